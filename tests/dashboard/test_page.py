@@ -200,6 +200,27 @@ async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browse
             await expect(phone.page.get_by_label("Name of a new room")).to_have_value("half a na")
 
 
+async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser, shared: House) -> None:
+    reader = script(JSQR)
+    async with visiting(browser, shared, device_scale_factor=2) as visit:
+        page = visit.page
+        await visit.open("#/box")
+        await page.get_by_label("Id of a new hook").fill("bell")
+        await page.locator("section", has_text="Hooks").get_by_role("button", name="Create").click()
+        dialog = page.get_by_role("dialog", name="Key for bell")
+        await expect(dialog).to_contain_text("Nothing listens to this hook yet.")
+        address = await dialog.get_by_label("Address", exact=True).input_value()
+        assert address.startswith(f"{shared.url}/hooks/bell?token=lrs_") and await read_qr(page, reader) == address
+        await dialog.get_by_role("button", name="Done").click()
+        await expect(page.locator("section", has_text="Hooks")).to_contain_text(f"{shared.url}/hooks/bell")
+        called = await shared.get(address.removeprefix(shared.url), token=None)
+        assert (called.status, called.json["code"]) == (404, "hook_not_found")
+        await page.get_by_role("button", name="Revoke bell").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        await expect(page.get_by_role("button", name="Revoke bell")).to_have_count(0)
+        assert (await shared.get(address.removeprefix(shared.url), token=None)).status == 401
+
+
 async def read_qr(page: Page, reader: str) -> str:
     """What a phone would read from the picture on the page."""
     await page.evaluate(reader.replace("typeof exports === 'object' && typeof module === 'object'", "false"))

@@ -68,39 +68,50 @@ function Keys() {
 	const [made, setMade] = useState(null);
 	const role = useRef();
 	const { data, error, reload } = useLoaded(() => get("auth/keys"), []);
-	const onSend = async (label) => {
-		const key = await act("keys", "make", () => post("auth/keys", { label, role: role.current.value }));
+	const make = (part, fields) => async (text) => {
+		const key = await act(part, "make", () => post("auth/keys", fields(text)));
 		if (key) setMade(key);
 		reload();
 		return key !== undefined;
 	};
+	const onSend = make("keys", (label) => ({ label, role: role.current.value }));
+	const onHook = make("hooks", (hook) => ({ label: hook.slice(0, 100), role: "hook", hook }));
 	const revoke = async ({ id, label }) => {
 		if (!(await confirm(t("confirm.revoke", { name: label }), t("key.revoke")))) return;
 		await act("keys", id, () => erase(`auth/keys/${segment(id)}`));
 		reload();
 	};
 	const roles = select({ ref: role, "aria-label": t("key.role") }, ROLES.map((each) => option({ value: each }, t(`role.${each}`))));
-	return titled(t("box.keys"), card(
-		error && empty(error),
-		data?.map((key) => div({ key: key.id, class: "row" },
-			span({ class: "title" }, strong(key.label), small(`${t(`role.${key.role}`, {}, key.role)} · ${time(key.created_at)}`)),
-			iconButton("remove", t("key.revoke.what", { name: key.label }), () => revoke(key)))),
-		use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", onSend, children: roles }),
-		errorLine("keys"),
-		made && newKey(made, () => setMade(null))));
+	const shown = (key, what) => div({ key: key.id, class: "row" },
+		span({ class: "title" }, strong(key.label), small(`${what} · ${time(key.created_at)}`)),
+		iconButton("remove", t("key.revoke.what", { name: key.label }), () => revoke(key)));
+	const keys = data?.filter((key) => key.role !== "hook").map((key) => shown(key, t(`role.${key.role}`, {}, key.role)));
+	const hooks = data?.filter((key) => key.role === "hook").map((key) => shown(key, hookAddress(key).href));
+	return [
+		titled(t("box.keys"), card(error && empty(error), keys,
+			use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", onSend, children: roles }), errorLine("keys"))),
+		titled(t("box.hooks"), card(hooks?.length ? hooks : p(t("hook.what")),
+			use(Field, { label: t("hook.label"), action: t("create"), maxlength: "263", onSend: onHook }), errorLine("hooks"))),
+		made && newKey(made, () => setMade(null)),
+	];
 }
 
-// The one time that the secret is shown: as text, and as an address that a phone opens.
-function newKey({ label, key }, onClose) {
-	const address = addressOf("dashboard/");
-	address.hash = `token=${key}`;
+const hookAddress = ({ hook }) => addressOf(`hooks/${segment(hook)}`);
+
+// The one time that the secret is shown: as text, and as an address; a phone opens the page there, or calls the hook.
+function newKey({ label, key, hook, warning }, onClose) {
+	const address = hook ? hookAddress({ hook }) : addressOf("dashboard/");
+	if (hook) address.search = `token=${key}`;
+	else address.hash = `token=${key}`;
 	const title = t("key.made", { name: label });
 	return use(Dialog, { label: title, onClose, content: [
 		h2(title),
-		p(t("key.once")),
+		p(t(hook ? "hook.once" : "key.once")),
+		warning && p({ class: "error" }, t("hook.unheard")),
 		LOOPBACK.test(address.hostname) && p({ class: "error" }, t("key.loopback", { host: address.hostname })),
-		qrCode(address.href, t("key.qr")),
-		input({ readonly: true, "aria-label": t("key.secret"), value: key, onfocus: ({ target }) => target.select() }),
+		qrCode(address.href, t(hook ? "hook.qr" : "key.qr")),
+		input({ readonly: true, "aria-label": t(hook ? "hook.address" : "key.secret"), value: hook ? address.href : key,
+			onfocus: ({ target }) => target.select() }),
 		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),
 	] });
 }

@@ -151,6 +151,7 @@ figures: Die Zentrale
 events: Ereignisse
 log: Log
 keys: Schlüssel
+hooks: Hooks
 backup: Sicherung
 page: Diese Seite
 role: dein Schlüssel darf: {role}
@@ -178,6 +179,13 @@ made: Schlüssel für {name}
 once: Nur jetzt zu sehen: mit einem Telefon scannen, um das Zuhause dort zu öffnen, oder den Text kopieren.
 qr: QR-Code mit Adresse und Schlüssel
 loopback: „{host}“ ist eine Adresse nur dieses Geräts: Der Code führt ein Telefon nirgendwohin. Lass die Zentrale im Netz lauschen, [api] bind_address = "0.0.0.0:3000", oder nutze einen Reverse-Proxy, und öffne diese Seite unter der Adresse der Box.
+[hook]
+label: Kennung eines neuen Hooks
+what: Eine Adresse, die ein Telefon, ein Taster oder ein Skript aufruft; eine Automatisierung mit dem Auslöser webhook hört darauf.
+once: Nur jetzt zu sehen: Wer diese Adresse hat, kann den Hook aufrufen und sonst nichts.
+unheard: Auf diesen Hook hört noch nichts.
+qr: QR-Code mit der Adresse des Hooks
+address: Adresse
 [action]
 on: Ein
 off: Aus

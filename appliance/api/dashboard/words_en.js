@@ -152,6 +152,7 @@ figures: The hub
 events: Live events
 log: Log
 keys: Keys
+hooks: Hooks
 backup: Backup
 page: This page
 role: your key may: {role}
@@ -179,6 +180,13 @@ made: Key for {name}
 once: Shown only now: scan it with a phone to open the home there, or copy the text.
 qr: QR code with the address and the key
 loopback: "{host}" is an address of this device alone: the code leads a phone nowhere. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
+[hook]
+label: Id of a new hook
+what: An address that a phone, a button or a script calls; an automation with the trigger webhook hears it.
+once: Shown only now: who has this address can call the hook, and nothing else.
+unheard: Nothing listens to this hook yet.
+qr: QR code with the address of the hook
+address: Address
 [action]
 return_to_base: Return to base
 clean_spot: Clean here

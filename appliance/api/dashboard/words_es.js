@@ -151,6 +151,7 @@ figures: La central
 events: Sucesos
 log: Registro
 keys: Claves
+hooks: Hooks
 backup: Copia de seguridad
 page: Esta página
 role: tu clave puede: {role}
@@ -178,6 +179,13 @@ made: Clave para {name}
 once: Solo se muestra ahora: escanéalo con un teléfono para abrir allí la casa, o copia el texto.
 qr: Código QR con la dirección y la clave
 loopback: «{host}» es una dirección solo de este aparato: el código no lleva a ningún teléfono. Haz que la central escuche en tu red, [api] bind_address = "0.0.0.0:3000", o usa un proxy inverso, y abre esta página en la dirección del equipo.
+[hook]
+label: Id de un hook nuevo
+what: Una dirección a la que llama un teléfono, un pulsador o un script; la oye una automatización con el desencadenante webhook.
+once: Solo se muestra ahora: quien tenga esta dirección puede llamar al hook y nada más.
+unheard: Nada escucha todavía este hook.
+qr: Código QR con la dirección del hook
+address: Dirección
 [action]
 on: Encender
 off: Apagar

@@ -151,6 +151,7 @@ figures: La centrale
 events: Événements
 log: Journal
 keys: Clés
+hooks: Hooks
 backup: Sauvegarde
 page: Cette page
 role: ta clé permet : {role}
@@ -178,6 +179,13 @@ made: Clé pour {name}
 once: Affiché maintenant seulement : scanne-le avec un téléphone pour y ouvrir la maison, ou copie le texte.
 qr: Code QR avec l’adresse et la clé
 loopback: « {host} » est une adresse de cet appareil seul : le code ne mène un téléphone nulle part. Fais écouter la centrale dans ton réseau, [api] bind_address = "0.0.0.0:3000", ou utilise un proxy inverse, et ouvre cette page à l’adresse du boîtier.
+[hook]
+label: Identifiant d’un nouveau hook
+what: Une adresse qu’appelle un téléphone, un bouton ou un script ; une automatisation avec le déclencheur webhook l’entend.
+once: Affichée une seule fois : qui a cette adresse peut appeler le hook, et rien d’autre.
+unheard: Rien n’écoute encore ce hook.
+qr: Code QR avec l’adresse du hook
+address: Adresse
 [action]
 on: Allumer
 off: Éteindre

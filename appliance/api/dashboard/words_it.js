@@ -151,6 +151,7 @@ figures: La centrale
 events: Eventi
 log: Registro
 keys: Chiavi
+hooks: Hook
 backup: Backup
 page: Questa pagina
 role: la tua chiave può: {role}
@@ -178,6 +179,13 @@ made: Chiave per {name}
 once: Mostrato solo ora: scansiona con un telefono per aprirvi la casa, o copia il testo.
 qr: Codice QR con indirizzo e chiave
 loopback: «{host}» è un indirizzo solo di questo apparecchio: il codice non porta un telefono da nessuna parte. Fai ascoltare la centrale nella tua rete, [api] bind_address = "0.0.0.0:3000", o usa un proxy inverso, e apri questa pagina all’indirizzo del box.
+[hook]
+label: Id di un nuovo hook
+what: Un indirizzo chiamato da un telefono, un pulsante o uno script; lo sente un’automazione con il trigger webhook.
+once: Mostrato solo ora: chi ha questo indirizzo può chiamare l’hook e nient’altro.
+unheard: Nessuno ascolta ancora questo hook.
+qr: Codice QR con l’indirizzo dell’hook
+address: Indirizzo
 [action]
 on: Accendi
 off: Spegni

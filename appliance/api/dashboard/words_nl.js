@@ -151,6 +151,7 @@ figures: De centrale
 events: Gebeurtenissen
 log: Logboek
 keys: Sleutels
+hooks: Hooks
 backup: Reservekopie
 page: Deze pagina
 role: je sleutel mag: {role}
@@ -178,6 +179,13 @@ made: Sleutel voor {name}
 once: Alleen nu te zien: scan met een telefoon om het huis daar te openen, of kopieer de tekst.
 qr: QR-code met adres en sleutel
 loopback: ‘{host}’ is een adres van dit apparaat alleen: de code brengt een telefoon nergens. Laat de centrale in je netwerk luisteren, [api] bind_address = "0.0.0.0:3000", of gebruik een reverse proxy, en open deze pagina op het adres van het kastje.
+[hook]
+label: Id van een nieuwe hook
+what: Een adres dat een telefoon, een knop of een script aanroept; een automatisering met de trigger webhook hoort het.
+once: Alleen nu te zien: wie dit adres heeft, kan de hook aanroepen en verder niets.
+unheard: Niets luistert nog naar deze hook.
+qr: QR-code met het adres van de hook
+address: Adres
 [action]
 on: Aan
 off: Uit

@@ -151,6 +151,7 @@ figures: Centrala
 events: Zdarzenia
 log: Dziennik
 keys: Klucze
+hooks: Hooki
 backup: Kopia zapasowa
 page: Ta strona
 role: twój klucz pozwala: {role}
@@ -178,6 +179,13 @@ made: Klucz: {name}
 once: Widoczny tylko teraz: zeskanuj telefonem, aby otworzyć tam dom, albo skopiuj tekst.
 qr: Kod QR z adresem i kluczem
 loopback: „{host}” to adres tylko tego urządzenia: kod nigdzie nie zaprowadzi telefonu. Pozwól centrali słuchać w sieci, [api] bind_address = "0.0.0.0:3000", albo użyj reverse proxy i otwórz tę stronę pod adresem urządzenia.
+[hook]
+label: Id nowego hooka
+what: Adres, który wywołuje telefon, przycisk lub skrypt; słyszy go automatyzacja z wyzwalaczem webhook.
+once: Pokazane tylko teraz: kto ma ten adres, może wywołać hook i nic więcej.
+unheard: Nic jeszcze nie słucha tego hooka.
+qr: Kod QR z adresem hooka
+address: Adres
 [action]
 on: Włącz
 off: Wyłącz

@@ -241,8 +241,8 @@ def test_faults_of_the_outer_table(fields: dict[str, Any], sentences: list[str])
 
 
 KINDS = (
-    "device_state_change, weather_state, device_event, variable_change, timer, adapter_lifecycle, system_error, "
-    "wall_clock, date, cron, sunrise, sunset, interval"
+    "device_state_change, weather_state, device_event, variable_change, timer, webhook, adapter_lifecycle, "
+    "system_error, wall_clock, date, cron, sunrise, sunset, interval"
 )
 
 

@@ -22,6 +22,7 @@ from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.reports import Reports
+from appliance.adapters.mqtt.shown_messages import shown_messages
 from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
@@ -135,8 +136,8 @@ class MqttAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`publish` puts a message on the broker."""
-        return {"publish": self._publish_message}
+        """`publish` puts a message on the broker, `notify` shows one at devices."""
+        return {"publish": self._publish_message, "notify": self._notify}
 
     async def _publish_message(self, payload: Mapping[str, Value]) -> Value:
         """Publish `{topic, payload, retain?, qos?}`; with QoS 1 or 2 returns when the broker has it."""
@@ -146,6 +147,16 @@ class MqttAdapter(Adapter):
             raise Unreachable(f"the broker {self._settings.host} is not connected; the message was not sent")
         await self.connection.publish(message)
         return {"topic": message.topic}
+
+    async def _notify(self, payload: Mapping[str, Value]) -> Value:
+        """Show `{message, title?, device_id?}` at the devices that show messages; returns once it is sent to them."""
+        if self.connection is None:
+            raise Unreachable(f"the broker {self._settings.host} is not connected; the message was not sent")
+        at = self.clock.now().astimezone(self._zone)
+        messages = shown_messages(payload, self.live.catalog.devices.values(), at)
+        for _, message in messages:
+            await self.connection.publish(message)
+        return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
 
     def _lost(self, error: Unreachable) -> None:
         self.publish.lost(error)

@@ -18,7 +18,7 @@ MQTT = AdapterKind(
     name="mqtt",
     settings=Mqtt,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
-    operations=frozenset({"publish"}),
+    operations=frozenset({"publish", "notify"}),
 )
 
 

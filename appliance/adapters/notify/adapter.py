@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.notification import Notification
 from appliance.adapters.notify.kind import NotifySection
-from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, Unanswered, Unreachable, Unsupported
+from appliance.errors import AdapterFailed, Busy, LaresError, Unanswered, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
@@ -29,7 +30,6 @@ SEND_TIMEOUT_SECS = 55.0
 MAX_WAITING = 100
 """Messages that wait for their turn; further ones are refused."""
 
-MAX_MESSAGE_CHARS = 4096
 MAX_GATHERED = 50
 """Messages that are gathered into one with their text; of further ones only the number is told."""
 
@@ -94,11 +94,11 @@ class NotifyAdapter(Adapter):
 
     async def _send(self, payload: Mapping[str, Value]) -> Value:
         """Send a message and return once it is delivered, or gather it; raises `AdapterFailed` after three tries."""
-        message, title = _checked(payload)
+        told = Notification.parse(payload)
         if self._is_full():
-            self._gather(message if title is None else f"{title}: {message}")
+            self._gather(told.text)
             return {"status": "gathered"}
-        await self._deliver(message, title)
+        await self._deliver(told.message, told.title)
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
@@ -201,20 +201,6 @@ class NotifyAdapter(Adapter):
         if not text or len(text.splitlines()) > 1:
             raise AdapterFailed(f"{key} {path} must hold one line")
         return text
-
-
-def _checked(payload: Mapping[str, Value]) -> tuple[str, str | None]:
-    """Message and title; raises `Invalid`."""
-    message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
-    if not isinstance(message, str) or not message.strip():
-        raise Invalid("send needs a message, a text that is not empty")
-    if title is not None and not isinstance(title, str):
-        raise Invalid("the title must be a text")
-    if fields is not None and not isinstance(fields, dict | list):
-        raise Invalid("the fields must be a table with named fields")
-    if len(message) > MAX_MESSAGE_CHARS or len(title or "") > MAX_MESSAGE_CHARS:
-        raise Invalid(f"message and title may have {MAX_MESSAGE_CHARS} characters each")
-    return message, title if title and title.strip() else None
 
 
 def build(settings: Any, context: AdapterContext) -> NotifyAdapter:

@@ -8,7 +8,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from appliance.adapters.mqtt.entities.table import COMPONENTS
+from appliance.errors import Invalid, Unreachable
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.homes import BrokerHome, until
 
@@ -140,6 +143,38 @@ async def test_every_component_takes_its_commands_and_shows_the_answer(broker: B
             await work
             await until(lambda: shown.items() <= home.attributes(f"mqtt:d{number}").items(),  # noqa: B023
                         lambda: f"{component} shows {home.attributes(f'mqtt:d{number}')}")  # noqa: B023  # fmt: skip
+
+
+async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(broker: Broker) -> None:
+    async with broker.client() as client, BrokerHome(broker) as home:
+        with pytest.raises(Unreachable, match="the message was not sent"):
+            await home.adapter.operations["notify"]({"message": "too early"})
+        await until(lambda: home.adapter.connection is not None)
+        with pytest.raises(Invalid, match="no device that is announced here shows messages"):
+            await home.adapter.operations["notify"]({"message": "to nobody"})
+        for number, keys in enumerate(({}, {"command_template": '{"text": {{ value | tojson }}}'}, {})):
+            component = "text" if number == 2 else "notify"
+            await client.publish(f"homeassistant/{component}/d{number}/x/config", _config(number, keys), retain=True)
+        await until(lambda: len(home.registry.list_devices()) == 3)
+        await client.subscribe("home/+/set", qos=1)
+        tell, messages, came = home.adapter.operations["notify"], aiter(client.messages), []
+        fields = {"fields": {"x": 1}}
+        assert await tell({"message": "Dinner", **fields}) == {"status": "sent", "devices": ["mqtt:d0", "mqtt:d1"]}
+        one = {"message": 'The "door"', "title": "Hall", "device_id": "mqtt:d1"}
+        assert await tell(one) == {"status": "sent", "devices": ["mqtt:d1"]}
+        for _ in range(3):
+            message = await asyncio.wait_for(anext(messages), 20)
+            came.append((message.topic.value, bytes(message.payload).decode()))
+        assert came == [("home/d0/set", "Dinner"), ("home/d1/set", '{"text": "Dinner"}'),
+                        ("home/d1/set", '{"text": "Hall: The \\"door\\""}')]  # fmt: skip
+        for wrong, sentence in (
+            ({"message": "x", "device_id": "mqtt:d2"}, "device_id must be the id of a device that shows messages"),
+            ({"message": "x", "device_id": 5}, "that shows messages, not 5"),
+            ({"message": " "}, "needs a message"),
+            ({"message": "x" * 4097}, "4096 characters"),
+        ):
+            with pytest.raises(Invalid, match=sentence):
+                await tell(wrong)
 
 
 async def test_what_only_shows_or_happens_does_so_by_its_own_words(broker: Broker) -> None:

@@ -66,7 +66,7 @@ def function(value: Any) -> Function:
 
 
 class WorkerPool:
-    """Owns the workers and every execution. Leaving the context ends all at once.
+    """Owns the workers and every execution; the first file starts a worker. Leaving the context ends all at once.
 
     `scripts` is the folder that `require` reads from, None where scripts are disabled. `clock` and `timezone` are
     those that Lua sees; limits are the machine's seconds. `on_kill` is called with a sentence for each worker lost.
@@ -97,7 +97,6 @@ class WorkerPool:
         self._stuck_at: dict[Source, deque[float]] = {}
 
     async def __aenter__(self) -> WorkerPool:
-        self._start_worker()
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -541,6 +541,7 @@ def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed_or_its_program
     assert skips.summary(skipped[:3]) == "1 proof needs chromium" and skips.summary(skipped[2:5]) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reason", "code"), [("not today", 1), ("only root may", 0)])
 def test_a_run_fails_where_something_is_skipped_for_no_listed_reason(tmp_path: Path, reason: str, code: int) -> None:
     text = f'import pytest\n\ndef test_it():\n    pytest.skip("{reason}")\n'

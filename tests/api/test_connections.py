@@ -132,6 +132,7 @@ def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_do
     assert list(connections._empty) == ["comes and goes"]
 
 
+@pytest.mark.slow
 async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read_stay(
     quiet_log: pytest.LogCaptureFixture,
 ) -> None:
@@ -204,6 +205,7 @@ async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_goes_on(
     assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
 
 
+@pytest.mark.slow
 async def test_with_few_descriptors_others_keep_theirs_in_a_flood(tmp_path: Path) -> None:
     async with LightSimulator() as light:
         configure(tmp_path, light_section(light.url))

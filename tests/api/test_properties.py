@@ -260,7 +260,7 @@ SERVED_METHODS = st.sampled_from(["GET", "POST", "DELETE"])
 QUERIES = st.one_of(st.just(""), st.text(alphabet="ids=&%;+?/ff0:_", max_size=30).map(lambda text: f"?{text}"))
 
 QUICK = settings(
-    max_examples=20,
+    max_examples=8,
     deadline=None,
     database=None,
     derandomize=True,
@@ -424,9 +424,9 @@ def take_any_frames(how: settings, home: Home) -> None:
 
 
 SUITES: dict[str, tuple[Callable[[settings, Home], None], int, int]] = {
-    "paths": (take_any_path, 150, 4_000),
-    "bytes": (take_any_bytes, 250, 10_000),
-    "frames": (take_any_frames, 150, 5_000),
+    "paths": (take_any_path, 60, 4_000),
+    "bytes": (take_any_bytes, 100, 10_000),
+    "frames": (take_any_frames, 60, 5_000),
 }
 
 

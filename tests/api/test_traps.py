@@ -320,6 +320,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_two_hubs_work_in_one_process_and_others_after_them() -> None:
     root = Path(__file__).parent.parent.parent
     done = subprocess.run(

@@ -209,6 +209,7 @@ def sweep(names: list[str]) -> str:
     return f"{len(names)} zones: " + ", ".join(f"{count} {what}" for what, count in cases.items())
 
 
+@pytest.mark.slow
 def test_zones_with_each_kind_of_clock_change_fire_once_a_day_and_open_their_windows_to_the_minute() -> None:
     print("sweep:", sweep(list(SLICE)[:2]))
 

@@ -102,6 +102,7 @@ def known_to_pyenv() -> str:
     return ":".join(listed.split())
 
 
+@pytest.mark.slow
 def test_each_old_python_that_is_here_says_so_itself(boot: Path) -> None:
     environment = {**os.environ, "PYENV_VERSION": known_to_pyenv()}
     names = ("python2.7", *(f"python3.{minor}" for minor in range(6, 11)))

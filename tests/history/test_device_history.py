@@ -69,7 +69,7 @@ def after(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-@given(st.lists(JSON, min_size=1, max_size=20))
+@given(st.lists(JSON, min_size=1, max_size=8))
 def test_a_series_gives_every_value_back_as_it_was(values: list[Any]) -> None:
     series = Series()
     for at, value in enumerate(values):

@@ -220,6 +220,7 @@ async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
                 assert all(each["message"] and "Traceback" not in each["message"] for each in answer["errors"])
 
 
+@pytest.mark.slow
 async def test_a_file_that_computes_for_ever_is_one_fault_and_the_others_are_judged(tmp_path: Path) -> None:
     files = {"scenes/other.lua": "return 7", "scenes/spin.lua": "while true do end"}
     async with open_house(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as house:

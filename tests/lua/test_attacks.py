@@ -73,6 +73,7 @@ async def test_some_attacks_of_each_kind_end() -> None:
     assert await attack_all(ATTACKS[3::12]) == []
 
 
+@pytest.mark.slow
 async def test_the_loop_goes_on_while_attacks_run() -> None:
     async with open_pool(LIMITS) as pool:
         running = asyncio.gather(*(end_of(pool, name, body) for name, body in ATTACKS[::12]))

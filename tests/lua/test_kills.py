@@ -144,6 +144,7 @@ async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signal
         return kills
 
 
+@pytest.mark.slow
 async def test_no_ending_is_lost_whatever_kills_the_worker(tmp_path: Path) -> None:
     await asyncio.gather(*(home(tmp_path / str(each), 3, each, DEADLY) for each in range(3)))
 

@@ -39,7 +39,11 @@ def quiet() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(each, marks=[pytest.mark.slow] if "every_flipped_bit" in each.__name__ else []) for each in CHECKS],
+    ids=lambda check: check.__name__.removeprefix("check_"),
+)
 def test_detected_or_harmless(check: Callable[[Maker], None]) -> None:
     check(make)
 

@@ -284,6 +284,7 @@ async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(brok
         assert len(set(dropped)) == len(dropped) <= 100
 
 
+@pytest.mark.slow
 async def test_a_flood_of_announcements_with_rubbish_in_it_gets_there_and_says_how_far_it_is(
     broker: Broker,
 ) -> None:

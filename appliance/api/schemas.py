@@ -78,16 +78,23 @@ ADAPTER_IN_FULL = record(
     dropped=array_of(record("DroppedAttribute", device_id=TEXT, attribute=TEXT, reason=TEXT)),
 )
 
-CAPABILITY = record(
+CAPABILITY = Record(
     "Capability",
-    domain=TEXT,
-    key=TEXT,
-    schema=Part(
-        record("CapabilitySchema", type=one_of(*CHECKS, "enum"), values=array_of(TEXT)), lambda capability: capability
-    ),
-    read_only=BOOLEAN,
-    actions=array_of(TEXT),
-    description=TEXT,
+    {
+        "domain": TEXT,
+        "key": TEXT,
+        "schema": Part(
+            record("CapabilitySchema", type=one_of(*CHECKS, "enum"), values=array_of(TEXT)),
+            lambda capability: capability,
+        ),
+        "read_only": BOOLEAN,
+        "actions": array_of(TEXT),
+        "description": TEXT,
+    },
+    {
+        "unit": {**TEXT, "description": "Of its numbers; a value that states a unit has that one."},
+        "period": {**TEXT, "description": "What an accumulation is counted over, unless its value states another."},
+    },
 )
 OWNERSHIP_SHAPE = described(
     "Ownership",

@@ -39,11 +39,16 @@ class _Stated(Struct, frozen=True):
 
 
 class Capability(_Stated, frozen=True, kw_only=True):
-    """One thing that a device can show or do: its value's type and the actions on it."""
+    """One thing that a device can show or do: its value's type and the actions on it.
+
+    `unit` is that of its numbers, `period` what an accumulation is counted over; a value may state others.
+    """
 
     domain: str = ""
     values: tuple[str, ...] = ()
     actions: tuple[str, ...] = ("get",)
+    unit: str | None = None
+    period: str | None = None
 
     @property
     def read_only(self) -> bool:
@@ -67,18 +72,18 @@ _MOVES = ("open", "close", "stop")
 _TABLE = (
     *_in_domain(
         "weather",
-        Capability("temperature_outdoor", "measurement", "Air temperature outside."),
-        Capability("temperature_apparent", "measurement", "What the air outside feels like on the skin."),
-        Capability("temperature_high", "measurement", "Highest air temperature forecast for the day."),
-        Capability("temperature_low", "measurement", "Lowest air temperature forecast for the day."),
-        Capability("wind_speed", "measurement", "Mean speed of the wind."),
-        Capability("wind_gust", "measurement", "Speed of the strongest gusts."),
-        Capability("visibility", "measurement", "How far one can see."),
-        Capability("wind_direction", "integer_or_string", "Where the wind comes from: degrees or a name."),
-        Capability("rainfall", "accumulation", "Rain that fell within a period."),
-        Capability("uv_index", "number", "Strength of the ultraviolet light, as an index."),
+        Capability("temperature_outdoor", "measurement", "Air temperature outside.", unit="°C"),
+        Capability("temperature_apparent", "measurement", "What the air outside feels like on the skin.", unit="°C"),
+        Capability("temperature_high", "measurement", "Highest air temperature forecast for the day.", unit="°C"),
+        Capability("temperature_low", "measurement", "Lowest air temperature forecast for the day.", unit="°C"),
+        Capability("wind_speed", "measurement", "Mean speed of the wind.", unit="m/s"),
+        Capability("wind_gust", "measurement", "Speed of the strongest gusts.", unit="m/s"),
+        Capability("visibility", "measurement", "How far one can see.", unit="km"),
+        Capability("wind_direction", "integer_or_string", "Where the wind comes from: degrees or a name.", unit="°"),
+        Capability("rainfall", "accumulation", "Rain that fell within a period.", unit="mm", period="day"),
+        Capability("uv_index", "number", "Strength of the ultraviolet light, as an index.", unit="UV index"),
         Capability("weather_condition", "string", "The weather in a word or two."),
-        Capability("cloud_coverage", "integer", "Share of the sky under clouds, in percent."),
+        Capability("cloud_coverage", "integer", "Share of the sky under clouds, in percent.", unit="%"),
     ),
     *_in_domain(
         "lighting",
@@ -95,7 +100,9 @@ _TABLE = (
             "Whether the hub can reach the device.",
             values=("online", "offline", "unavailable", "unknown"),
         ),
-        Capability("brightness", "percentage", "How bright the light is.", actions=("set", "increase", "decrease")),
+        Capability(
+            "brightness", "percentage", "How bright the light is.", actions=("set", "increase", "decrease"), unit="%"
+        ),
         Capability("color_rgb", "rgb_color", "Colour as red, green and blue.", actions=("set",)),
         Capability("color_hex", "hex_color", "Colour in hexadecimal notation.", actions=("set",)),
         Capability("color_xy", "xy_color", "Colour as a point of the CIE 1931 plane.", actions=("set",)),
@@ -105,6 +112,7 @@ _TABLE = (
             "color_temperature",
             "Warmth of white light, in kelvin or mireds.",
             actions=("set", "increase", "decrease"),
+            unit="kelvin",
         ),
         Capability(
             "color_mode",
@@ -120,19 +128,19 @@ _TABLE = (
             values=("none", "flash", "strobe", "colorloop", "random"),
             actions=("set", "stop"),
         ),
-        Capability("transition", "number", "How long a change fades, in seconds.", actions=("set",)),
-        Capability("illuminance", "integer", "Light that falls on the sensor, in lux."),
+        Capability("transition", "number", "How long a change fades, in seconds.", actions=("set",), unit="s"),
+        Capability("illuminance", "integer", "Light that falls on the sensor, in lux.", unit="lx"),
         Capability(
             "led_indication", "boolean", "Whether the device's own indicator light is lit.", actions=("get", "set")
         ),
     ),
     *_in_domain(
         "sensor",
-        Capability("battery", "percentage", "Charge left in the battery."),
-        Capability("temperature", "measurement", "Temperature at the sensor."),
-        Capability("humidity", "measurement", "Relative humidity at the sensor."),
-        Capability("pressure", "measurement", "Air pressure at the sensor."),
-        Capability("co2", "measurement", "Carbon dioxide in the air."),
+        Capability("battery", "percentage", "Charge left in the battery.", unit="%"),
+        Capability("temperature", "measurement", "Temperature at the sensor.", unit="°C"),
+        Capability("humidity", "measurement", "Relative humidity at the sensor.", unit="%"),
+        Capability("pressure", "measurement", "Air pressure at the sensor.", unit="hPa"),
+        Capability("co2", "measurement", "Carbon dioxide in the air.", unit="ppm"),
         Capability(
             "air_quality",
             "enum",
@@ -147,7 +155,7 @@ _TABLE = (
     ),
     *_in_domain(
         "climate",
-        Capability("target_temperature", "measurement", "The temperature to reach.", actions=("set",)),
+        Capability("target_temperature", "measurement", "The temperature to reach.", actions=("set",), unit="°C"),
         Capability(
             "hvac_mode",
             "enum",
@@ -167,17 +175,24 @@ _TABLE = (
     ),
     *_in_domain(
         "energy",
-        Capability("power_consumption", "measurement", "Power drawn at present."),
-        Capability("voltage", "measurement", "Voltage of the supply."),
-        Capability("current", "measurement", "Current drawn at present."),
-        Capability("energy_total", "accumulation", "Energy used since the counter was reset.", actions=("reset",)),
-        Capability("energy_today", "accumulation", "Energy used today."),
-        Capability("energy_yesterday", "accumulation", "Energy used yesterday."),
-        Capability("energy_month", "accumulation", "Energy used this month."),
+        Capability("power_consumption", "measurement", "Power drawn at present.", unit="W"),
+        Capability("voltage", "measurement", "Voltage of the supply.", unit="V"),
+        Capability("current", "measurement", "Current drawn at present.", unit="A"),
+        Capability(
+            "energy_total",
+            "accumulation",
+            "Energy used since the counter was reset.",
+            actions=("reset",),
+            unit="kWh",
+            period="total",
+        ),
+        Capability("energy_today", "accumulation", "Energy used today.", unit="kWh", period="today"),
+        Capability("energy_yesterday", "accumulation", "Energy used yesterday.", unit="kWh", period="yesterday"),
+        Capability("energy_month", "accumulation", "Energy used this month.", unit="kWh", period="month"),
     ),
     *_in_domain(
         "media",
-        Capability("volume", "percentage", "How loud it plays.", actions=("set", "increase", "decrease")),
+        Capability("volume", "percentage", "How loud it plays.", actions=("set", "increase", "decrease"), unit="%"),
         Capability("muted", "boolean", "Whether the sound is off.", actions=("set", "mute", "unmute")),
         Capability("media_source", "string", "The input in use.", actions=("set",)),
         Capability("media_app", "string", "The app in use.", actions=("set",)),
@@ -201,13 +216,16 @@ _TABLE = (
         ),
         Capability("door", "enum", "Position of the door.", values=_POSITIONS, actions=_MOVES),
         Capability("garage_door", "enum", "Position of the garage door.", values=_POSITIONS, actions=_MOVES),
-        Capability("cover_position", "percentage", "How far the cover is open.", actions=(*_MOVES, "set")),
-        Capability("cover_tilt", "percentage", "How far the slats are tilted.", actions=(*_MOVES, "set")),
+        Capability("cover_position", "percentage", "How far the cover is open.", actions=(*_MOVES, "set"), unit="%"),
+        Capability("cover_tilt", "percentage", "How far the slats are tilted.", actions=(*_MOVES, "set"), unit="%"),
     ),
 )
 
 CAPABILITIES: Mapping[str, Capability] = {entry.key: entry for entry in _TABLE}
 """Every capability by its key, in the catalog's order."""
+
+UNITS: Mapping[str, str] = {entry.key: entry.unit for entry in _TABLE if entry.unit is not None}
+"""The unit of each capability that has one."""
 
 PRESENCE = Capability(
     "presence",

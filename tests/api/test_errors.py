@@ -318,6 +318,7 @@ NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.NotFound: ("room", "x"),
+    errors.NoPicture: ("camera", None),
     errors.RateLimited: (0.5,),
     errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),

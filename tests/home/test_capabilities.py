@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import Invalid
-from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
+from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.values import CHECKS
 
 MEASUREMENT, ACCUMULATION, PERCENTAGE = "measurement", "accumulation", "percentage"
@@ -182,4 +182,15 @@ def test_ownership_names_where_each_sort_of_data_lives() -> None:
         "custom_attribute_prefix",
         "vendor_metadata_field",
         "rules",
+    }
+
+
+def test_every_number_that_has_a_unit_says_which_and_every_sum_over_what() -> None:
+    entries = CAPABILITIES.values()
+    needing = {each.key for each in entries if each.type in (MEASUREMENT, ACCUMULATION, PERCENTAGE)}
+    others = {"wind_direction", "uv_index", "cloud_coverage", "illuminance", "transition", "color_temperature"}
+    assert UNITS.keys() == needing | others
+    assert set(UNITS.values()) >= {"°C", "%", "W", "kWh", "V", "A", "lx", "hPa", "ppm", "kelvin"}
+    assert {each.key for each in entries if each.period} == {
+        each.key for each in entries if each.type == ACCUMULATION
     }

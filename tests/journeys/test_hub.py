@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
+from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from tests.fakes.house import House
 
 
@@ -10,6 +10,10 @@ async def test_the_capabilities_of_every_attribute_are_in_the_catalog(house: Hou
     answer = await house.get("/capabilities")
     assert (answer.status, len(answer.json["capabilities"]), answer.json["ownership"]) == (200, 60, OWNERSHIP)
     listed = {entry["key"] for entry in answer.json["capabilities"]}
+    units = {entry["key"]: entry["unit"] for entry in answer.json["capabilities"] if "unit" in entry}
+    assert units == UNITS == (await house.get("/overview")).json["units"]
+    periods = {entry["key"]: entry["period"] for entry in answer.json["capabilities"] if "period" in entry}
+    assert periods["energy_today"] == "today"
     for device in (await house.get("/devices")).json:
         assert set(device["attributes"]) <= listed
         for key, value in device["attributes"].items():

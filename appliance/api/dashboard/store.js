@@ -17,6 +17,7 @@ export const state = {
 	automations: new Map(),
 	scenes: new Map(),
 	adapters: [],
+	units: {}, // capability → unit of its plain numbers
 	preferences: {},
 	pending: new Map(), // target → { what: wish }
 	errors: new Map(), // target → sentence
@@ -43,6 +44,7 @@ const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 export function takeOverview(overview, preferences) {
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
 	state.adapters = overview.adapters;
+	state.units = overview.units;
 	state.role = overview.caller.role;
 	state.preferences = preferences;
 	state.version = overview.version;

@@ -1,10 +1,10 @@
 // Values of devices as people read them.
 
+import { state } from "./store.js";
 import { number, plain, t } from "./words.js";
 
 const UNITS = { celsius: "°C", fahrenheit: "°F", percent: "%", kelvin: "K" };
 const NAME = /^[a-z_]+$/;
-const PERCENTAGES = ["brightness", "battery", "volume", "cover_position", "cover_tilt"];
 const AWAY = ["offline", "unavailable"];
 
 export const nameOf = (device) => device.name || device.id;
@@ -27,10 +27,10 @@ export function isCovered({ capability, schema: { values = [] } }, { commands })
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));
 }
 
-// The unit of a plain number that a device shows, as its commands tell it.
+// The unit of a plain number that a device shows: as its commands tell it, else that of the capability.
 function unitAt(attribute, device) {
 	const schema = device?.commands?.find(({ capability }) => capability === attribute)?.schema;
-	return schema?.type === "percentage" || PERCENTAGES.includes(attribute) ? "%" : unitOf(schema?.unit);
+	return unitOf(schema?.unit ?? (schema?.type === "percentage" ? "%" : state.units[attribute]));
 }
 
 // The value as text, with its unit; `device` is who shows it.

@@ -14,6 +14,7 @@ from appliance.api.routes.preferences import read_preferences
 from appliance.automations.automations import Automations
 from appliance.health import Health
 from appliance.home import json_shapes
+from appliance.home.capabilities import UNITS
 from appliance.home.registry import Registry
 from appliance.scenes import Scenes
 from appliance.store.document import Document
@@ -27,6 +28,7 @@ OVERVIEW = record(
     version=TEXT,
     caller=CALLER,
     preferences=OBJECT,
+    units={"type": "object", "additionalProperties": TEXT, "description": "Of each capability that has one."},
     rooms=array_of(json_shapes.ROOM),
     groups=array_of(json_shapes.GROUP),
     scenes=array_of(schemas.SCENE),
@@ -63,6 +65,7 @@ class OverviewApi:
             version=VERSION,
             caller=call.principal,
             preferences=read_preferences(self._document, call.principal.key_id),
+            units=UNITS,
             rooms=self._registry.list_rooms(),
             groups=self._registry.list_groups(),
             scenes=self._scenes.list_scenes(),

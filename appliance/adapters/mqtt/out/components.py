@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.adapters.mqtt.out.out_topics import HubTopics, encoded
+from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device
+from appliance.tables.checks import is_number
 
 _SENSORS: Mapping[str, tuple[str, str]] = {
     "temperature": ("temperature", "measurement"),
@@ -30,7 +32,6 @@ _SENSORS: Mapping[str, tuple[str, str]] = {
 }
 """Device class and state class of attributes that are numbers."""
 
-_UNITS = {"battery": "%", "illuminance": "lx", "uv_index": "UV index"}
 
 _BINARY: Mapping[str, tuple[str, str, str]] = {
     "contact": ("door", "open", "closed"),
@@ -222,11 +223,12 @@ class DeviceComponents:
     def _sensor(self, key: str, value: Any) -> dict[str, Any]:
         is_measured = isinstance(value, dict) and "unit" in value
         fields: dict[str, Any] = {"value_template": self._shown(key, ".value" if is_measured else "")}
-        if unit := value["unit"] if is_measured else _UNITS.get(key):
+        known = KNOWN_ATTRIBUTES.get(key) if is_number(value) else None
+        if unit := value["unit"] if is_measured else known and known.unit:
             fields["unit_of_measurement"] = unit
         if key in _SENSORS:
             fields["device_class"], fields["state_class"] = _SENSORS[key]
-        elif isinstance(value, int | float) and not isinstance(value, bool):
+        elif is_number(value):
             fields["state_class"] = "measurement"
         return fields
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -30,9 +30,8 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, LaresError
 from appliance.health import Health
-from appliance.history.command_history import CommandAudit
-from appliance.history.device_history import DeviceHistory
-from appliance.history.execution_history import ExecutionHistory
+from appliance.history.card_history import CardHistory
+from appliance.history.home_history import HomeHistory
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
@@ -59,9 +58,6 @@ from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher
 
 log = logging.getLogger("hub")
-
-AUDIT_SHARE = 8
-"""The audit of commands may take this part of the history's memory, the values of devices the rest."""
 
 
 class Hub:
@@ -119,9 +115,7 @@ class Hub:
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
-        budget = config.history.max_mb << 20
-        self.history = DeviceHistory(self.bus, clock, budget - budget // AUDIT_SHARE)
-        self.audit = CommandAudit(self.bus, budget // AUDIT_SHARE)
+        self.history = HomeHistory(config.history, self.bus, clock, self.timezone)
 
     async def __aenter__(self) -> Hub:
         config, began, self.started_at = self._config, self.clock.monotonic(), self.clock.now()
@@ -130,6 +124,7 @@ class Hub:
             stack.enter_context(self.log)
             stack.enter_context(self.loop_lag)
             self._take_parts_of(await enter(self._store))
+            await self._enter_card(enter)
             await self._safe_mode.note_start(
                 self.crashes, has_crashed=self._store.has_crashed, is_enabled=config.automations.enabled
             )
@@ -165,6 +160,10 @@ class Hub:
     def _take_parts_of(self, store: Store) -> None:
         self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
         self.changes, self.keys = store.changes, store.keys
+
+    async def _enter_card(self, enter: Callable[[CardHistory], Awaitable[CardHistory]]) -> None:
+        if card := self.history.build_card(self._store.months, self.document.run, self.recorder.trust.is_trusted):
+            self.recorder.on_beat = (await enter(card)).beat
 
     def _report_start(self) -> None:
         """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""
@@ -220,7 +219,7 @@ class Hub:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
-        return Scenes(catalog, self.pool, self._new_context, self.clock)
+        return Scenes(catalog, self.pool, self._new_context, self.clock, self.history.new_executions("scene"))
 
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> LoadWork:
         """Load and arm the automations; what reloads them."""
@@ -245,7 +244,13 @@ class Hub:
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
         executes = partial(Executor, self.pool, self._new_context, self.clock)
         parts = await stack.enter_async_context(
-            open_automations(catalog, environment, ExecutionHistory(), executes, is_loaded=self.safe_because is None)
+            open_automations(
+                catalog,
+                environment,
+                self.history.new_executions("automation"),
+                executes,
+                is_loaded=self.safe_because is None,
+            )
         )
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         self.names = NameWatcher(self.bus, self.clock, self._view_names, lambda: not self.health.list_missing())

@@ -66,11 +66,16 @@ class Scenes:
     """The scenes in use, their executions, and the history of these."""
 
     def __init__(
-        self, catalog: Catalog[Scene], pool: WorkerPool, new_context: Callable[[str], Context], clock: Clock
+        self,
+        catalog: Catalog[Scene],
+        pool: WorkerPool,
+        new_context: Callable[[str], Context],
+        clock: Clock,
+        history: ExecutionHistory,
     ) -> None:
         self.catalog = catalog
         self.executor = Executor(pool, new_context, clock, self._note)
-        self._history = ExecutionHistory()
+        self._history = history
         self._waits: list[tuple[str, str]] = []
         """Who waits for which scene, by their labels."""
 

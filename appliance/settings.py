@@ -85,6 +85,8 @@ class HistorySettings(Settings, frozen=True, kw_only=True):
     """`[history]`."""
 
     max_mb: int = key(whole(1, 256), 4)
+    keep_days: int = key(whole(0, 3660), 30)
+    card_kb_per_day: int = key(whole(16, 1 << 16), 1024)
 
 
 class Notify(Settings, frozen=True, kw_only=True):

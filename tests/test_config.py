@@ -235,6 +235,7 @@ WHOLE = [
     ("scripts", "max_memory_mb"),
     ("runtime", "event_bus_capacity"),
     ("history", "max_mb"),
+    ("history", "card_kb_per_day"),
     ("persistence", "flush_secs"),
     ("adapters.elgato_lights", "poll_interval_secs"),
     ("adapters.mqtt", "port"),
@@ -245,6 +246,7 @@ WHOLE = [
 """The keys that hold whole numbers."""
 
 UNSOUND: dict[str, list[str]] = {
+    "keep_days": ["-1", "3661", "1.5", '"30"', "true", "[]"],
     "bind_address": [
         *('""', '"3000"', '":3000"', '"127.0.0.1"', '"127.0.0.1:"', '"127.0.0.1:65536"', '"127.0.0.1:123456"'),
         *('"127.0.0.1:-1"', '"127.0.0.1:３０００"', '"::1:3000"', '"[127.0.0.1]:3000"', '"[::1]"', '"[::g]:1"'),

@@ -14,8 +14,10 @@ from appliance import config, errors
 from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
+from appliance.history.card_lines import decode_changes, decode_command, decode_execution, decode_hours
 from appliance.home import events
 from appliance.store import journal, snapshot
+from appliance.store.crc import check_crc
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
@@ -84,12 +86,17 @@ def test_files_that_the_architecture_names_exist() -> None:
 
 def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     blocks = re.findall(r"```text\n(\{.*?)```", (ROOT / "docs" / "store.md").read_text(), re.DOTALL)
-    reported, changed = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
+    lines = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
+    reported, changed, was = lines
     whole = snapshot.decode(reported.encode(), 7)
     assert whole is not None and set(whole.values) == {"group/evening", "room/attic", "room/kitchen"}
     reading = journal.read(changed.encode() + bytes(512), 7)
     assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
     assert not reading.is_damaged and not reading.torn and whole.sequence == 4024
+    month = [check_crc(line) or {} for line in was.encode().splitlines()]
+    assert [len(decode_hours(line)) for line in month] == [0, 2, 1, 0, 0, 0, 0], month
+    assert len(decode_changes(month[3])) == 2 and decode_command(month[4])["source"] == "room"
+    assert decode_execution(month[5]).subject == "evening" and month[6]["days"] == 12
 
 
 def test_what_stands_on_the_card_is_what_the_page_of_the_store_lists() -> None:

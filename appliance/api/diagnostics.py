@@ -29,7 +29,7 @@ def build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Map
         "clock": hub.schedule.figures,
         "scenes": hub.scenes.figures,
         "automations": hub.automations.figures,
-        "history": lambda: {"devices": hub.history.figures(), "commands": hub.audit.figures()},
+        "history": lambda: _probe_history(hub),
         "scripts": lambda: _probe_scripts(hub),
         "events": lambda: {
             "published": hub.bus.published,
@@ -59,6 +59,16 @@ def _probe_scripts(hub: Hub) -> dict[str, Any]:
     return {
         **hub.pool.figures(),
         "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
+    }
+
+
+def _probe_history(hub: Hub) -> dict[str, Any]:
+    """What is kept in memory and on the card; `card` is null where nothing is kept there."""
+    history = hub.history
+    return {
+        "devices": history.devices.figures(),
+        "commands": history.commands.figures(),
+        "card": None if history.card is None else history.card.figures(),
     }
 
 

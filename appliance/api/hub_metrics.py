@@ -100,11 +100,13 @@ class Metrics:
         )
 
     def _device_families(self) -> Iterator[Family]:
-        hub = self._hub
+        hub, history = self._hub, self._hub.history
         states = Counter(str(device.attributes.get("state", "unknown")) for device in hub.registry.list_devices())
         yield by_label("lares_devices", "gauge", "Devices by state.", "state", dict(sorted(states.items())))
-        yield counter("lares_commands_total", "Commands that were sent to devices.", hub.audit.figures()["recorded"])
-        kept = {"devices": hub.history.figures()["bytes"], "commands": hub.audit.figures()["bytes"]}
+        yield counter(
+            "lares_commands_total", "Commands that were sent to devices.", hub.history.commands.figures()["recorded"]
+        )
+        kept = {"devices": history.devices.figures()["bytes"], "commands": history.commands.figures()["bytes"]}
         yield by_label("lares_history_bytes", "gauge", "Memory that histories take.", "history", kept)
 
     def _execution_families(self) -> Iterator[Family]:

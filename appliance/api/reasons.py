@@ -90,7 +90,7 @@ class Reasons:
 
         One that was online when the hub stopped and was not seen since has been offline since the start.
         """
-        entries = self._hub.history.list_values(device.id, "state", Period(limit=1))
+        entries = self._hub.history.devices.list_values(device.id, "state", Period(limit=1))
         if entries:
             return entries[0].observed_at
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
@@ -140,7 +140,7 @@ class Reasons:
             yield f"{health.name} answered last at {timestamp(health.last_success)}"
 
     def _commands(self, device_id: str) -> Iterator[ReportedDecision]:
-        for entry in self._hub.audit.list_commands(Period(limit=MAX_DECISIONS), device_id):
+        for entry in self._hub.history.commands.list_commands(Period(limit=MAX_DECISIONS), device_id):
             command = entry["command"]
             value = f" {value_text(command['value'])}" if "value" in command else ""
             ended = entry["status"] if entry["message"] is None else f"{entry['status']}, {entry['message']}"
@@ -148,7 +148,7 @@ class Reasons:
             yield entry["recorded_at"], f"{asked}: {ended}"
 
     def _states(self, device_id: str) -> Iterator[ReportedDecision]:
-        for entry in self._hub.history.list_values(device_id, "state", Period(limit=MAX_DECISIONS)):
+        for entry in self._hub.history.devices.list_values(device_id, "state", Period(limit=MAX_DECISIONS)):
             yield timestamp(entry.observed_at), f"it went {entry.value}"
 
     def _is_safe(self) -> Iterator[str]:

@@ -32,7 +32,7 @@ from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
-from appliance.history.execution_history import ExecutionStatus
+from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
@@ -110,7 +110,7 @@ async def open_simulation(
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
-            Scenes(in_scenes, pool, new_context, clock) as scenes,
+            Scenes(in_scenes, pool, new_context, clock, ExecutionHistory()) as scenes,
             open_automations(catalog, environment, printer, new_executor) as parts,
         ):
             calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())

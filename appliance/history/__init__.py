@@ -1,1 +1,1 @@
-"""History: what was, in memory and within fixed bounds, never on the card: values of devices, commands, runs."""
+"""History: what was: values of devices, commands, executions; in memory within bounds, and shorter on the card."""

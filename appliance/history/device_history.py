@@ -26,19 +26,26 @@ _ROOM = ""
 
 
 class Resolution(IntEnum):
-    """Milliseconds of which only the last entry is returned; 0: every entry."""
+    """Milliseconds of which there is one entry; 0: every entry."""
 
-    ALL = 0
+    RAW = 0
     MINUTE = MINUTE_MS
     HOUR = HOUR_MS
     DAY = 24 * HOUR_MS
 
 
 class AttributeEntry(Struct, frozen=True, kw_only=True):
-    """What an attribute showed from this moment on."""
+    """What an attribute showed from this moment on.
+
+    Where the entry stands for a time, an hour or a day, `value` is a number's mean, `low` and `high` its bounds, and
+    `gain` what a meter counted in it; they have the form of the value.
+    """
 
     observed_at: datetime
     value: Any
+    low: Any = None
+    high: Any = None
+    gain: Any = None
 
 
 class DeviceEntry(Struct, frozen=True, kw_only=True):
@@ -64,7 +71,7 @@ class DeviceHistory:
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
     def list_values(
-        self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.ALL
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[AttributeEntry]:
         """What the attribute showed in the period, newest first; empty where nothing is known of it."""
         series = self._devices.get(device_id, {}).get(attribute, Series())
@@ -76,8 +83,13 @@ class DeviceHistory:
                 entries.append(AttributeEntry(observed_at=from_millis(series.times[index]), value=value))
         return entries
 
+    def known_since(self, device_id: str, attribute: str) -> datetime | None:
+        """The time of the oldest entry of the attribute; None where there is none."""
+        series = self._devices.get(device_id, {}).get(attribute)
+        return from_millis(series.times[0]) if series is not None and series.times else None
+
     def list_states(
-        self, device: Device, period: Period, resolution: Resolution = Resolution.ALL
+        self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[DeviceEntry]:
         """How the device was in the period, newest first: an entry for each time at which an attribute changed."""
         known = self._devices.get(device.id, {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -79,11 +79,19 @@ class _KeptExecution(Struct, frozen=True):
 
 
 class ExecutionHistory:
-    """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest."""
+    """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest.
+
+    `on_add` is called with each.
+    """
 
     def __init__(
-        self, *, max_executions: int = MAX_EXECUTIONS_PER_SUBJECT, max_bytes: int = MAX_EXECUTION_HISTORY_BYTES
+        self,
+        *,
+        max_executions: int = MAX_EXECUTIONS_PER_SUBJECT,
+        max_bytes: int = MAX_EXECUTION_HISTORY_BYTES,
+        on_add: Callable[[ExecutionEntry], None] | None = None,
     ) -> None:
+        self._on_add = on_add
         self._max_executions = max_executions
         self._max_bytes = max_bytes
         self._bytes = 0
@@ -91,6 +99,8 @@ class ExecutionHistory:
 
     def add(self, entry: ExecutionEntry) -> None:
         """Add an execution; the oldest are dropped where there is no room."""
+        if self._on_add is not None:
+            self._on_add(entry)
         latest = _KeptExecution.of(entry)
         kept = self._entries.setdefault(entry.subject, deque())
         self._entries.move_to_end(entry.subject)

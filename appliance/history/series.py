@@ -114,10 +114,10 @@ class Series:
 
 def _split(value: Any) -> tuple[_Form, float]:
     """The value as a form and a number."""
-    if _is_exact(value):
+    if is_exact(value):
         return (type(value), ""), value
     number = value.get("value") if isinstance(value, Mapping) else None
-    if _is_exact(number):
+    if is_exact(number):
         beside = {key: each for key, each in value.items() if key != "value"}
         return (type(number), _encode(beside)), number
     return (str, _encode(value)), 0.0
@@ -128,7 +128,7 @@ def _encode(value: Any) -> str:
     return json.dumps(value, default=str)
 
 
-def _is_exact(value: Any) -> TypeGuard[int | float]:
+def is_exact(value: Any) -> TypeGuard[int | float]:
     """Whether it is a number, not a boolean, that a float holds exactly."""
     return type(value) in (int, float) and abs(value) <= _MAX_EXACT
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from appliance.store.file_names import PART
 from appliance.tables.plain_files import read_plain
 
-PRIVATE = 0o600
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 
 
 class Disk:
-    """One folder of files. Every method may raise `OSError`; none is ever called on the event loop.
+    """One folder of files; a name may be one below it, `history/2026-11.jsonl`.
+
+    Every method may raise `OSError`; none is ever called on the event loop.
 
     `bytes_written` and `syncs` count what was asked of the device since the start.
     """
@@ -24,13 +26,30 @@ class Disk:
         self.bytes_written = 0
         self.syncs = 0
 
-    def list_names(self) -> list[str]:
-        """The names of the folder's files, sorted."""
-        return sorted(each.name for each in self.folder.iterdir())
+    def list_names(self, below: str = "") -> list[str]:
+        """The names of the folder's files, or of those in a folder `below` it, sorted."""
+        return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
         """The whole content of a file; `FileNotFoundError` where there is none."""
         return read_plain(self.folder / name)
+
+    def size(self, name: str) -> int:
+        """The length of a file in bytes; `FileNotFoundError` where there is none."""
+        return (self.folder / name).stat().st_size
+
+    def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
+        """At most so many bytes of a file from the offset on; nothing behind its end."""
+        descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            return os.pread(descriptor, max_bytes, offset)
+        finally:
+            os.close(descriptor)
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder in this one; one that exists stays as it is. Its name is durable after `sync_folder`."""
+        with contextlib.suppress(FileExistsError):
+            (self.folder / name).mkdir(mode=PRIVATE_FOLDER)
 
     def create(self, name: str) -> int:
         """Open a new file of this name for writing, in place of one that may exist; the descriptor."""
@@ -57,10 +76,10 @@ class Disk:
         self.syncs += 1
         os.fdatasync(descriptor)
 
-    def sync_folder(self) -> None:
-        """Return once the names in the folder are on the device."""
+    def sync_folder(self, below: str = "") -> None:
+        """Return once the names in the folder, or in one `below` it, are on the device."""
         self.syncs += 1
-        with self._folder_descriptor() as descriptor:
+        with self._folder_descriptor(below) as descriptor:
             os.fsync(descriptor)
 
     def truncate(self, descriptor: int, length: int) -> None:
@@ -102,8 +121,8 @@ class Disk:
         self.rename(new + PART, new)
 
     @contextlib.contextmanager
-    def _folder_descriptor(self) -> Iterator[int]:
-        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    def _folder_descriptor(self, below: str) -> Iterator[int]:
+        descriptor = os.open(self.folder / below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield descriptor
         finally:

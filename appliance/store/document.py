@@ -57,7 +57,7 @@ class Document:
 
     async def __aenter__(self) -> Document:
         try:
-            self.recovered = await self._run(self._files.open)
+            self.recovered = await self.run(self._files.open)
         except OSError as error:
             self._thread.shutdown()
             raise StartFailed(f"the store cannot be read: {error}", os.EX_IOERR) from error
@@ -74,7 +74,7 @@ class Document:
         try:
             await self._is_idle.wait()
             with suppress(OSError):  # what was acknowledged is synced, and the descriptor is gone all the same
-                await self._run(self._files.close)
+                await self.run(self._files.close)
         finally:
             self._thread.shutdown()
 
@@ -167,7 +167,8 @@ class Document:
         self._failure = None
         self._last_write = self._clock.now()
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T]) -> T:
+        """What the work returns or raises; it runs on the store's thread, after what that has to do already."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 

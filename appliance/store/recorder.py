@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -26,7 +26,7 @@ log = logging.getLogger("store")
 
 class Recorder:
     """Writes what changed every `flush_secs`, and a last time when its context is left: devices, and what others
-    hand it. `trust` is that of the clock.
+    hand it. `trust` is that of the clock. `on_beat` is awaited after each writing; it must not raise.
 
     That a device is offline is written only with the last flush, since an outage is worth no write; the next run
     reads from it since when.
@@ -48,6 +48,7 @@ class Recorder:
         self._void: dict[str, tuple[int, Any]] = {}
         self._unencodable: set[str] = set()
         self._tasks = Tasks()
+        self.on_beat: Callable[[], Awaitable[None]] | None = None
 
     async def __aenter__(self) -> Recorder:
         self._unlisten = self._bus.listen(
@@ -178,6 +179,8 @@ class Recorder:
             await self._clock.sleep(self._flush_secs)
             self._day = self._day_of(self._written())
             await self.flush()
+            if self.on_beat is not None:
+                await self.on_beat()
 
     def _mark(self, event: events.Event) -> None:
         match event:

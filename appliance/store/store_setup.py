@@ -18,6 +18,7 @@ from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import DirectoryLock
+from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
 from appliance.store.records import ADAPTER_PREFIX, read_devices, read_layout
 from appliance.store.replacement import finish_at_start
@@ -48,8 +49,8 @@ class Store:
     """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
 
     Of the devices that are stored, those that `is_ours` names are restored. `unreadable` are sentences about what
-    cannot be understood, `stopped_at` and `has_crashed` are those of the hub before. Leaving notes a crash where
-    `has_failed` is set.
+    cannot be understood, `stopped_at` and `has_crashed` are those of the hub before, `months` the files of history.
+    Leaving notes a crash where `has_failed` is set.
     """
 
     document: Document
@@ -73,6 +74,7 @@ class Store:
         self.unreadable: list[str] = []
         self.has_failed = False
         self._is_entered = False
+        self.months = MonthFiles(disk)
         self._disk = disk
         self._registry = registry
         self._bus = bus

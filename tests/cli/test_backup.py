@@ -608,7 +608,7 @@ class Refusing(Disk):
         self._count()
         super().sync(descriptor)
 
-    def sync_folder(self) -> None:
+    def sync_folder(self, below: str = "") -> None:
         """Sync, or fail."""
         self._count()
         super().sync_folder()

@@ -120,11 +120,24 @@ class RecordingDisk(Disk):
         """What a reader finds now, without a power cut."""
         return {name: bytes(self._files[number]) for name, number in self._names.items()}
 
-    def list_names(self) -> list[str]:
-        return sorted(self._names)
+    def list_names(self, below: str = "") -> list[str]:
+        prefix = below and f"{below}/"
+        names = [each.removeprefix(prefix) for each in self._names if each.startswith(prefix)]
+        if below and not names:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), below)
+        return sorted(each for each in names if "/" not in each)
 
     def read(self, name: str) -> bytes:
         return bytes(self._files[self._number(name)])
+
+    def size(self, name: str) -> int:
+        return len(self._files[self._number(name)])
+
+    def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
+        return bytes(self._files[self._number(name)][offset : offset + max_bytes])
+
+    def make_folder(self, name: str) -> None:
+        self._ask("make_folder")
 
     def create(self, name: str) -> int:
         self._ask("create")
@@ -166,7 +179,7 @@ class RecordingDisk(Disk):
             self._broken.add(descriptor)
             raise _error(refusal)
 
-    def sync_folder(self) -> None:
+    def sync_folder(self, below: str = "") -> None:
         self.syncs += 1
         refusal = self._refusal("sync_folder")
         self.log.append(Sync(None, refusal is None))

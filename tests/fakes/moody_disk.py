@@ -31,9 +31,13 @@ class MoodyDisk(Disk):
         self._ask()
         super().sync(descriptor)
 
-    def sync_folder(self) -> None:
+    def sync_folder(self, below: str = "") -> None:
         self._ask()
-        super().sync_folder()
+        super().sync_folder(below)
+
+    def make_folder(self, name: str) -> None:
+        self._ask()
+        super().make_folder(name)
 
     def truncate(self, descriptor: int, length: int) -> None:
         self._ask()

@@ -52,8 +52,10 @@ async def test_a_device_tells_how_it_was_and_each_of_its_attributes(house: House
     exact = await entries(house, f"/devices/{LIGHT}/history/brightness?start={latest}&end={latest}")
     assert [entry["value"] for entry in exact] == [30]
     assert await entries(house, f"/devices/{LIGHT}/history/humidity") == []
-    encoded = await entries(house, "/devices/elgato_lights%3Alight%3A0/history/brightness?resolution=day")
-    assert [entry["value"] for entry in encoded][:1] == [30]
+    assert values["resolution"] == "raw"
+    encoded = await house.get("/devices/elgato_lights%3Alight%3A0/history/brightness?resolution=day")
+    day = encoded.json["entries"][0]
+    assert encoded.json["resolution"] == "day" and (day["min"], day["max"]) == (10, 50) and 10 <= day["value"] <= 50
 
 
 async def test_a_query_that_cannot_be_understood_is_400(house: House) -> None:

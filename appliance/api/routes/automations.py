@@ -13,6 +13,7 @@ from appliance.api.route import Call, route
 from appliance.api.validation import body, boolean, nullable, table
 from appliance.automations.automations import Automations as Parts
 from appliance.errors import ConfigFailed
+from appliance.history.card_history import CardHistory
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.reload import Reloader
@@ -29,8 +30,9 @@ RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), requ
 class AutomationsApi:
     """Handlers of the routes under `/automations`."""
 
-    def __init__(self, automations: Parts, reloader: Reloader) -> None:
+    def __init__(self, automations: Parts, reloader: Reloader, card: CardHistory | None) -> None:
         self._automations = automations
+        self._card = card
         self._reloader = reloader
 
     @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION))
@@ -106,5 +108,8 @@ class AutomationsApi:
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
         """What became of the automation's triggers, the newest first; also why it did not run."""
         self._automations.view(automation_id)
-        entries = self._automations.list_runs(automation_id, Period(**call.query()))
+        period = Period(**call.query())
+        entries = self._automations.list_runs(automation_id, period)
+        if self._card is not None:
+            entries += await self._card.older_executions(entries, period, "automation", automation_id)
         return json_response(schemas.AUTOMATION_HISTORY.of(automation_id=automation_id, entries=entries))

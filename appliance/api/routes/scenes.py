@@ -13,6 +13,7 @@ from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.errors import DroppedByMode
+from appliance.history.card_history import CardHistory
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.modes import Decision
@@ -24,8 +25,9 @@ from appliance.tables.json_schema import array_of
 class ScenesApi:
     """Handlers of the routes under `/scenes`."""
 
-    def __init__(self, scenes: Parts, reloader: Reloader) -> None:
+    def __init__(self, scenes: Parts, reloader: Reloader, card: CardHistory | None) -> None:
         self._scenes = scenes
+        self._card = card
         self._reloader = reloader
 
     @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE))
@@ -61,5 +63,8 @@ class ScenesApi:
     async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:
         """What became of the scene's executions, the newest first."""
         self._scenes.catalog.get(scene_id)
-        entries = self._scenes.list_runs(scene_id, Period(**call.query()))
+        period = Period(**call.query())
+        entries = self._scenes.list_runs(scene_id, period)
+        if self._card is not None:
+            entries += await self._card.older_executions(entries, period, "scene", scene_id)
         return json_response(schemas.SCENE_HISTORY.of(scene_id=scene_id, entries=entries))

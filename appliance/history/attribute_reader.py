@@ -1,0 +1,139 @@
+"""What an attribute showed: from memory, from the card, and from what has yet to be written, as one list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, tzinfo
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from appliance.clock import Clock, from_millis, to_millis
+from appliance.history.card_history import CardHistory, CardValues
+from appliance.history.card_lines import ValueChange
+from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution
+from appliance.history.hours import Beside, Hour, NumberHours, join_all, join_number, merge, split_number
+from appliance.history.period import MILLISECOND, Period
+
+UNBOUNDED = 1 << 30
+"""Entries of which none is left out."""
+
+
+class AttributeValues(Struct, frozen=True, kw_only=True):
+    """Entries, newest first, and how fine the coarsest of them is: hours, where memory does not reach so far back."""
+
+    resolution: Resolution
+    entries: list[AttributeEntry]
+
+
+class AttributeReader:
+    """Reads values of attributes. `card` is None where nothing is kept there; days begin at midnight in `zone`."""
+
+    def __init__(self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo) -> None:
+        self._devices = devices
+        self._card = card
+        self._clock = clock
+        self._zone = zone
+
+    async def list_values(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution
+    ) -> AttributeValues:
+        """What the attribute showed in the period; empty where nothing is known of it."""
+        if resolution in (Resolution.HOUR, Resolution.DAY):
+            known = await self._read_card(device_id, attribute, period)
+            if not known.hours and not known.changes:
+                known = self._read_memory(device_id, attribute, period)
+            is_by_day = resolution is Resolution.DAY
+            entries = _in_spans(known, self._day_of if is_by_day else int, self._day_of if is_by_day else _hour_of)
+            return AttributeValues(resolution=resolution, entries=_newest(entries, period))
+        return await self._list_raw(device_id, attribute, period, resolution)
+
+    async def _list_raw(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution
+    ) -> AttributeValues:
+        """Every value that memory has, and before those what the card has."""
+        recent = self._devices.list_values(device_id, attribute, period, resolution)
+        since = self._devices.known_since(device_id, attribute)
+        is_covered = since is not None and period.start is not None and since <= period.start
+        if len(recent) >= period.max_entries or is_covered:
+            return AttributeValues(resolution=resolution, entries=recent)
+        before = period if since is None else replace(period, end=_earlier(period.end, since - MILLISECOND))
+        known = await self._read_card(device_id, attribute, before)
+        entries = [*recent, *_of_changes(known.changes), *_of_hours(known.hours)]
+        coarsest = Resolution.HOUR if known.hours else resolution
+        return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
+
+    async def _read_card(self, device_id: str, attribute: str, period: Period) -> CardValues:
+        if self._card is None:
+            return CardValues(hours=[], changes=[])
+        return await self._card.read_attribute((device_id, attribute), period)
+
+    def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
+        """The same from the values in memory alone."""
+        everything = replace(period, limit=UNBOUNDED)
+        entries = self._devices.list_values(device_id, attribute, everything)
+        numbers: list[NumberHours] = []
+        changes: list[ValueChange] = []
+        for entry in reversed(entries):
+            at, split = to_millis(entry.observed_at), split_number(entry.value)
+            if split is None:
+                changes.append((at, entry.value))
+                continue
+            if not numbers or numbers[-1].beside != split[0]:
+                numbers.append(NumberHours(split[0]))
+            numbers[-1].report(at, split[1], numbers[-1].last)
+        now = to_millis(_earlier(period.end, self._clock.now()))
+        return CardValues(hours=[(each.beside, hour) for each in numbers for hour in each.take(now)], changes=changes)
+
+    def _day_of(self, secs: float) -> int:
+        """When the day of the moment began; both in seconds since 1970."""
+        local = datetime.fromtimestamp(secs, self._zone)
+        return int(local.replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
+
+
+def _hour_of(secs: float) -> int:
+    return int(secs // 3600) * 3600
+
+
+def _in_spans(
+    known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
+) -> list[AttributeEntry]:
+    """One entry for each hour or day of the numbers, and of the changes the last in each."""
+    entries: list[AttributeEntry] = []
+    ordered = sorted(known.hours, key=lambda each: each[1].start)
+    for beside, found in groupby(ordered, lambda each: each[0]):
+        hours = merge(hour for _, hour in found)
+        for start, each in groupby(hours, lambda hour: start_of_hours(hour.start)):
+            entries.append(_entry(beside, join_all(start, each)))
+    by_span = {
+        start_of_changes(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])
+    }
+    return [*entries, *_of_changes(by_span.values())]
+
+
+def _of_hours(hours: list[tuple[Beside, Hour]]) -> list[AttributeEntry]:
+    return _in_spans(CardValues(hours=hours, changes=[]), int, int)
+
+
+def _of_changes(changes: Iterable[ValueChange]) -> list[AttributeEntry]:
+    return [AttributeEntry(observed_at=from_millis(at), value=value) for at, value in changes if value is not None]
+
+
+def _entry(beside: Beside, hour: Hour) -> AttributeEntry:
+    return AttributeEntry(
+        observed_at=datetime.fromtimestamp(hour.start, UTC),
+        value=join_number(beside, hour.value),
+        low=join_number(beside, hour.low),
+        high=join_number(beside, hour.high),
+        gain=None if hour.gain is None else join_number(beside, hour.gain),
+    )
+
+
+def _newest(entries: list[AttributeEntry], period: Period) -> list[AttributeEntry]:
+    entries.sort(key=lambda entry: entry.observed_at, reverse=True)
+    return entries[: period.max_entries]
+
+
+def _earlier(one: datetime | None, other: datetime) -> datetime:
+    return other if one is None else min(one, other)

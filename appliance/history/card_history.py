@@ -1,0 +1,276 @@
+"""History on the card: written four times a day and at a stop in order, and read again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from appliance.clock import Clock, from_millis, timestamp, to_millis
+from appliance.history.card_budget import PERIOD_MS
+from appliance.history.card_lines import (
+    Faulty,
+    ValueChange,
+    attribute_beginning,
+    command_beginning,
+    decode_changes,
+    decode_command,
+    decode_execution,
+    decode_hours,
+    execution_beginning,
+    month_of,
+)
+from appliance.history.card_writer import CardWriter, Months, Written
+from appliance.history.collector import AttributeKey, Collected, Collector
+from appliance.history.execution_history import ExecutionEntry
+from appliance.history.hours import Beside, Hour
+from appliance.history.period import Period
+from appliance.home.bus import Bus
+from appliance.version import MADE_AT
+
+MIN_WRITE_PAUSE_SECS = 5 * 3600.0
+"""Between two writings of one run, but for that at the stop; only a clock that is set often comes near it."""
+
+RETRY_SECS = 3600.0
+"""After a writing that the card refused, the next attempt."""
+
+MAX_NAMED = 20
+"""Attributes that the figures name of those that were thinned."""
+
+MAX_BAD_LINES = 10_000
+"""Places of damaged lines that are remembered, so that none is counted twice."""
+
+T = TypeVar("T")
+
+log = logging.getLogger("history")
+
+
+class CardHistory:
+    """Gathers history while entered, and writes it; leaving the context writes what there is.
+
+    `write_on` runs work on the store's thread, `grid_ms` is where hours begin in the home's time zone. Nothing is
+    written while the clock is not trusted, and what bears a time before this version was made came from a wrong clock
+    and is dropped. Reading may be asked for concurrently.
+    """
+
+    def __init__(
+        self,
+        months: Months,
+        bus: Bus,
+        clock: Clock,
+        write_on: Callable[[Callable[[], Written]], Awaitable[Written]],
+        *,
+        keep_days: int,
+        max_day_bytes: int,
+        is_trusted: Callable[[], bool],
+        grid_ms: int = 0,
+    ) -> None:
+        self._months = months
+        self._writer = CardWriter(months, keep_days, max_day_bytes)
+        self._clock = clock
+        self._write_on = write_on
+        self._keep_days = keep_days
+        self._max_day_bytes = max_day_bytes
+        self._is_trusted = is_trusted
+        self._lock = asyncio.Lock()
+        self._period = self._now() // PERIOD_MS
+        self._tried_at = -MIN_WRITE_PAUSE_SECS
+        self._writings = self._failures = self._untimed = 0
+        self._bytes = 0
+        self._last_writing: str | None = None
+        self._failure: str | None = None
+        self._thinned: dict[str, Any] | None = None
+        self._bad: set[tuple[str, int]] = set()
+        self.collector = Collector(bus, grid_ms)
+
+    async def __aenter__(self) -> CardHistory:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.collector.close()
+        await self.write()
+
+    async def beat(self) -> None:
+        """Write if a quarter of the day (UTC) has passed since the last writing, or one that failed is due again."""
+        period, pause = self._now() // PERIOD_MS, self._clock.monotonic() - self._tried_at
+        is_due = period != self._period and pause >= MIN_WRITE_PAUSE_SECS
+        if self._is_trusted() and (is_due or (self._failure is not None and pause >= RETRY_SECS)):
+            self._period = period
+            await self.write()
+
+    async def write(self) -> None:
+        """Write what was gathered; what the card refuses is kept for the next time. Never raises."""
+        if not self._is_trusted():
+            return
+        async with self._lock:
+            now = self._now()
+            self._tried_at = self._clock.monotonic()
+            parts = self._timed(self.collector.take(now).by_month())
+            if not parts:
+                return
+            try:
+                written = await self._write_on(partial(self._writer.append, parts, now))
+            except Exception as error:
+                log.error("history cannot be written: %s: %s", type(error).__name__, error, exc_info=error)
+                self._failures += 1
+                return
+            for left in written.left:
+                self.collector.give_back(left, now)
+            self._note(written, now)
+
+    async def read_attribute(self, key: AttributeKey, period: Period) -> CardValues:
+        """The hours and changes of the attribute in the period, those that are not on the card yet too.
+
+        Parts of one hour come one after another, in the order in which they were.
+        """
+        now = self._now()
+        async with self._lock:  # what is being written is neither here nor there
+            fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
+            lines = await self._find(period, attribute_beginning(*key))
+        hours: list[tuple[Beside, Hour]] = []
+        changes: list[ValueChange] = []
+        for line in lines:
+            try:
+                hours += decode_hours(line)
+                changes += decode_changes(line)
+            except Faulty:
+                continue
+        first, last = period.bounds_ms()
+        return CardValues(
+            hours=[(beside, h) for beside, h in (*hours, *fresh_hours) if first <= h.start * 1000 <= last],
+            changes=[change for change in (*changes, *fresh_changes) if first <= change[0] <= last],
+        )
+
+    async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
+        """The commands of the period before those that memory knows, newest first, as the audit shows them."""
+        before = datetime.fromisoformat(known[-1]["recorded_at"]) if known else None
+        return await self._read_older(command_beginning(device_id), period, len(known), before, decode_command)
+
+    async def older_executions(
+        self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
+    ) -> list[ExecutionEntry]:
+        """The executions of the period before those that memory knows, newest first."""
+        before = known[-1].executed_at if known else None
+        return await self._read_older(execution_beginning(kind, id_), period, len(known), before, decode_execution)
+
+    async def _read_older(
+        self,
+        beginning: bytes,
+        period: Period,
+        known: int,
+        before: datetime | None,
+        decode: Callable[[Mapping[str, Any]], T],
+    ) -> list[T]:
+        """The entries whose lines begin so, as many as the period has room for beside those that are known."""
+        if known >= period.max_entries:
+            return []
+        async with self._lock:
+            lines = await self._find(period, beginning)
+        first, last = period.bounds_ms()
+        last = last if before is None else min(last, to_millis(before) - 1)
+        found: list[tuple[int, T]] = []
+        for line in lines:
+            try:
+                if first <= line["t"] <= last:
+                    found.append((line["t"], decode(line)))
+            except Faulty:
+                continue
+        found.sort(key=lambda each: each[0], reverse=True)
+        return [each for _, each in found[: period.max_entries - known]]
+
+    def figures(self) -> dict[str, Any]:
+        """What `GET /diagnostics` shows of it; `bytes` is what was written since the start."""
+        return {
+            "keep_days": self._keep_days,
+            "day_budget_bytes": self._max_day_bytes,
+            "day_bytes": self._writer.day_bytes(self._now()),
+            "bytes": self._bytes,
+            "files": dict(self._writer.sizes),
+            "writings": self._writings,
+            "last_writing": self._last_writing,
+            "failure": self._failure,
+            "failures": self._failures,
+            "bad_lines": len(self._bad),
+            "thinned": self._thinned,
+            "untimed": self._untimed,
+            **self.collector.figures(),
+        }
+
+    async def _find(self, period: Period, beginning: bytes) -> list[Mapping[str, Any]]:
+        """The lines of the period that begin so; those of a card that cannot be read are left out."""
+        try:
+            return await asyncio.to_thread(self._find_now, period, beginning)
+        except OSError as error:
+            log.warning("history cannot be read: %s", error.strerror or error)
+            return []
+
+    def _find_now(self, period: Period, beginning: bytes) -> list[Mapping[str, Any]]:
+        first, last = _months_of(period)
+        found: list[Mapping[str, Any]] = []
+        self._writer.sizes = self._months.list_months()
+        for month in self._writer.sizes:
+            if first <= month <= last:
+                part = self._months.find(month, beginning)
+                found += part.lines
+                if len(self._bad) < MAX_BAD_LINES:
+                    self._bad.update((month, offset) for offset in part.bad)
+        return found
+
+    def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
+        """Without the months before this version was made: a clock showed them that was not set yet."""
+        kept = {month: part for month, part in parts.items() if month >= month_of(MADE_AT.timestamp())}
+        self._untimed += len(parts) - len(kept)
+        return kept
+
+    def _note(self, written: Written, now: int) -> None:
+        self._bytes += written.bytes
+        if written.error is not None:
+            reason = (written.error.strerror or str(written.error)).lower()
+            if self._failure is None:
+                log.error("history cannot be written: %s; the home runs on, and it is tried again", reason)
+            self._failure = reason
+            self._failures += 1
+            return
+        if self._failure is not None:
+            log.info("history is written again")
+        self._failure = None
+        self._writings += 1
+        self._last_writing = timestamp(from_millis(now))
+        if written.coarse or written.left_out or written.entries_left_out:
+            self._note_thinned(written)
+
+    def _note_thinned(self, written: Written) -> None:
+        if self._thinned is None:
+            log.warning(
+                "a day's history does not fit into history.card_kb_per_day: %d attributes are kept coarsely, %d not",
+                len(written.coarse),
+                len(written.left_out),
+            )
+        self._thinned = {
+            "at": self._last_writing,
+            "coarse": len(written.coarse),
+            "left_out": len(written.left_out),
+            "entries_left_out": written.entries_left_out,
+            "attributes": ["/".join(key) for key in (*written.left_out, *written.coarse)[:MAX_NAMED]],
+        }
+
+    def _now(self) -> int:
+        return to_millis(self._clock.now())
+
+
+class CardValues(Struct, frozen=True, kw_only=True):
+    """What the card and the collector have of an attribute: hours with what stands beside their numbers; changes."""
+
+    hours: list[tuple[Beside, Hour]]
+    changes: list[ValueChange]
+
+
+def _months_of(period: Period) -> tuple[str, str]:
+    """The first and the last month that the period touches."""
+    first = "" if period.start is None else month_of(period.start.timestamp())
+    return first, "~" if period.end is None else month_of(period.end.timestamp())

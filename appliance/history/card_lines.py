@@ -1,0 +1,183 @@
+"""What the lines of a month's file say. Each is a JSON object, as short as it can be: a home writes thousands a day.
+
+- Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
+  is what stands beside the number in a value, null for a number alone; `t` when the first hour began, in seconds;
+  each of `h` an hour: hours after `t`, seconds of it that are known, lowest, mean, highest; of a meter the last value
+  in the place of the mean, and a sixth number: what it has counted. Parts of one hour may stand in several lines.
+- Words, booleans and the rest: `{"d":"lamp","a":"power","t":1764547200123,"c":[[0,"on"],[90000,"off"]]}`. `t` is in
+  milliseconds, each of `c` milliseconds after it and the value from then on; null where the attribute was gone.
+- Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}`: source,
+  room, command, outcome, message.
+- Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}`: outcome,
+  duration, error.
+- The end of each writing: `{"k":"written","t":1764547200123,"used":40123,"days":12}`: bytes of this day (UTC) so far,
+  and on how many days something was written until now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from appliance.clock import timestamp
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.hours import Beside, Hour
+from appliance.home.events import CommandEnded
+from appliance.home.json_shapes import STATED_COMMAND
+
+WRITTEN = b'{"k":"written",'
+"""The beginning of the line at the end of each writing."""
+
+COMMANDS = b'{"k":"command",'
+"""The beginning of the lines of commands."""
+
+MAX_CARD_TEXT_CHARS = 200
+"""Of a text value, a message or an error, what is kept on the card."""
+
+MAX_CARD_VALUE_BYTES = 1024
+"""Values that are larger as JSON are not kept on the card."""
+
+ValueChange = tuple[int, Any]
+"""Milliseconds since 1970, and the value from then on."""
+
+Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
+"""What decoding raises for a line of another form."""
+
+
+def attribute_beginning(device_id: str, attribute: str) -> bytes:
+    """The beginning of the lines of this attribute."""
+    return b'{"d":%b,"a":%b,' % (orjson.dumps(device_id), orjson.dumps(attribute))
+
+
+def command_beginning(device_id: str | None) -> bytes:
+    """The beginning of the lines of commands to this device, or to any."""
+    return COMMANDS if device_id is None else b'%b"d":%b,' % (COMMANDS, orjson.dumps(device_id))
+
+
+def execution_beginning(kind: str, id_: str) -> bytes:
+    """The beginning of the lines of executions of this scene or automation."""
+    return b'{"k":"execution","of":%b,"id":%b,' % (orjson.dumps(kind), orjson.dumps(id_))
+
+
+def encode_hours(
+    device_id: str, attribute: str, beside: Beside, hours: Iterable[Hour]
+) -> Iterator[tuple[str, bytes]]:
+    """The lines of these hours, one for each month, with that month."""
+    for month, found in groupby(hours, lambda hour: month_of(hour.start)):
+        rows, first = [], None
+        for hour in found:
+            first = hour.start if first is None else first
+            row = [(hour.start - first) / 3600, hour.secs, hour.low, hour.value, hour.high]
+            row[0] = int(row[0]) if row[0] == int(row[0]) else row[0]
+            rows.append(row if hour.gain is None else [*row, hour.gain])
+        rest = orjson.dumps({"u": beside, "t": first, "h": rows})
+        yield month, attribute_beginning(device_id, attribute) + rest[1:]
+
+
+def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange]) -> Iterator[tuple[str, bytes]]:
+    """The lines of these changes, one for each month, with that month."""
+    for month, found in groupby(changes, lambda change: month_of(change[0] / 1000)):
+        pairs = list(found)
+        first = pairs[0][0]
+        rest = orjson.dumps({"t": first, "c": [[at - first, value] for at, value in pairs]})
+        yield month, attribute_beginning(device_id, attribute) + rest[1:]
+
+
+def encode_command(event: CommandEnded, at: int) -> bytes:
+    """The line of a command."""
+    said = {
+        "t": at,
+        "s": event.source,
+        "r": event.room_id,
+        "c": STATED_COMMAND(event.command),
+        "o": event.status,
+        "m": _cut(event.message),
+    }
+    return command_beginning(event.device_id) + orjson.dumps(said, default=str)[1:]
+
+
+def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
+    """The line of an execution of a scene or automation."""
+    said = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
+    return execution_beginning(kind, entry.subject) + orjson.dumps(said)[1:]
+
+
+def encode_written(at: int, used: int, days: int) -> bytes:
+    """The line at the end of a writing."""
+    return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
+
+
+def decode_hours(line: Mapping[str, Any]) -> list[tuple[Beside, Hour]]:
+    """The hours of a line, each with what stands beside its numbers; none for another line. Raises `Faulty`."""
+    if "h" not in line:
+        return []
+    beside, first = line["u"], line["t"]
+    return [
+        (
+            beside,
+            Hour(
+                start=int(first + 3600 * row[0]),
+                secs=row[1],
+                low=row[2],
+                value=row[3],
+                high=row[4],
+                gain=row[5] if len(row) > 5 else None,
+            ),
+        )
+        for row in line["h"]
+    ]
+
+
+def decode_changes(line: Mapping[str, Any]) -> list[ValueChange]:
+    """The changes of a line; none for another line. Raises `Faulty`."""
+    return [(line["t"] + after, value) for after, value in line.get("c", ())]
+
+
+def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The command as the audit shows it. Raises `Faulty`."""
+    return {
+        "recorded_at": timestamp(datetime.fromtimestamp(line["t"] / 1000, UTC)),
+        "source": line["s"],
+        "room_id": line["r"],
+        "device_id": line["d"],
+        "command": line["c"],
+        "status": line["o"],
+        "message": line["m"],
+    }
+
+
+def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
+    """The execution, without its results and trace, which the card has not. Raises `Faulty`."""
+    return ExecutionEntry(
+        subject=line["id"],
+        executed_at=datetime.fromtimestamp(line["t"] / 1000, UTC),
+        status=ExecutionStatus(line["o"]),
+        error=line["e"],
+        results=(),
+        duration_ms=line["ms"],
+    )
+
+
+def fit_for_card(value: Any) -> Any:
+    """The value as it is kept: a long text is cut, and what is larger still is None."""
+    if isinstance(value, str):
+        return _cut(value)
+    if isinstance(value, bool):
+        return value
+    try:
+        return value if len(orjson.dumps(value)) <= MAX_CARD_VALUE_BYTES else None
+    except TypeError:
+        return None
+
+
+def month_of(secs: float) -> str:
+    """The month of a moment, in seconds since 1970, in UTC: `2026-11`."""
+    return datetime.fromtimestamp(secs, UTC).strftime("%Y-%m")
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= MAX_CARD_TEXT_CHARS else f"{text[: MAX_CARD_TEXT_CHARS - 1]}…"

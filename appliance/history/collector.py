@@ -1,0 +1,266 @@
+"""The collector: what the card has yet to get, from the bus: hours of numbers, changes, commands, executions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+from appliance.clock import to_millis
+from appliance.history.card_lines import (
+    ValueChange,
+    encode_command,
+    encode_execution,
+    fit_for_card,
+    month_of,
+)
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.hours import Beside, Hour, NumberHours, split_number
+from appliance.history.series import Series
+from appliance.home.bus import Bus
+from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.model import Device
+
+MAX_ATTRIBUTES = 8192
+"""Attributes that are followed; those beyond are kept in memory alone."""
+
+MAX_CHANGES = 2000
+"""Changes of one attribute that wait for the card; beyond them they thin out to one a minute, then one an hour."""
+
+MAX_ENTRIES_WAITING = 4000
+"""Commands and executions that wait for the card; beyond them the oldest are lost."""
+
+_AWAY = ("offline", "unavailable")
+
+AttributeKey = tuple[str, str]
+"""The ids of a device and of its attribute."""
+
+
+class Importance(IntEnum):
+    """What goes first where a day's bytes do not suffice: the lower."""
+
+    SKIPPED = 0
+    EXECUTION = 1
+    COMMAND = 2
+
+
+class CardEntry(Struct, frozen=True):
+    """The line of a command or an execution, and its time in milliseconds since 1970."""
+
+    at: int
+    importance: Importance
+    body: bytes
+
+
+class CollectedHours(Struct, frozen=True, kw_only=True):
+    """Hours of an attribute, and how many numbers they were made of."""
+
+    key: AttributeKey
+    beside: Beside
+    hours: list[Hour]
+    reports: int
+
+
+class Collected(Struct, kw_only=True):
+    """What was taken to be written."""
+
+    hours: list[CollectedHours] = field(default_factory=list)
+    changes: dict[AttributeKey, list[ValueChange]] = field(default_factory=dict)
+    entries: list[CardEntry] = field(default_factory=list)
+
+    def by_month(self) -> dict[str, Collected]:
+        """The same, by the month that each part belongs to, oldest first."""
+        months: dict[str, Collected] = {}
+
+        def of(secs: float) -> Collected:
+            return months.setdefault(month_of(secs), Collected())
+
+        for each in self.hours:
+            for month in dict.fromkeys(month_of(hour.start) for hour in each.hours):
+                hours = [hour for hour in each.hours if month_of(hour.start) == month]
+                kept = CollectedHours(key=each.key, beside=each.beside, hours=hours, reports=each.reports)
+                of(hours[0].start).hours.append(kept)
+        for key, changes in self.changes.items():
+            for change in changes:
+                of(change[0] / 1000).changes.setdefault(key, []).append(change)
+        for entry in self.entries:
+            of(entry.at / 1000).entries.append(entry)
+        return dict(sorted(months.items()))
+
+
+class Collector:
+    """Listens to the bus while it is in use. All methods are for the event loop, and none waits.
+
+    `grid_ms` is where hours begin in the home's time zone, 30 minutes later in some. `lost` counts hours, changes and
+    entries that had no room, `untracked` the attributes that there were beyond `MAX_ATTRIBUTES`.
+    """
+
+    def __init__(self, bus: Bus, grid_ms: int) -> None:
+        self._grid_ms = grid_ms
+        self._numbers: dict[str, dict[str, NumberHours]] = {}
+        self._ended: list[tuple[AttributeKey, NumberHours]] = []
+        self._changes: dict[AttributeKey, Series] = {}
+        self._entries: deque[CardEntry] = deque()
+        self._count = 0
+        self.lost = 0
+        self.untracked: set[AttributeKey] = set()
+        self._stop_listening = bus.listen(self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._stop_listening()
+
+    def note_execution(self, kind: str, entry: ExecutionEntry) -> None:
+        """Note an execution of a scene or automation, or why there was none."""
+        is_skipped = entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
+        importance = Importance.SKIPPED if is_skipped else Importance.EXECUTION
+        at = to_millis(entry.executed_at)
+        self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
+
+    def take(self, at: int) -> Collected:
+        """All that was gathered until now; it is not kept any longer."""
+        numbers = [*self._ended, *self._list_numbers()]
+        found = [(key, each, each.reports, each.take(at)) for key, each in numbers]
+        self.lost += sum(each.take_lost() for _, each in numbers)
+        self._ended = []
+        for device_id, attributes in list(self._numbers.items()):
+            self._numbers[device_id] = {name: each for name, each in attributes.items() if each.is_holding}
+            if not self._numbers[device_id]:
+                del self._numbers[device_id]
+        self._count = sum(map(len, self._numbers.values()))
+        taken = Collected(
+            hours=[
+                CollectedHours(key=key, beside=each.beside, hours=hours, reports=reports)
+                for key, each, reports, hours in found
+                if hours
+            ],
+            changes={key: _changes_of(series) for key, series in self._changes.items()},
+            entries=list(self._entries),
+        )
+        self._changes, self._entries = {}, deque()
+        return taken
+
+    def give_back(self, taken: Collected, at: int) -> None:
+        """Keep again what was taken and could not be written; `at` is the present."""
+        for each in taken.hours:
+            numbers = self._find_numbers(each.key, each.beside)
+            if numbers is not None:
+                numbers.give_back(each.hours)
+        for key, changes in taken.changes.items():
+            later = self._changes.pop(key, None)
+            for change in (*changes, *([] if later is None else _changes_of(later))):
+                self._add_change(key, *change)
+        self._entries.extendleft(reversed(taken.entries))
+        self._bound_entries()
+
+    def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[Beside, Hour]]:
+        """The hours of the attribute that were not taken yet, the present one as far as it has come."""
+        known = self._numbers.get(key[0], {}).get(key[1])
+        numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
+        return [(each.beside, hour) for each in numbers for hour in each.peek(at)]
+
+    def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
+        """The changes of the attribute that were not taken yet, in order of time."""
+        series = self._changes.get(key)
+        return [] if series is None else _changes_of(series)
+
+    def peek_entries(self) -> list[CardEntry]:
+        """The commands and executions that were not taken yet."""
+        return list(self._entries)
+
+    def figures(self) -> dict[str, int]:
+        """What waits for the card, and what had no room."""
+        lost = self.lost + sum(each.lost for _, each in self._list_numbers())
+        waiting = sum(map(len, self._changes.values())) + len(self._entries)
+        return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self.untracked)}
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, DeviceStateChanged):
+            self._on_change(event.device, event.previous)
+        elif isinstance(event, DeviceRemoved):
+            for numbers in self._numbers.get(event.device_id, {}).values():
+                numbers.pause(numbers.known_until)
+        elif isinstance(event, CommandEnded):
+            at = to_millis(event.at)
+            self._add_entry(CardEntry(at, Importance.COMMAND, encode_command(event, at)))
+
+    def _on_change(self, device: Device, previous: Device | None) -> None:
+        at, before = to_millis(device.updated_at), {} if previous is None else previous.attributes
+        is_away = device.attributes.get("state") in _AWAY
+        is_back = not is_away and before.get("state") in _AWAY
+        for name, value in device.attributes.items():
+            is_new = name not in before or before[name] != value
+            if (is_new or is_back) and not self._report(device.id, name, at, value, before.get(name)) and is_new:
+                self._add_change((device.id, name), at, fit_for_card(value))
+        for name in before.keys() - device.attributes.keys():
+            self._end_attribute((device.id, name), at)
+        if is_away:
+            for numbers in self._numbers.get(device.id, {}).values():
+                numbers.pause(at)
+
+    def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
+        """Whether the value is a number, which is noted then."""
+        split = split_number(value)
+        if split is None:
+            return False
+        numbers = self._find_numbers((device_id, name), split[0])
+        if numbers is not None:
+            known = split_number(before)
+            numbers.report(at, split[1], None if known is None or known[0] != split[0] else known[1])
+        return True
+
+    def _end_attribute(self, key: AttributeKey, at: int) -> None:
+        numbers = self._numbers.get(key[0], {}).get(key[1])
+        if numbers is None:
+            self._add_change(key, at, None)
+        else:
+            numbers.pause(at)
+
+    def _find_numbers(self, key: AttributeKey, beside: Beside) -> NumberHours | None:
+        """The hours of the attribute, new ones where there were none of this unit; None where there is no room."""
+        device = self._numbers.setdefault(key[0], {})
+        numbers = device.get(key[1])
+        if numbers is None or numbers.beside != beside:
+            if numbers is not None:
+                self._ended.append((key, numbers))
+            elif self._count >= MAX_ATTRIBUTES:
+                self.untracked.add(key)
+                return None
+            else:
+                self._count += 1
+            numbers = device[key[1]] = NumberHours(beside, self._grid_ms)
+        return numbers
+
+    def _add_change(self, key: AttributeKey, at: int, value: Any) -> None:
+        series = self._changes.get(key)
+        if series is None:
+            if len(self._changes) >= MAX_ATTRIBUTES:
+                self.untracked.add(key)
+                return
+            series = self._changes[key] = Series()
+        series.append(at, value)
+        if len(series) > MAX_CHANGES:
+            before = len(series)
+            series.thin(MAX_CHANGES * 15 // 16)
+            self.lost += before - len(series)
+
+    def _add_entry(self, entry: CardEntry) -> None:
+        self._entries.append(entry)
+        self._bound_entries()
+
+    def _bound_entries(self) -> None:
+        while len(self._entries) > MAX_ENTRIES_WAITING:
+            self._entries.popleft()
+            self.lost += 1
+
+    def _list_numbers(self) -> Iterator[tuple[AttributeKey, NumberHours]]:
+        for device_id, attributes in self._numbers.items():
+            for name, numbers in attributes.items():
+                yield (device_id, name), numbers
+
+
+def _changes_of(series: Series) -> list[ValueChange]:
+    return [(at, series.value_at(index)) for index, at in enumerate(series.times)]

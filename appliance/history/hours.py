@@ -1,0 +1,244 @@
+"""Hours: what the numbers of one attribute were in each hour, weighed by how long they held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.history.series import HOUR_MS, is_exact
+
+METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
+"""Units that are counted up: what was used in an hour is the difference, not the mean."""
+
+RESET_BELOW = 0.9
+"""A meter that shows less than this part of what it showed before was reset; a smaller step back is a correction."""
+
+MAX_CLOSED_HOURS = 48
+"""Hours of one attribute that wait for the card; beyond them the oldest are lost."""
+
+Beside = Mapping[str, Any] | None
+"""What stands beside the number in a value, its unit for one; None for a number alone."""
+
+
+class Hour(Struct, frozen=True, kw_only=True):
+    """A part of one hour, at most all of it, in which an attribute had numbers.
+
+    `start` is when the hour began, in seconds since 1970, `secs` how long numbers were known in it. `value` is their
+    mean over time; of a meter it is the last one, and `gain` is what it has counted.
+    """
+
+    start: int
+    secs: int
+    low: float
+    value: float
+    high: float
+    gain: float | None = None
+
+
+def split_number(value: Any) -> tuple[Beside, float] | None:
+    """A value's number and what stands beside it; None where it is a word, a boolean or anything else."""
+    if is_exact(value):
+        return None, value
+    number = value.get("value") if isinstance(value, Mapping) else None
+    if is_exact(number):
+        return {key: each for key, each in value.items() if key != "value"}, number
+    return None
+
+
+def join_number(beside: Beside, number: float) -> Any:
+    """The value that has this number and this beside it."""
+    return number if beside is None else {"value": number, **beside}
+
+
+def is_meter(beside: Beside) -> bool:
+    """Whether the number is that of a meter, which counts up."""
+    return beside is not None and ("period" in beside or beside.get("unit") in METER_UNITS)
+
+
+def gain_of(before: float, now: float) -> float:
+    """What a meter has counted between two readings: after a reset, what it shows since."""
+    return now if now < before * RESET_BELOW else now - before
+
+
+def merge(hours: Iterable[Hour]) -> list[Hour]:
+    """One `Hour` for each start, in order of time; parts of one hour are given in the order in which they were."""
+    merged: dict[int, Hour] = {}
+    for each in hours:
+        before = merged.get(each.start)
+        merged[each.start] = each if before is None else _join(each.start, (before, each))
+    return [merged[start] for start in sorted(merged)]
+
+
+def join_all(start: int, hours: Iterable[Hour]) -> Hour:
+    """What was in all these hours, one at least, given in order of time, as if they were one that began then."""
+    return _join(start, tuple(hours))
+
+
+def _join(start: int, hours: tuple[Hour, ...]) -> Hour:
+    last, secs = hours[-1], sum(each.secs for each in hours)
+    gains = [each.gain for each in hours if each.gain is not None]
+    mean = sum(each.value * each.secs for each in hours) / secs if secs else last.value
+    return Hour(
+        start=start,
+        secs=secs,
+        low=min(each.low for each in hours),
+        value=last.value if last.gain is not None else _rounded(mean),
+        high=max(each.high for each in hours),
+        gain=_rounded(sum(gains), 9) if gains else None,
+    )
+
+
+class NumberHours:
+    """Makes hours of the numbers that one attribute shows. Times are milliseconds since 1970; `grid_ms` is where
+    hours begin in the home's time zone. A time before the last one came from a clock that was set back.
+
+    `reports` counts numbers since the last `take`, `lost` hours that nobody took in time; `is_holding` says that the
+    last number still holds.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_gain",
+        "_grid_ms",
+        "_high",
+        "_hour",
+        "_is_reported",
+        "_known_ms",
+        "_last",
+        "_low",
+        "_since",
+        "_sum",
+        "beside",
+        "is_holding",
+        "is_meter",
+        "lost",
+        "reports",
+    )
+
+    def __init__(self, beside: Beside, grid_ms: int = 0) -> None:
+        self.beside = beside
+        self.is_meter = is_meter(beside)
+        self.reports = self.lost = 0
+        self._grid_ms = grid_ms
+        self._closed: list[Hour] = []
+        self._last = 0.0
+        self.is_holding = self._is_reported = False
+        self._hour = -1
+        self._since = 0
+        self._low: float | None = None
+        self._high: float | None = None
+        self._sum = self._gain = 0.0
+        self._known_ms = 0
+
+    @property
+    def last(self) -> float | None:
+        """The last number, where it still holds."""
+        return self._last if self.is_holding else None
+
+    @property
+    def known_until(self) -> int:
+        """The time of what was noted last."""
+        return self._since
+
+    def report(self, at: int, number: float, before: float | None = None) -> None:
+        """The attribute shows the number from now on; `before` is what it showed last, where that is known."""
+        self._pass_time(at)
+        if self._known_ms:
+            self._note(self._last)
+        if self.is_meter and before is not None:
+            self._gain += gain_of(before, number)
+        self._last, self.is_holding, self._is_reported = number, True, True
+        self._note(number)
+        self.reports += 1
+
+    def pause(self, at: int) -> None:
+        """The number is not known any more: the device is away."""
+        self._pass_time(at)
+        self.is_holding = False
+
+    def take(self, at: int) -> list[Hour]:
+        """The hours until now, the present one as far as it has come; they are not kept any longer."""
+        self._pass_time(at)
+        self._close()
+        taken, self._closed, self.reports = self._closed, [], 0
+        return taken
+
+    def take_lost(self) -> int:
+        """How many hours nobody took in time; they are counted once."""
+        lost, self.lost = self.lost, 0
+        return lost
+
+    def give_back(self, taken: list[Hour]) -> None:
+        """Keep again what was taken and could not be written."""
+        self._closed = [*taken, *self._closed]
+        self._bound()
+
+    def peek(self, at: int) -> list[Hour]:
+        """What `take` would return; all is kept."""
+        until = min(at, self._end_of_hour()) if self.is_holding else self._since
+        held = max(0, until - self._since)
+        present = self._summarize(self._known_ms + held, self._sum + self._last * held)
+        return [*self._closed, *([] if present is None else [present])]
+
+    def _pass_time(self, at: int) -> None:
+        """Let the last number hold until then; where another hour has come, close the one before."""
+        hour = (at - self._grid_ms) // HOUR_MS
+        if hour != self._hour:
+            is_later = hour > self._hour
+            if is_later:
+                self._hold(self._end_of_hour())
+            self._close()
+            self._hour, self._is_reported = hour, False
+            self._since = hour * HOUR_MS + self._grid_ms if is_later else at
+        self._hold(at)
+        self._since = at
+
+    def _end_of_hour(self) -> int:
+        return (self._hour + 1) * HOUR_MS + self._grid_ms
+
+    def _hold(self, until: int) -> None:
+        if self.is_holding:
+            held = max(0, until - self._since)
+            self._sum += self._last * held
+            self._known_ms += held
+
+    def _note(self, number: float) -> None:
+        if self._low is None or number < self._low:
+            self._low = number
+        if self._high is None or number > self._high:
+            self._high = number
+
+    def _close(self) -> None:
+        """Keep what is known of the present hour as a part of it, and begin the next part."""
+        closed = self._summarize(self._known_ms, self._sum)
+        if closed is not None:
+            self._closed.append(closed)
+            self._bound()
+        self._low = self._high = None
+        self._sum = self._gain = 0.0
+        self._known_ms = 0
+
+    def _summarize(self, known_ms: int, total: float) -> Hour | None:
+        """The present hour; None where nothing was reported in it: the last number has held."""
+        if not self._is_reported or (self._low is None and not known_ms):
+            return None
+        return Hour(
+            start=(self._hour * HOUR_MS + self._grid_ms) // 1000,
+            secs=min(3600, round(known_ms / 1000)),
+            low=self._last if self._low is None else self._low,
+            value=self._last if self.is_meter or not known_ms else _rounded(total / known_ms),
+            high=self._last if self._high is None else self._high,
+            gain=_rounded(self._gain, 9) if self.is_meter else None,
+        )
+
+    def _bound(self) -> None:
+        if (excess := len(self._closed) - MAX_CLOSED_HOURS) > 0:
+            self.lost += excess
+            del self._closed[:excess]
+
+
+def _rounded(number: float, digits: int = 6) -> float:
+    """The number with so many significant digits: more are noise, and cost bytes on the card."""
+    return float(f"{number:.{digits}g}")

@@ -1,0 +1,200 @@
+"""The files of history: one a month, `history/YYYY-MM.jsonl`, that only grows until it is removed as a whole.
+
+Each line is a JSON object whose last field, `crc`, is the CRC-32 of all before it, as in the journal. The first names
+the format: `{"format":1,"kind":"history","month":"2026-11"}`; what the others say, `history/card_lines.py` tells.
+Lines are appended and synced; nothing is ever written again. A line that damage or a power cut has spoilt costs
+itself alone: what is appended behind a torn one begins a new line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from errno import EINVAL
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from appliance.store.crc import check_crc, with_crc
+from appliance.store.disk import Disk
+
+HISTORY_FOLDER = "history"
+HISTORY_FORMAT = 1
+"""The version of the files' format. Nothing is appended to a file of a newer one."""
+
+PART_BYTES = 1 << 20
+"""Bytes that are read at once, so that a month of any size takes little memory."""
+
+MAX_LINE_BYTES = 1 << 20
+"""What is longer without a line's end is no line of ours, and is left out."""
+
+TAIL_BYTES = 256 << 10
+"""Where the latest line of a kind is looked for first."""
+
+_NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
+
+
+class FoundLines(Struct, frozen=True, kw_only=True):
+    """Good lines in the order of the file, and where lines began whose checksum was wrong, in bytes."""
+
+    lines: Sequence[Mapping[str, Any]]
+    bad: Collection[int]
+
+
+class MonthFiles:
+    """The months on the card. Every method may raise `OSError` and may wait for the card.
+
+    One thread at a time may append or remove; any may read meanwhile.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._is_folder_durable = False
+        self._ends: dict[str, int] = {}
+        """Where good lines end in files to which something could not be appended."""
+
+    def list_months(self) -> dict[str, int]:
+        """The months that there are, `2026-11`, oldest first, with the bytes of their files."""
+        try:
+            names = self._disk.list_names(HISTORY_FOLDER)
+        except FileNotFoundError:
+            return {}
+        months = [found[1] for name in names if (found := _NAME.fullmatch(name))]
+        return {month: self._disk.size(_path(month)) for month in months}
+
+    def append(self, month: str, bodies: Sequence[bytes]) -> int:
+        """Append the JSON objects as lines, on the device when this returns; how many bytes that took.
+
+        Where it fails, nothing of it counts: it may be tried again.
+        """
+        self._make_folder()
+        name, lines = _path(month), b"".join(map(with_crc, bodies))
+        end, is_new = self._find_end(name)
+        data = self._lead(month, end) + lines
+        descriptor = self._disk.create(name) if is_new else self._disk.open(name)
+        try:
+            try:
+                if name in self._ends:
+                    self._disk.truncate(descriptor, end)
+                self._ends[name] = end
+                self._disk.write(descriptor, data, end)
+                self._disk.sync(descriptor)
+            finally:
+                self._disk.close(descriptor)
+            if end == 0:
+                self._disk.sync_folder(HISTORY_FOLDER)
+        except OSError:
+            with suppress(OSError):
+                self._take_back(name)
+            raise
+        del self._ends[name]
+        return len(data)
+
+    def remove(self, months: Collection[str]) -> None:
+        """Remove these months as a whole."""
+        for month in months:
+            self._disk.remove(_path(month))
+        if months:
+            self._disk.sync_folder(HISTORY_FOLDER)
+
+    def find(self, month: str, beginning: bytes) -> FoundLines:
+        """The lines that begin with these bytes, `{"d":"lamp","a":`; none where there is no such month."""
+        lines, bad = [], []
+        for offset, part in self._parts(month):
+            at = part.find(beginning)
+            while at != -1:
+                end = part.find(b"\n", at)
+                if (found := check_crc(part[at:end])) is not None:
+                    lines.append(found)
+                else:  # the end of this line may be gone, and the next stand behind it
+                    end = at + 1
+                    bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
+                at = part.find(beginning, end)
+        return FoundLines(lines=lines, bad=bad)
+
+    def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
+        """The latest good line that begins with these bytes; None where there is none."""
+        name = _path(month)
+        start = max(0, self._disk.size(name) - TAIL_BYTES)
+        tail = self._disk.read_part(name, start, TAIL_BYTES)
+        at = tail.rfind(beginning)
+        while at != -1:
+            if (found := check_crc(tail[at : tail.find(b"\n", at)])) is not None:
+                return found
+            at = tail.rfind(beginning, 0, at)
+        found_lines = self.find(month, beginning).lines if start else ()
+        return found_lines[-1] if found_lines else None
+
+    def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
+        """Every line in the order of the file, the first one too; None for one whose checksum is wrong."""
+        for _, part in self._parts(month):
+            for line in part.split(b"\n"):
+                if line.strip(b"\0"):
+                    yield check_crc(line.lstrip(b"\0"))
+
+    def _parts(self, month: str) -> Iterator[tuple[int, bytes]]:
+        """The file in pieces that end where a line does, each with where it begins."""
+        name, offset, rest = _path(month), 0, b""
+        with suppress(FileNotFoundError):  # removed meanwhile
+            while data := self._disk.read_part(name, offset + len(rest), PART_BYTES):
+                part, newline, behind = (rest + data).rpartition(b"\n")
+                if newline:
+                    yield offset, part + newline
+                    offset += len(part) + 1
+                rest = behind
+                if len(rest) > MAX_LINE_BYTES:
+                    yield offset, b"?\n"  # it is counted as one line that is bad
+                    offset, rest = offset + len(rest), b""
+            if rest:
+                yield offset, rest + b"\n"
+
+    def _make_folder(self) -> None:
+        if not self._is_folder_durable:
+            self._disk.make_folder(HISTORY_FOLDER)
+            self._disk.sync_folder()
+            self._is_folder_durable = True
+
+    def _find_end(self, name: str) -> tuple[int, bool]:
+        """Where to append, and whether the file is to be made."""
+        try:
+            size = self._disk.size(name)
+            if self._ends.get(name) == 0:
+                self._disk.remove(name)
+                raise FileNotFoundError
+        except FileNotFoundError:
+            self._ends.pop(name, None)
+            return 0, True
+        return self._ends.get(name, size), False
+
+    def _lead(self, month: str, end: int) -> bytes:
+        """What comes before new lines: the first line of a new file, the end of a torn one. Raises `OSError`."""
+        if end == 0:
+            return with_crc(orjson.dumps({"format": HISTORY_FORMAT, "kind": "history", "month": month}))
+        name = _path(month)
+        first = check_crc(self._disk.read_part(name, 0, 256).partition(b"\n")[0])
+        if first is not None and first.get("format", HISTORY_FORMAT) > HISTORY_FORMAT:
+            raise OSError(EINVAL, f"{name} was written by a newer Lares")
+        return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
+
+    def _take_back(self, name: str) -> None:
+        """Cut off what was appended and does not count; where that fails too, the next append does it.
+
+        A file that has nothing else goes: its name may never be durable, whose sync has failed.
+        """
+        if self._ends[name] == 0:
+            self._disk.remove(name)
+            del self._ends[name]
+            return
+        descriptor = self._disk.open(name)
+        try:
+            self._disk.truncate(descriptor, self._ends[name])
+            self._disk.sync(descriptor)
+        finally:
+            self._disk.close(descriptor)
+        del self._ends[name]
+
+
+def _path(month: str) -> str:
+    return f"{HISTORY_FOLDER}/{month}.jsonl"

@@ -1,0 +1,399 @@
+"""History on the card: what is written when, within which bytes; what comes back; clocks and cards that misbehave."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from msgspec.structs import replace
+
+from appliance.history.card_budget import LINE_END_BYTES, allowance, fit
+from appliance.history.card_writer import Written
+from appliance.history.collector import CardEntry, Collected, CollectedHours, Importance
+from appliance.history.device_history import AttributeEntry, Resolution
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.home_history import HomeHistory
+from appliance.history.hours import Hour
+from appliance.history.period import Period
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged
+from appliance.home.model import Device
+from appliance.settings import HistorySettings
+from appliance.store.month_files import MonthFiles
+from tests.fakes.clock import VirtualClock
+from tests.fakes.moody_disk import MoodyDisk
+from tests.history.test_device_history import _a_device
+
+MONDAY = datetime(2026, 12, 7, tzinfo=UTC)
+ALL = Period(limit=1000)
+BEFORE_2030 = Period(end=datetime(2030, 1, 1, tzinfo=UTC), limit=1000)
+
+
+class Box:
+    """A home whose devices change, and a card; one run of the hub at a time."""
+
+    def __init__(self, folder: Path, zone: str = "UTC", **settings: int) -> None:
+        self.disk = MoodyDisk(folder)
+        self.clock = VirtualClock(MONDAY)
+        self.settings = HistorySettings(**settings)
+        self.zone = ZoneInfo(zone)
+        self.is_trusted = True
+        self._shape = _a_device()
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[Box]:
+        """A run of the hub; the last thing it does is to write."""
+        self.bus = Bus()
+        self.devices: dict[str, Device] = {}
+        self.history = HomeHistory(self.settings, self.bus, self.clock, self.zone)
+
+        async def write_on(work: Callable[[], Written]) -> Written:
+            return work()
+
+        card = self.history.build_card(MonthFiles(self.disk), write_on, lambda: self.is_trusted)
+        assert card is not None
+        self.card = card
+        async with card:
+            yield self
+
+    def show(self, device_id: str = "lamp", **attributes: Any) -> None:
+        """Let the device show this now, beside what it showed."""
+        previous, now = self.devices.get(device_id), self.clock.now()
+        shown = {"state": "online", **({} if previous is None else previous.attributes), **attributes}
+        device = replace(previous or self._shape, id=device_id, attributes=shown, updated_at=now, last_seen=now)
+        self.devices[device_id] = device
+        self.bus.publish(DeviceStateChanged(device=device, previous=previous))
+
+    def pass_time(self, **time: float) -> None:
+        """Let time go by."""
+        self.clock.suspend(timedelta(**time).total_seconds())
+
+    async def values(
+        self, attribute: str, resolution: Resolution = Resolution.RAW, device_id: str = "lamp", period: Period = ALL
+    ) -> list[Any]:
+        """The entries' values, newest first, with minimum and maximum where they have them."""
+        found = await self.history.attributes.list_values(device_id, attribute, period, resolution)
+        return [_told(entry) for entry in found.entries]
+
+
+def _told(entry: AttributeEntry) -> Any:
+    return entry.value if entry.low is None else (entry.low, entry.value, entry.high)
+
+
+async def test_the_last_hours_before_a_stop_are_there_after_it(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        box.show(temperature={"value": 20, "unit": "celsius"}, power="off", motion=False)
+        box.pass_time(minutes=30)
+        box.show(temperature={"value": 22, "unit": "celsius"}, power="on")
+        box.pass_time(minutes=90)
+        box.show(temperature={"value": 24, "unit": "celsius"}, motion=True)
+        before = await box.values("temperature", Resolution.HOUR)
+    async with box.run():
+        degrees = [{"value": number, "unit": "celsius"} for number in (20, 21, 22, 24)]
+        hours = [(degrees[3], degrees[3], degrees[3]), (degrees[0], degrees[1], degrees[2])]
+        assert await box.values("temperature", Resolution.HOUR) == before == hours
+        assert await box.values("temperature") == hours
+        assert await box.values("power") == ["on", "off"] and await box.values("motion") == [True, False]
+        found = await box.history.attributes.list_values("lamp", "temperature", ALL, Resolution.RAW)
+        assert found.resolution is Resolution.HOUR
+        found = await box.history.attributes.list_values("lamp", "power", ALL, Resolution.RAW)
+        assert found.resolution is Resolution.RAW
+        assert await box.values("temperature", Resolution.DAY) == [
+            (degrees[0], {**degrees[0], "value": 21.0}, degrees[3])
+        ]
+
+
+async def test_what_memory_has_comes_from_memory(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        box.show(brightness=10)
+    box.pass_time(hours=2)
+    async with box.run():
+        box.show(brightness=30)
+        box.pass_time(seconds=1)
+        box.show(brightness=40)
+        assert await box.values("brightness") == [40, 30, (10, 10, 10)]
+        since = Period(start=box.clock.now() - timedelta(seconds=1))
+        found = await box.history.attributes.list_values("lamp", "brightness", since, Resolution.RAW)
+        assert ([entry.value for entry in found.entries], found.resolution) == ([40, 30], Resolution.RAW)
+
+
+async def test_it_is_written_four_times_a_day_and_at_the_stop(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        for minute in range(3 * 24 * 60):
+            box.show(temperature=minute)
+            if minute % 5 == 0:
+                await box.card.beat()
+            box.pass_time(minutes=1)
+        assert box.card.figures()["writings"] == 11, "the first quarter of the first day is the start's"
+        syncs = box.disk.syncs
+    assert box.disk.syncs == syncs + 1
+    async with box.run():
+        box.show(temperature=1)
+        day = Period(start=MONDAY, end=MONDAY + timedelta(days=1, seconds=-1), limit=1000)
+        entries = await box.values("temperature", Resolution.HOUR, period=day)
+        assert entries[::-1] == [(60 * hour, 60 * hour + 29.5, 60 * hour + 59) for hour in range(24)]
+
+
+async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
+    box = Box(tmp_path, zone="Asia/Kolkata")
+    async with box.run():
+        for hour in range(48):
+            box.show(brightness=hour)
+            box.pass_time(hours=1)
+        found = await box.history.attributes.list_values("lamp", "brightness", ALL, Resolution.DAY)
+        times = [entry.observed_at.astimezone(box.zone).isoformat() for entry in found.entries]
+    assert times == [f"2026-12-0{day}T00:00:00+05:30" for day in (9, 8, 7)]
+
+
+async def test_a_meter_counts_over_resets_and_restarts(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+
+    def meter(value: float) -> dict[str, Any]:
+        return {"value": value, "unit": "kWh", "period": "total"}
+
+    async with box.run():
+        for value in (100, 101, 103):
+            box.show(energy_total=meter(value))
+            box.pass_time(minutes=20)
+        shown = box.devices
+    box.pass_time(hours=3)
+    async with box.run():
+        box.devices = shown
+        for value in (104, 0, 2):
+            box.show(energy_total=meter(value))
+            box.pass_time(minutes=20)
+        found = await box.history.attributes.list_values("lamp", "energy_total", ALL, Resolution.DAY)
+    assert [entry.gain for entry in found.entries] == [meter(3 + 1 + 0 + 2)]
+    assert [entry.value for entry in found.entries] == [meter(2)]
+
+
+async def test_commands_and_executions_are_there_after_a_restart(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    sent = Command(capability="power", action="on")
+    async with box.run():
+        for status in ("ok", "error"):
+            box.bus.publish(
+                CommandEnded(
+                    at=box.clock.now(),
+                    source="room",
+                    room_id="attic",
+                    device_id="lamp",
+                    command=sent,
+                    status=status,
+                    message=None if status == "ok" else "x" * 500,
+                )
+            )
+            box.pass_time(minutes=1)
+        box.history.new_executions("scene").add(
+            ExecutionEntry(
+                subject="evening",
+                executed_at=box.clock.now(),
+                status=ExecutionStatus.ERROR,
+                error="it failed",
+                results=({"status": "ok"},),
+                duration_ms=12,
+            )
+        )
+        assert await box.card.older_commands(box.history.commands.list_commands(ALL), ALL, None) == []
+    async with box.run():
+        newest, oldest = await box.card.older_commands([], ALL, "lamp")
+        assert len(newest["message"]) == 200 and oldest == {
+            "recorded_at": "2026-12-07T00:00:00.000Z",
+            "source": "room",
+            "room_id": "attic",
+            "device_id": "lamp",
+            "command": {"capability": "power", "action": "on"},
+            "status": "ok",
+            "message": None,
+        }
+        assert await box.card.older_commands([], ALL, "lam") == []
+        assert await box.card.older_commands([], Period(limit=1), None) == [newest]
+        assert await box.card.older_commands([newest], ALL, None) == [oldest]
+        [run] = await box.card.older_executions([], ALL, "scene", "evening")
+        assert (run.status, run.error, run.duration_ms, run.results) == (ExecutionStatus.ERROR, "it failed", 12, ())
+        assert await box.card.older_executions([], ALL, "automation", "evening") == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+async def test_a_card_that_takes_nothing_ends_the_writing_alone(
+    number: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    box = Box(tmp_path)
+    with caplog.at_level(logging.INFO):
+        async with box.run():
+            box.disk.mood = number
+            for minute in range(9 * 60):
+                box.show(temperature=minute)
+                await box.card.beat()
+                box.pass_time(minutes=1)
+            said = [record.message for record in caplog.records]
+            assert len(said) == 1 and said[0].startswith("history cannot be written: "), said
+            assert await box.values("temperature", Resolution.HOUR, period=Period(limit=2)) == [
+                (480, 509.5, 539),
+                (420, 449.5, 479),
+            ]
+            figures = box.card.figures()
+            assert figures["failure"] and figures["failures"] == 3 and figures["writings"] == 0
+            box.disk.mood = None
+            await box.card.beat()
+            assert box.card.figures()["failure"] is None
+            assert caplog.records[-1].message == "history is written again" and len(caplog.records) == 2
+    async with box.run():
+        assert len(await box.values("temperature", Resolution.HOUR)) == 9, "nothing was lost"
+
+
+async def test_a_damaged_file_costs_its_own_lines_and_is_counted(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    for number in range(3):
+        async with box.run():
+            box.show(brightness=number)
+        box.pass_time(hours=1)
+    file = tmp_path / "history" / "2026-12.jsonl"
+    file.write_bytes(file.read_bytes().replace(b",1,1,1]", b",1,1,7]"))
+    async with box.run():
+        for _ in range(2):
+            assert await box.values("brightness") == [(2, 2, 2), (0, 0, 0)]
+        assert box.card.figures()["bad_lines"] == 1
+        box.show(brightness=5)
+    async with box.run():
+        assert await box.values("brightness") == [(5, 5, 5), (2, 2, 2), (0, 0, 0)]
+
+
+async def test_the_clock_may_jump_by_years(tmp_path: Path) -> None:
+    box = Box(tmp_path, keep_days=2)
+    async with box.run():
+        for day, instant in enumerate((MONDAY, datetime(2038, 2, 1, tzinfo=UTC), MONDAY + timedelta(hours=8))):
+            box.clock.set(instant)
+            for hour in range(7):
+                box.show(brightness=10 * day + hour)
+                await box.card.beat()
+                box.pass_time(hours=1)
+        assert len(await box.values("brightness", Resolution.HOUR)) == 21
+        assert (
+            len(await box.values("brightness", Resolution.HOUR, period=Period(end=datetime(2030, 1, 1, tzinfo=UTC))))
+            == 14
+        )
+    assert sorted(each.name for each in (tmp_path / "history").iterdir()) == ["2026-12.jsonl", "2038-02.jsonl"]
+    box.clock.set(datetime(1970, 1, 1, tzinfo=UTC))
+    async with box.run():
+        box.is_trusted = False
+        box.show(brightness=3)
+        box.clock.set(MONDAY + timedelta(days=1))
+        box.is_trusted = True
+        box.show(brightness=99)
+    async with box.run():
+        values = await box.values("brightness", period=BEFORE_2030)
+        assert values[0] == (99, 99, 99) and len(values) == 15, "1970 was no time at all"
+
+
+async def test_whole_months_are_dropped_after_days_on_which_something_was_written(tmp_path: Path) -> None:
+    box = Box(tmp_path, keep_days=30)
+    async with box.run():
+        for day in range(120):
+            if day < 10 or day > 70:  # two months of holidays, without power
+                box.show(brightness=day)
+                await box.card.beat()
+            box.pass_time(days=1)
+            if day == 80:
+                assert [*box.card.figures()["files"]] == ["2026-12", "2027-02"]
+        assert [*box.card.figures()["files"]] == ["2027-03", "2027-04"]
+
+
+async def test_nothing_is_written_where_nothing_was_shown(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        await box.card.write()
+    assert not (tmp_path / "history").exists()
+
+
+async def test_what_cannot_be_kept_is_left_out(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        box.show(name="x" * 300, huge=list(range(1000)), big=1 << 70, shape={"r": 1, "g": 2})
+        box.bus.publish(DeviceRemoved(device_id="lamp"))
+    async with box.run():
+        assert await box.values("name") == ["x" * 199 + "…"]
+        assert await box.values("huge") == await box.values("big") == []
+        assert await box.values("shape") == [{"r": 1, "g": 2}]
+
+
+async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        history = HomeHistory(HistorySettings(keep_days=0), box.bus, box.clock, box.zone)
+        box.show(brightness=10, power="on")
+        box.pass_time(minutes=30)
+        box.show(brightness=20)
+        box.pass_time(minutes=30)
+        found = await history.attributes.list_values("lamp", "brightness", ALL, Resolution.HOUR)
+        assert [_told(entry) for entry in found.entries] == [(10, 15, 20)]
+        found = await history.attributes.list_values("lamp", "power", ALL, Resolution.DAY)
+        assert [_told(entry) for entry in found.entries] == ["on"]
+        assert history.build_card(MonthFiles(box.disk), None, bool) is None  # type: ignore[arg-type]
+
+
+def collected(*, attributes: int, entries: int) -> Collected:
+    """Six hours of attributes, the more frequent ones first, and commands and skipped executions by turns."""
+    hours = [Hour(start=3600 * hour, secs=3600, low=1.5, value=2.5, high=3.5) for hour in range(6)]
+    return Collected(
+        hours=[
+            CollectedHours(key=("lamp", f"a{number}"), beside=None, hours=hours, reports=1000 - number)
+            for number in range(attributes)
+        ],
+        changes={("lamp", "power"): [(1000 * number, "on") for number in range(50)]},
+        entries=[
+            CardEntry(number, Importance.COMMAND if number % 2 else Importance.SKIPPED, b"{%d}" % number)
+            for number in range(entries)
+        ],
+    )
+
+
+def test_beyond_the_budget_the_most_frequent_attributes_are_thinned_first() -> None:
+    found = collected(attributes=20, entries=10)
+    whole = fit(found, 1 << 20)
+    size = sum(len(line) + LINE_END_BYTES for line in whole.lines)
+    assert len(whole.lines) == 31 and not whole.coarse and not whole.left_out
+    for share in (0.95, 0.7, 0.5, 0.3, 0.1, 0.02):
+        fitted = fit(found, int(size * share))
+        assert sum(len(line) + LINE_END_BYTES for line in fitted.lines) <= size * share
+        names = [name for _, name in fitted.coarse]
+        assert names[: len(names) - 1] == [f"a{number}" for number in range(len(names) - 1)]
+        if fitted.left_out:
+            assert len(names) == 21 and fitted.left_out[0] == ("lamp", "a0")
+        if fitted.entries_left_out:
+            assert len(fitted.left_out) == 21 and b"{0}" not in fitted.lines
+    nothing = fit(found, 0)
+    assert nothing.lines == [] and nothing.entries_left_out == 10
+
+
+def test_each_quarter_of_a_day_brings_its_part_of_the_budget() -> None:
+    hour = 3_600_000
+    assert [allowance(1000, 0, at * hour) for at in (0, 5, 6, 12, 23, 24)] == [250, 250, 500, 750, 1000, 250]
+    assert allowance(1000, 900, 23 * hour) == 100 and allowance(1000, 900, 0) == 0
+
+
+async def test_a_day_stays_within_its_budget_and_says_what_was_thinned(tmp_path: Path) -> None:
+    box = Box(tmp_path, card_kb_per_day=16)
+    async with box.run():
+        for minute in range(2 * 24 * 60):
+            for number in range(40 if minute % 10 == 0 else 2):
+                box.show(f"d{number}", temperature=minute)
+            if minute % 5 == 0:
+                await box.card.beat()
+            box.pass_time(minutes=1)
+            assert box.card.figures()["day_bytes"] <= (16 << 10) + 400, "but for the ends of the writings"
+        thinned = box.card.figures()["thinned"]
+        assert thinned["coarse"] > 0 and thinned["attributes"][0] in ("d0/temperature", "d1/temperature")
+    size = (tmp_path / "history" / "2026-12.jsonl").stat().st_size
+    assert size <= (3 * 16 << 10), size

@@ -1,0 +1,152 @@
+"""Hours: minimum, mean over time and maximum of each, whatever the clock does; meters count, resets known."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from appliance.history.hours import Hour, NumberHours, gain_of, join_all, merge, split_number
+
+TEN = 1_764_583_200_000
+"""Ten o'clock in milliseconds since 1970."""
+
+MINUTE = 60_000
+
+
+def rows(hours: list[Hour]) -> list[tuple[float, ...]]:
+    """Start in hours after ten, seconds, and the numbers."""
+    return [_row(each) for each in hours]
+
+
+def _row(hour: Hour) -> tuple[float, ...]:
+    gain = () if hour.gain is None else (hour.gain,)
+    return ((hour.start - TEN // 1000) / 3600, hour.secs, hour.low, hour.value, hour.high, *gain)
+
+
+def made(*reports: tuple[float, float], take: float) -> list[tuple[float, ...]]:
+    """The hours of numbers that were reported so many minutes after ten."""
+    hours = NumberHours({"unit": "celsius"})
+    for minute, number in reports:
+        hours.report(TEN + int(minute * MINUTE), number)
+    return rows(hours.take(TEN + int(take * MINUTE)))
+
+
+@pytest.mark.parametrize(
+    ("reports", "take", "expected"),
+    [
+        pytest.param([(0, 20)], 60, [(0, 3600, 20, 20, 20)], id="one number that holds"),
+        pytest.param([(0, 10), (45, 30)], 60, [(0, 3600, 10, 15, 30)], id="the mean is over time"),
+        pytest.param([(30, 10)], 60, [(0, 1800, 10, 10, 10)], id="known from half past on"),
+        pytest.param([(30, 10), (90, 20)], 120, [(0, 1800, 10, 10, 10), (1, 3600, 10, 15, 20)], id="into the next"),
+        pytest.param([(0, 10), (190, 20)], 200, [(0, 3600, 10, 10, 10), (3, 1200, 10, 15, 20)], id="quiet hours"),
+        pytest.param([(0, 10)], 200, [(0, 3600, 10, 10, 10)], id="nothing new since"),
+        pytest.param([(20, 5), (20, 7)], 20, [(0, 0, 5, 7, 7)], id="no time at all"),
+        pytest.param([(130, 5), (10, 7)], 70, [(2, 0, 5, 5, 5), (0, 3000, 7, 7, 7)], id="the clock is set back"),
+        pytest.param(
+            [(0, 5), (5_256_000, 7)], 5_256_000, [(0, 3600, 5, 5, 5), (87_600, 0, 7, 7, 7)], id="ten years on"
+        ),
+    ],
+)
+def test_an_hour_has_minimum_mean_and_maximum(
+    reports: list[tuple[float, float]], take: float, expected: list[tuple[float, ...]]
+) -> None:
+    assert made(*reports, take=take) == expected
+
+
+def test_parts_of_an_hour_are_the_same_as_the_whole() -> None:
+    chance = random.Random(7)
+    whole, parted = NumberHours(None), NumberHours(None)
+    taken: list[Hour] = []
+    for minute in range(0, 600, 3):
+        number = chance.randrange(100)
+        whole.report(TEN + minute * MINUTE, number)
+        parted.report(TEN + minute * MINUTE, number)
+        if chance.random() < 0.1:
+            taken += parted.take(TEN + minute * MINUTE + 30_000)
+    until = TEN + 600 * MINUTE
+    one, other = whole.take(until), merge([*taken, *parted.take(until)])
+    assert [(each.start, each.low, each.high) for each in one] == [
+        (each.start, each.low, each.high) for each in other
+    ]
+    assert all(abs(a.value - b.value) < 0.05 and abs(a.secs - b.secs) < 5 for a, b in zip(one, other, strict=True))
+
+
+def test_the_rest_of_an_hour_that_was_written_in_part_is_not_lost() -> None:
+    hours = NumberHours(None)
+    hours.report(TEN, 10)
+    first = hours.take(TEN + 6 * MINUTE)
+    both = merge([*first, *hours.take(TEN + 120 * MINUTE)])
+    assert rows(both) == [(0, 3600, 10, 10, 10)]
+
+
+def test_a_device_that_is_away_has_no_number() -> None:
+    hours = NumberHours(None)
+    hours.report(TEN, 1000)
+    hours.pause(TEN + 15 * MINUTE)
+    assert rows(hours.peek(TEN + 59 * MINUTE)) == rows(hours.take(TEN + 300 * MINUTE)) == [(0, 900, 1000, 1000, 1000)]
+    assert hours.take(TEN + 400 * MINUTE) == []
+
+
+def test_peeking_keeps_all() -> None:
+    hours = NumberHours(None)
+    hours.report(TEN, 1)
+    hours.report(TEN + 90 * MINUTE, 2)
+    now = TEN + 100 * MINUTE
+    assert rows(hours.peek(now)) == rows(hours.peek(now)) == rows(hours.take(now))
+
+
+def test_hours_begin_where_they_do_at_home() -> None:
+    hours = NumberHours(None, grid_ms=30 * MINUTE)
+    hours.report(TEN, 1)
+    hours.report(TEN + 45 * MINUTE, 2)
+    assert rows(hours.take(TEN + 60 * MINUTE)) == [(-0.5, 1800, 1, 1, 1), (0.5, 1800, 1, 1.5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "gain"),
+    [(10, 12.5, 2.5), (10, 0, 0), (10, 0.4, 0.4), (100, 99.5, -0.5), (0, 3, 3), (5, 5, 0)],
+)
+def test_a_meter_counts_and_its_resets_are_known(before: float, now: float, gain: float) -> None:
+    assert gain_of(before, now) == gain
+
+
+def test_a_meter_tells_its_last_value_and_what_it_counted() -> None:
+    meter = NumberHours({"unit": "kWh", "period": "total"})
+    meter.report(TEN, 100, before=99)
+    meter.report(TEN + 10 * MINUTE, 101, before=100)
+    meter.report(TEN + 20 * MINUTE, 0, before=101)
+    meter.report(TEN + 30 * MINUTE, 0.5, before=0)
+    found = meter.take(TEN + 60 * MINUTE)
+    assert rows(found) == [(0, 3600, 0, 0.5, 101, 2.5)]
+    later = Hour(start=found[0].start + 3600, secs=3600, low=0.5, value=2.0, high=2.0, gain=1.5)
+    assert rows([join_all(found[0].start, [*found, later])]) == [(0, 7200, 0, 2.0, 101, 4.0)]
+
+
+def test_hours_that_nobody_takes_are_bounded_and_counted() -> None:
+    hours = NumberHours(None)
+    for hour in range(100):
+        hours.report(TEN + hour * 60 * MINUTE, hour)
+    taken = hours.take(TEN + 100 * 60 * MINUTE)
+    assert len(taken) == 48 and hours.take_lost() == 52 and hours.take_lost() == 0
+    hours.give_back(taken)
+    assert hours.take(TEN + 101 * 60 * MINUTE) == taken
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5, (None, 5)),
+        (2.5, (None, 2.5)),
+        ({"value": 3, "unit": "W"}, ({"unit": "W"}, 3)),
+        (True, None),
+        ("on", None),
+        (None, None),
+        (float("nan"), None),
+        (1 << 70, None),
+        ({"x": 0.1, "y": 0.2}, None),
+        ({"value": "high"}, None),
+    ],
+)
+def test_what_is_a_number(value: object, expected: object) -> None:
+    assert split_number(value) == expected

@@ -68,8 +68,8 @@ class Reasons:
             return named[0]
         near = nearest(word, [each for pair in pairs for each in pair])
         missing = NotFound("automation", word)
-        if near is not None:
-            missing.args = (f"{missing}, nor is a scene or device; did you mean '{near}'",)
+        hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
+        missing.args = (f"{missing}, nor is a scene or device of that id or name{hint}",)
         raise missing
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
@@ -177,8 +177,11 @@ def _run(entry: ExecutionEntry) -> ReportedDecision:
     if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
         return at, f"did not run{trigger}: {entry.error}"
     results = "; ".join(_result(each) for each in entry.results)
-    ended = "ran" if entry.status is ExecutionStatus.OK else f"ended by {entry.status}, {entry.error},"
-    return at, f"{ended}{trigger} in {entry.duration_ms} ms" + (f": {results}" if results else "")
+    took = f"{trigger} in {entry.duration_ms} ms" + (f": {results}" if results else "")
+    if entry.status is ExecutionStatus.OK:
+        return at, f"ran{took}"
+    ended = {ExecutionStatus.CANCELLED: "was cancelled", ExecutionStatus.TIMEOUT: "took too long"}
+    return at, f"{ended.get(entry.status, 'failed')}{took}; {entry.error}"
 
 
 def _result(result: Mapping[str, Any]) -> str:

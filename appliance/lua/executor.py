@@ -23,7 +23,7 @@ from appliance.lua.worker_pool import WorkerPool
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
-CANCELLED = "cancelled"
+CANCELLED = "somebody asked for it"
 
 MAX_WARNINGS = 20
 """Sentences about commands that failed, kept of one execution."""

@@ -129,7 +129,7 @@ class TestTheManual:
 
     def test_its_values_are_those_of_keys_that_are_left_out_unless_it_says_otherwise(self) -> None:
         shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
-        left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES + "[adapters.virtual]")
+        left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES + "[adapters.virtual]\n[adapters.matter]")
         for section, key in ALL_KEYS:
             if key in ("enabled", "base_url", "host", "ip_address", "master_key"):
                 continue
@@ -141,7 +141,7 @@ class TestTheManual:
         assert parse("").api.bind_address == Address(host="127.0.0.1", port=3000)
         assert MANUAL.count("true when left out") == len(KINDS)
         assert set(parse(LIGHT + TV).adapters) == {"elgato_lights", "roku_tv"}
-        assert MANUAL.count("it must be given") == len(KINDS) - 1  # a virtual section needs nothing
+        assert MANUAL.count("it must be given") == len(KINDS) - 2  # sections of matter and virtual need nothing
         assert faults("[adapters.elgato_lights]\n[adapters.roku_tv]") == [
             "home.toml:1: adapters.elgato_lights.base_url is missing",
             "home.toml:2: adapters.roku_tv.ip_address is missing",
@@ -214,6 +214,7 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
         '"https://lamp.local/behind/a/proxy//"',
         "https://lamp.local/behind/a/proxy",
     ),
+    ("adapters.matter", "url", '"wss://[fe80::1]/matter/ws"', "wss://[fe80::1]/matter/ws"),
     ("adapters.elgato_lights", "base_url", '"http://[fe80::1]:9123"', "http://[fe80::1]:9123"),
     ("adapters.elgato_lights", "base_url", '"http://büro-lampe.local."', "http://büro-lampe.local."),
     ("adapters.elgato_lights", "base_url", '"http://lamp_2:1"', "http://lamp_2:1"),
@@ -290,6 +291,10 @@ UNSOUND: dict[str, list[str]] = {
     "watch": ['"false"', "0", "1", "[]", "{}"],
     "directory": ['""', '"a\\u0000b"', "5", "true", '["config/scenes"]'],
     "timezone": ['""', '"Berlin"', '"europe/berlin"', '"../zone"', '"/etc/passwd"', '"Europe"', "1", "true", "[]"],
+    "url": [
+        *('""', '"127.0.0.1:5580"', '"http://127.0.0.1:5580/ws"', '"ws://"', '"ws://:5580/ws"', '"ws://h:0/ws"', "1"),
+        *('"ws://u:p@h/ws"', '"ws://h/ws?a=1"', '"ws://h/ws#a"', '"ws://h /ws"', '"ws://h:99999/ws"', "true", "[]"),
+    ],
     "latitude": ['"52.5"', "90.1", "-90.1", "true", "nan", "inf", "[]"],
     "longitude": ['"13.4"', "180.1", "-180.1", "true", "nan", "inf", "[]"],
     "requests_per_second": ['"5"', "0", "-1", "1e7", "true", "nan", "inf", "[]"],

@@ -248,7 +248,9 @@ async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]
     operations = adapter.operations
     if operation not in operations:
         raise Unsupported(f"invoke target '{adapter.name}:{operation}' is not supported")
-    return await adapter.within_limit(operations[operation](payload))
+    work = operations[operation](payload)
+    secs = adapter.operation_secs.get(operation)
+    return await (adapter.within_limit(work) if secs is None else adapter.within(secs, work))
 
 
 def _is_cancelled() -> bool:

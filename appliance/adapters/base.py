@@ -97,11 +97,14 @@ class Adapter(ABC):
     them run at a time. One that `takes_many` is given the commands for several devices in one call. Where a command
     that got no answer means that no other device of the address answers either, `shares_outages`: the commands that
     wait there fail at once, unsent. Otherwise only those to the same device do.
+
+    `operation_secs` are the seconds that an operation may take, where they are more than those of a command.
     """
 
     concurrency = 1
     takes_many = False
     shares_outages = False
+    operation_secs: Mapping[str, float] = {}
 
     def __init__(self, context: AdapterContext, address: str | None = None) -> None:
         self.name = context.name
@@ -157,10 +160,14 @@ class Adapter(ABC):
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of a command or operation; `Unanswered` where it takes longer than five seconds."""
+        return await self.within(COMMAND_TIMEOUT_SECS, work)
+
+    async def within(self, secs: float, work: Awaitable[T]) -> T:
+        """The result of the work; `Unanswered` where it takes longer than so many seconds."""
         try:
-            return await end_within(work, COMMAND_TIMEOUT_SECS)
+            return await end_within(work, secs)
         except TimeoutError:
-            raise Unanswered(f"{self.name} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
+            raise Unanswered(f"{self.name} took longer than {secs:g} s") from None
 
     def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - behind a bridge it means one device only
         """A command got no answer. An adapter that is lost then as a whole publishes that here."""

@@ -7,13 +7,16 @@ from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
 from appliance.adapters.kind import AdapterKind
+from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.mqtt.kind import MQTT
 from appliance.adapters.notify.kind import NOTIFY
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.virtual.kind import VIRTUAL
 from appliance.adapters.wled.kind import WLED
 
-KINDS: Mapping[str, AdapterKind] = {kind.name: kind for kind in (ELGATO_LIGHTS, MQTT, NOTIFY, ROKU_TV, VIRTUAL, WLED)}
+KINDS: Mapping[str, AdapterKind] = {
+    kind.name: kind for kind in (ELGATO_LIGHTS, MATTER, MQTT, NOTIFY, ROKU_TV, VIRTUAL, WLED)
+}
 """Every kind by its name, which is what `type` in a section of `[adapters]` says."""
 
 _BY_SETTINGS = {kind.settings: kind for kind in KINDS.values()}

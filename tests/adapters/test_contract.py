@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import tempfile
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.kind import AdapterKind
+from appliance.adapters.matter.kind import MATTER
+from appliance.adapters.matter.simulator import PLUG, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import segment
@@ -54,6 +57,19 @@ class TestWled(AdapterContract):
         device="segment:1",
         fewer=lambda vendor: vendor.state["seg"].pop(0),
         more=lambda vendor: vendor.state["seg"].insert(0, segment(0)),
+    )
+
+
+class TestMatter(AdapterContract):
+    """A lamp and a plug behind one server."""
+
+    subject = Subject(
+        name="matter",
+        kind=MATTER,
+        device="sim-1:1",
+        is_polled=False,
+        fewer=lambda vendor: asyncio.ensure_future(vendor.remove(2)),
+        more=lambda vendor: asyncio.ensure_future(vendor.add(simulated_node(2, "Simulated plug", PLUG))),
     )
 
 

@@ -1,0 +1,1 @@
+"""What speaks Matter, through a controller server that runs beside the hub."""

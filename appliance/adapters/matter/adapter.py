@@ -1,0 +1,297 @@
+"""The adapter for a Matter controller server: follows its nodes, commands them, pairs and shares them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.device_http import HttpClient, Messages
+from appliance.adapters.matter.clusters import IDENTIFY
+from appliance.adapters.matter.kind import Matter, split_url
+from appliance.adapters.matter.live_nodes import LiveNodes, Place
+from appliance.adapters.matter.orders import Order, identify, offers_of, order_for
+from appliance.adapters.matter.server import OPENING_SECS, NodeAway, NodeRefused, ServerConnection
+from appliance.errors import (
+    AdapterFailed,
+    BadAnswer,
+    Invalid,
+    MalformedRequest,
+    NotFound,
+    Unreachable,
+    Unsupported,
+)
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command
+from appliance.home.values import Value
+from appliance.tables.checks import shown
+from appliance.tasks import Tasks, end_within, run_together
+
+MAX_MESSAGE_BYTES = 16 << 20
+"""Bytes of the list of nodes, which comes in one message: some 2,000 nodes."""
+
+PING_AFTER_SECS = 30.0
+"""Seconds without a message after which the server is pinged."""
+
+MAX_RECONNECT_SECS = 30.0
+"""Seconds between two tries to connect, at most."""
+
+RESULT_SECS = 4.75
+"""Seconds that a command has, for its answer and its report."""
+
+GATHER_REPORTS_SECS = 0.02
+"""Seconds for which reports are gathered: what belongs to one change comes within two milliseconds."""
+
+ASK_AGAIN_SECS = 20.0
+"""Seconds between two questions to a node that left a command unanswered; each may take half a minute."""
+
+IDENTIFY_SECS = 10
+"""How long a device shows which one it is."""
+
+SHARE_SECS = 300
+"""How long a shared device waits for its new controller."""
+
+_CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
+_PROBE = "0/40/0"
+"""An attribute that every node has: reading it asks the node itself."""
+
+
+class MatterAdapter(Adapter):
+    """One controller server. It connects, and reconnects whenever the connection is lost.
+
+    Commands to different devices run concurrently: the server serves them all.
+    """
+
+    concurrency = 1_000
+    operation_secs: Mapping[str, float] = {"pair": 240.0, "unpair": 60.0, "share": 60.0}
+
+    def __init__(self, context: AdapterContext, settings: Matter) -> None:
+        address, self._path = split_url(settings.url)
+        super().__init__(context, address)
+        self.server: ServerConnection | None = None
+        self.live = LiveNodes(self.name, self.publish)
+        self._http = HttpClient(context.open_session(), address, context.clock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tasks = Tasks()
+
+    async def __aexit__(self, *_: object) -> None:
+        """End what asks nodes that left commands unanswered."""
+        await self._tasks.__aexit__()
+
+    async def run(self) -> None:
+        """Stay connected and publish what comes, until cancelled."""
+        failures = 0
+        while True:
+            opened = self.clock.monotonic()
+            try:
+                async with self._http.messages(
+                    self._path, silence_secs=PING_AFTER_SECS, max_bytes=MAX_MESSAGE_BYTES
+                ) as messages:
+                    await self._session(messages)
+            except Unreachable as error:
+                self.publish.lost(error)
+            except AdapterFailed as error:
+                self.publish.failed(error)
+            self.publish.started()
+            failures = 1 if self.clock.monotonic() - opened >= MAX_RECONNECT_SECS else failures + 1
+            pause = min(2.0 ** min(failures - 1, 16), MAX_RECONNECT_SECS)
+            await self.clock.sleep(pause * (1 - 0.25 * random.random()))
+
+    async def _session(self, messages: Messages) -> None:
+        """The work of one connection, until it is lost; raises why."""
+        server = ServerConnection(messages, self.clock, self._http.address)
+        try:
+            nodes = await end_within(server.open(), OPENING_SECS)
+        except TimeoutError:
+            raise Unreachable(f"{self._http.address} accepts connections and says nothing") from None
+        self.live.replace_all(nodes)
+        self.server = server
+        self.publish.answered()
+        self.publish.started()
+        error: AdapterFailed = Unreachable(f"{self._http.address} has closed the connection")
+        try:
+            await run_together(self._keep_receiving(server, messages), self._keep_flushing())
+        except AdapterFailed as fault:
+            error = fault
+        finally:
+            self.server = None
+            self.live.flush()
+            server.close(error)
+        raise error
+
+    async def _keep_receiving(self, server: ServerConnection, messages: Messages) -> None:
+        async for message in messages:
+            server.receive(message, self.live.handle)
+        raise Unreachable(f"{self._http.address} has closed the connection")
+
+    async def _keep_flushing(self) -> None:
+        while True:
+            await self.live.has_changes.wait()
+            await self.clock.sleep(GATHER_REPORTS_SECS)
+            self.live.flush()
+            self.publish.answered()
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Send the command, and return when the device shows its result; at once where it shows that already."""
+        async with self._locks[device_id]:
+            place = self._place(device_id)
+            check_offered(device_id, offers_of(place.endpoint), command)
+            order = order_for(place.endpoint, command)
+            if order.is_needless(place.endpoint) and not self.live.is_away(place.node):
+                return CommandResult()
+            began = self.clock.monotonic()
+            error = await self._send(device_id, place, order)
+            if error is not None:
+                return CommandResult(error=f"{device_id} refused {command}: {error}")
+            left = RESULT_SECS - (self.clock.monotonic() - began)
+            if not await self._is_shown(device_id, order, left) and (command.transition_secs or 0) < RESULT_SECS - 1:
+                raise BadAnswer(self._describe_result(device_id, command))
+            return CommandResult()
+
+    async def _send(self, device_id: str, place: Place, order: Order) -> str | None:
+        """Why the device refused the order, None where it did not. Raises `Unreachable` where it does not answer."""
+        node = place.node
+        try:
+            await self._ask(order.command, {"node_id": node.id, **order.arguments}, RESULT_SECS)
+        except NodeAway as error:
+            if self.live.suspects.isdisjoint({node.id}) and node.is_available:
+                self.live.suspect(node.id)
+                self._tasks.start(self._keep_asking(node.id), f"question to node {node.id} of {self.name}")
+            raise Unreachable(f"{device_id} does not answer: {error}") from None
+        except BadAnswer as error:
+            if self.server is None:
+                raise
+            return str(error)
+        return None
+
+    async def _ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
+        if self.server is None:
+            raise Unreachable(f"the Matter server {self._http.address} is not connected; nothing was sent")
+        return await self.server.ask(command, arguments, secs)
+
+    async def _keep_asking(self, node_id: int) -> None:
+        """Ask a suspect node until it answers, is heard of, or the server says itself that it does not reach it."""
+        arguments = {"node_id": node_id, "attribute_path": _PROBE}
+        while node_id in self.live.suspects:
+            try:
+                await self._ask("read_attribute", arguments, 2 * ASK_AGAIN_SECS)
+            except NodeRefused:
+                pass
+            except AdapterFailed:
+                if self.server is None:
+                    return
+                await self.clock.sleep(ASK_AGAIN_SECS)
+                continue
+            self.live.trust(node_id)
+
+    async def _is_shown(self, device_id: str, order: Order, secs: float) -> bool:
+        def is_done() -> bool:
+            place = self.live.place_of(device_id)
+            return place is not None and order.is_done(place.endpoint)
+
+        wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))
+        return await self.live.wait_until(is_done, wait)
+
+    def _describe_result(self, device_id: str, command: Command) -> str:
+        found = self.publish.find(device_id)
+        seen = None if found is None else found.attributes.get(command.capability)
+        wish = "" if command.value is None else f" {shown(command.value)}"
+        return f"{device_id} was told {command}{wish} and shows {shown(seen)} after 5 s"
+
+    def _place(self, device_id: str) -> Place:
+        place = self.live.place_of(device_id)
+        if place is None and self.server is None:
+            raise Unreachable(f"the Matter server {self._http.address} is not connected; nothing was sent")
+        if place is None:
+            raise NotFound("device", device_id)
+        return place
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """`pair` takes `code`; `unpair`, `share` and `identify` take `device_id`."""
+        return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
+
+    async def _pair(self, payload: Mapping[str, Value]) -> Value:
+        """Take in the device of a code; its node and devices."""
+        _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
+        code = _code_in(payload["code"])
+        is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True
+        arguments = {"code": code, "network_only": not is_by_radio}
+        try:
+            node = await self._ask("commission_with_code", arguments, self.operation_secs["pair"] - 5)
+            node_id = node["node_id"]
+        except BadAnswer as error:
+            raise BadAnswer(f"{error}. {_PAIRING_HINT}") from None
+        except (KeyError, TypeError):
+            raise BadAnswer("the Matter server answered with something that is no node") from None
+        return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
+
+    async def _unpair(self, payload: Mapping[str, Value]) -> Value:
+        """Let the node of a device go, with all its devices, which are what is returned."""
+        node = self._place_in("unpair", payload).node
+        devices = self.live.ids_of(node.id)
+        await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)
+        return {"removed": devices}
+
+    async def _share(self, payload: Mapping[str, Value]) -> Value:
+        """Let another controller pair the node of a device too; its code, as digits and as the text of a QR code."""
+        node = self._place_in("share", payload).node
+        found = await self._ask(
+            "open_commissioning_window",
+            {"node_id": node.id, "timeout": SHARE_SECS},
+            self.operation_secs["share"] - 5,
+        )
+        try:
+            return {"code": found["setup_manual_code"], "qr": found["setup_qr_code"], "secs": SHARE_SECS}
+        except (KeyError, TypeError):
+            raise BadAnswer("the Matter server answered with something that is no code") from None
+
+    async def _identify(self, payload: Mapping[str, Value]) -> Value:
+        """Let a device show which one it is, for ten seconds."""
+        place = self._place_in("identify", payload)
+        if IDENTIFY not in place.endpoint.clusters:
+            raise Unsupported(f"device '{payload['device_id']}' cannot show which one it is")
+        error = await self._send(payload["device_id"], place, identify(place.endpoint, IDENTIFY_SECS))
+        if error is not None:
+            raise BadAnswer(f"{payload['device_id']} refused to identify itself: {error}")
+        return None
+
+    def _place_in(self, operation: str, payload: Mapping[str, Value]) -> Place:
+        _refuse_others(operation, payload, "device_id", f'like "{self.name}:…:1"')
+        return self._place(payload["device_id"])
+
+
+_PAIRING_HINT = (
+    "The device must have power, be in the network already or the server have a radio for it, and wait to be paired: "
+    "new ones do for 15 minutes; one that another app has is shared there first, which gives a new code"
+)
+
+
+def _code_in(text: str) -> str:
+    """The code as the server takes it: digits without blanks and dashes, or the text of a QR code."""
+    code = text.strip().upper()
+    code = code if code.startswith("MT:") else re.sub(r"[\s-]", "", code)
+    if _CODE.fullmatch(code) is None:
+        raise Invalid("code must be 11 or 21 digits, or the text of a QR code, which begins with MT:")
+    return code
+
+
+def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
+    """Raise `Invalid` for a payload that is not this one text."""
+    if name not in payload:
+        raise MalformedRequest(f"{operation} needs {name}, {example}")
+    if not isinstance(payload[name], str) or not payload[name]:
+        raise Invalid(f"{name} must be a string, {example}, not {shown(payload[name])}")
+    for other in payload:
+        if other != name:
+            raise Invalid(f"{operation} takes no {shown(other)}; it takes {name}")
+
+
+def build(settings: Any, context: AdapterContext) -> MatterAdapter:
+    """The adapter of a section."""
+    return MatterAdapter(context, settings)

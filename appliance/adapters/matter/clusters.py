@@ -1,0 +1,318 @@
+"""What the attributes of Matter's clusters mean here: capabilities, in their units.
+
+Numbers and units are those of Matter's application cluster specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.matter.nodes import Endpoint
+from appliance.errors import Invalid
+from appliance.home.model import DeviceKind
+from appliance.home.values import KELVIN_RANGE, Value
+from appliance.tables.checks import boolean, integer, number, shown
+
+ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
+THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY = 513, 514, 59, 47, 69, 3
+
+MODES = {0: "off", 1: "heat_cool", 3: "cool", 4: "heat", 5: "heat", 7: "fan_only", 8: "dry"}
+"""SystemMode; 5 is emergency heat."""
+
+FAN_MODES = {0: "off", 1: "low", 2: "medium", 3: "high", 4: "on", 5: "auto", 6: "smart"}
+
+COLOR_MODES = {0: "hs", 1: "xy", 2: "color_temp"}
+
+HEATS, COOLS, IS_AUTO = 1, 2, 32
+"""Features of a thermostat."""
+
+COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
+
+PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
+SETPOINTS = {
+    "custom.matter.thermostat.heating_setpoint": HEATING_SETPOINT,
+    "custom.matter.thermostat.cooling_setpoint": COOLING_SETPOINT,
+}
+"""The two setpoints of a thermostat that heats and cools by itself, where one target is too little."""
+
+_ALARMS = ("normal", "warning", "critical")
+_AIR = ("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous")
+_CONCENTRATION_UNITS = ("ppm", "ppb", "ppt", "mg/m³", "µg/m³", "ng/m³", "Bq/m³")
+_LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
+_DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
+
+Convert = Callable[[Any, Endpoint], Value]
+"""What a value means at its endpoint; None where it says nothing there. Raises `Invalid` for one that cannot be."""
+
+
+class ClusterField(Struct, frozen=True):
+    """One attribute of a cluster, and the attribute here that it is."""
+
+    cluster: int
+    attribute: int
+    key: str
+    convert: Convert
+
+
+def percent_of_level(level: int) -> int:
+    """Percent of a level from 0 to 254; 0 only for 0."""
+    return max(1, round(level / 2.54)) if level else 0
+
+
+def kelvin_of_mireds(mireds: int) -> int:
+    """Kelvin, within what the catalog knows."""
+    return min(max(round(1_000_000 / mireds), KELVIN_RANGE[0]), KELVIN_RANGE[1])
+
+
+def setpoint_of(endpoint: Endpoint) -> int:
+    """The attribute that holds the target: that of cooling while it cools, else that of heating."""
+    is_cooling = endpoint.get(THERMOSTAT, SYSTEM_MODE) == 3 or not endpoint.has_feature(THERMOSTAT, HEATS)
+    return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
+
+
+def _amount(divisor: float, unit: str, digits: int = 2, **more: str) -> Convert:
+    def convert(value: Any, _: Endpoint) -> Value:
+        return {"value": round(number(value) / divisor, digits), "unit": unit, **more}
+
+    return convert
+
+
+def _named(names: Mapping[int, str] | tuple[str, ...]) -> Convert:
+    def convert(value: Any, _: Endpoint) -> Value:
+        known = dict(enumerate(names)) if isinstance(names, tuple) else names
+        return known.get(integer(value, 0))
+
+    return convert
+
+
+def _concentration(cluster: int) -> Convert:
+    def convert(value: Any, endpoint: Endpoint) -> Value:
+        unit = endpoint.get(cluster, 8)
+        known = isinstance(unit, int) and 0 <= unit < len(_CONCENTRATION_UNITS)
+        return {"value": round(number(value), 3), "unit": _CONCENTRATION_UNITS[unit] if known else ""}
+
+    return convert
+
+
+def _of_type(device_type: int | None, convert: Convert) -> Convert:
+    """Only where the endpoint is of the type; for None, where it is of none that has a row of its own."""
+
+    def convert_of_type(value: Any, endpoint: Endpoint) -> Value:
+        is_meant = device_type in endpoint.types if device_type else not {*endpoint.types} & _BOOLEAN_TYPES
+        return convert(value, endpoint) if is_meant else None
+
+    return convert_of_type
+
+
+def _in_mode(mode: int, convert: Convert) -> Convert:
+    """Only while the light's colour is in this mode: the attributes of the others stay at what they were."""
+
+    def convert_in_mode(value: Any, endpoint: Endpoint) -> Value:
+        return convert(value, endpoint) if endpoint.get(COLOR, 8) in (mode, None) else None
+
+    return convert_in_mode
+
+
+def _brightness(value: Any, endpoint: Endpoint) -> Value:
+    return percent_of_level(integer(value, 0, 254)) if ON_OFF in endpoint.clusters else None
+
+
+def _hue_and_saturation(value: Any, endpoint: Endpoint) -> Value:
+    saturation = integer(endpoint.get(COLOR, 1), 0, 254)
+    return {"hue": round(integer(value, 0, 254) * 360 / 254), "saturation": round(saturation * 100 / 254)}
+
+
+def _xy(value: Any, endpoint: Endpoint) -> Value:
+    pair = zip("xy", (value, endpoint.get(COLOR, 4)), strict=True)
+    return {name: round(integer(each, 0, 65535) / 65536, 4) for name, each in pair}
+
+
+def _target(_: Any, endpoint: Endpoint) -> Value:
+    value = endpoint.get(THERMOSTAT, setpoint_of(endpoint))
+    return None if value is None else {"value": round(number(value) / 100, 2), "unit": "°C"}
+
+
+def _setpoint(value: Any, endpoint: Endpoint) -> Value:
+    is_auto = endpoint.has_feature(THERMOSTAT, IS_AUTO)
+    return {"value": round(number(value) / 100, 2), "unit": "°C"} if is_auto else None
+
+
+def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
+    running = integer(value, 0)
+    states = (("heating", 0b1001), ("cooling", 0b10010), ("fan_only", 0b1100100))
+    idle = "off" if endpoint.get(THERMOSTAT, SYSTEM_MODE) == 0 else "idle"
+    return next((state for state, bits in states if running & bits), idle)
+
+
+def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
+    """By the percentage; where it runs by itself and has none, by the mode."""
+    percent = endpoint.get(FAN, 2)
+    return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
+
+
+def _lux(value: Any, _: Endpoint) -> Value:
+    measured = integer(value, 0, 65534)
+    return round(10 ** ((measured - 1) / 10_000)) if measured else 0
+
+
+_FREEZE, _RAIN, _LEAK, _CONTACT = 65, 68, 67, 21
+_BOOLEAN_TYPES = {_FREEZE, _RAIN, _LEAK, _CONTACT}
+
+_GASES = {
+    1037: "co2",
+    1036: "custom.matter.carbon_monoxide_concentration.measured_value",
+    1043: "custom.matter.nitrogen_dioxide_concentration.measured_value",
+    1045: "custom.matter.ozone_concentration.measured_value",
+    1066: "custom.matter.pm2_5_concentration.measured_value",
+    1067: "custom.matter.formaldehyde_concentration.measured_value",
+    1068: "custom.matter.pm1_concentration.measured_value",
+    1069: "custom.matter.pm10_concentration.measured_value",
+    1070: "custom.matter.total_volatile_organic_compounds_concentration.measured_value",
+    1071: "custom.matter.radon_concentration.measured_value",
+}
+
+FIELDS = (
+    ClusterField(ON_OFF, 0, "power", lambda value, _: "on" if boolean(value) else "off"),
+    ClusterField(LEVEL_CONTROL, 0, "brightness", _brightness),
+    ClusterField(
+        COLOR,
+        7,
+        "color_temperature",
+        _in_mode(2, lambda value, _: {"value": kelvin_of_mireds(integer(value, 1)), "unit": "kelvin"}),
+    ),
+    ClusterField(COLOR, 0, "color_hs", _in_mode(0, _hue_and_saturation)),
+    ClusterField(COLOR, 3, "color_xy", _in_mode(1, _xy)),
+    ClusterField(COLOR, 8, "color_mode", _named(COLOR_MODES)),
+    ClusterField(COVER, 14, "cover_position", lambda value, _: 100 - round(integer(value, 0, 10_000) / 100)),
+    ClusterField(COVER, 15, "cover_tilt", lambda value, _: 100 - round(integer(value, 0, 10_000) / 100)),
+    ClusterField(DOOR_LOCK, 0, "lock", _named(_LOCK_STATES)),
+    ClusterField(DOOR_LOCK, 3, "door", _named(_DOOR_STATES)),
+    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C")),
+    ClusterField(THERMOSTAT, SYSTEM_MODE, "target_temperature", _target),
+    *(ClusterField(THERMOSTAT, attribute, key, _setpoint) for key, attribute in SETPOINTS.items()),
+    ClusterField(THERMOSTAT, SYSTEM_MODE, "hvac_mode", _named(MODES)),
+    ClusterField(THERMOSTAT, 41, "hvac_state", _hvac_state),
+    ClusterField(FAN, 0, "power", _fan_power),
+    ClusterField(FAN, 0, "fan_mode", _named(FAN_MODES)),
+    ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100)),
+    ClusterField(1026, 0, "temperature", _amount(100, "°C")),
+    ClusterField(1029, 0, "humidity", _amount(100, "%")),
+    ClusterField(1027, 0, "pressure", _amount(1, "hPa")),
+    ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h")),
+    ClusterField(1024, 0, "illuminance", _lux),
+    ClusterField(1030, 0, "occupancy", lambda value, _: "occupied" if integer(value, 0) & 1 else "unoccupied"),
+    ClusterField(
+        BOOLEAN_STATE, 0, "contact", _of_type(_CONTACT, lambda value, _: "closed" if boolean(value) else "open")
+    ),
+    ClusterField(BOOLEAN_STATE, 0, "water_leak", _of_type(_LEAK, lambda value, _: boolean(value))),
+    ClusterField(
+        BOOLEAN_STATE, 0, "custom.matter.boolean_state.freeze", _of_type(_FREEZE, lambda value, _: boolean(value))
+    ),
+    ClusterField(
+        BOOLEAN_STATE, 0, "custom.matter.boolean_state.rain", _of_type(_RAIN, lambda value, _: boolean(value))
+    ),
+    ClusterField(
+        BOOLEAN_STATE, 0, "custom.matter.boolean_state.state_value", _of_type(None, lambda value, _: boolean(value))
+    ),
+    *(ClusterField(cluster, 0, key, _concentration(cluster)) for cluster, key in _GASES.items()),
+    ClusterField(91, 0, "air_quality", _named(_AIR)),
+    ClusterField(92, 1, "smoke", lambda value, _: integer(value, 0) > 0),
+    ClusterField(92, 2, "custom.matter.smoke_co_alarm.co_state", _named(_ALARMS)),
+    ClusterField(144, 8, "power_consumption", _amount(1000, "W", 3)),
+    ClusterField(144, 4, "voltage", _amount(1000, "V", 3)),
+    ClusterField(144, 5, "current", _amount(1000, "A", 3)),
+    ClusterField(
+        145,
+        1,
+        "energy_total",
+        lambda value, _: {"value": round(number(value["0"]) / 1e6, 6), "unit": "kWh", "period": "total"},
+    ),
+)
+"""Every attribute that is shown."""
+
+_BATTERY = ClusterField(POWER_SOURCE, 12, "battery", lambda value, _: integer(value, 0, 200) // 2)
+
+CLUSTERS = frozenset({SWITCH, *(field.cluster for field in FIELDS)})
+"""The clusters that make an endpoint a device."""
+
+_LIGHT_TYPES = {256, 257, 268, 269}
+
+_CLASSES = (
+    *((each, "light") for each in sorted(_LIGHT_TYPES)),
+    *((each, "plug") for each in (266, 267)),
+    (514, "cover"),
+    (10, "lock"),
+    (769, "climate"),
+    (43, "fan"),
+    (15, "button"),
+    (21, "contact"),
+    (67, "water_leak"),
+    (118, "smoke"),
+    (263, "occupancy"),
+    (262, "illuminance"),
+    (770, "temperature"),
+    (775, "humidity"),
+    (773, "pressure"),
+    (774, "flow"),
+    (44, "air_quality"),
+    (65, "freeze"),
+    (68, "rain"),
+)
+"""What a device of a type is called here."""
+
+_BY_CLUSTER = {
+    FAN: "fan",
+    THERMOSTAT: "climate",
+    COVER: "cover",
+    DOOR_LOCK: "lock",
+    SWITCH: "button",
+    ON_OFF: "switch",
+}
+
+
+def is_device(endpoint: Endpoint) -> bool:
+    """Whether it has a cluster that is known here."""
+    return endpoint.number != 0 and not endpoint.is_aggregator and not CLUSTERS.isdisjoint(endpoint.clusters)
+
+
+def class_of(endpoint: Endpoint) -> str:
+    """What the device is, as `Info.device_class` has it."""
+    by_type = (name for number, name in _CLASSES if number in endpoint.types)
+    by_cluster = (name for number, name in _BY_CLUSTER.items() if number in endpoint.clusters)
+    return next(by_type, next(by_cluster, "sensor"))
+
+
+def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
+    """The kind of the device."""
+    if has_commands and (not _LIGHT_TYPES.isdisjoint(endpoint.types) or COLOR in endpoint.clusters):
+        return DeviceKind.LIGHT
+    return DeviceKind.SWITCH if has_commands else DeviceKind.SENSOR
+
+
+def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
+    """What the endpoint shows by attribute, and what of it cannot be read; the battery is that of `power_source`."""
+    shows: dict[str, Value] = {}
+    wrong: dict[str, str] = {}
+    for field, source in _readable(endpoint, power_source):
+        value = source.get(field.cluster, field.attribute)
+        if value is None:
+            continue
+        try:
+            meant = field.convert(value, source)
+        except (Invalid, KeyError, TypeError, OverflowError):
+            wrong[field.key] = f"cannot be read from {field.cluster}/{field.attribute}, which is {shown(value)}"
+            continue
+        if meant is not None:
+            shows[field.key] = meant
+    return shows, wrong
+
+
+def _readable(endpoint: Endpoint, power_source: Endpoint | None) -> Iterator[tuple[ClusterField, Endpoint]]:
+    for field in FIELDS:
+        if field.cluster in endpoint.clusters:
+            yield field, endpoint
+    if power_source is not None:
+        yield _BATTERY, power_source

@@ -1,0 +1,52 @@
+"""The kind `matter`: its settings, and its row in the table of kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from appliance.adapters.kind import AdapterKind, KindSimulation
+from appliance.errors import Invalid
+from appliance.home.model import DeviceKind
+from appliance.tables import addresses
+from appliance.tables.checks import Mismatch, string
+from appliance.tables.fields import Settings, key
+
+DEFAULT_URL = "ws://127.0.0.1:5580/ws"
+
+
+def _url(value: Any) -> str:
+    """A check: the address of a WebSocket."""
+    text = string(value)
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.scheme in ("ws", "wss") and bool(addresses.host(parts.hostname or "")) and parts.port != 0
+    except (Invalid, ValueError):
+        is_valid = False
+    is_clean = text.isprintable() and " " not in text
+    if not is_valid or not is_clean or parts.query or parts.fragment or parts.username is not None:
+        raise Mismatch(f'an address like "{DEFAULT_URL}"', value)
+    return text
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """The address of the server, and the path there."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}", parts.path or "/"
+
+
+class Matter(Settings, frozen=True, kw_only=True):
+    """An enabled section of this kind."""
+
+    url: str = key(_url, DEFAULT_URL)
+
+
+MATTER = AdapterKind(
+    name="matter",
+    settings=Matter,
+    device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
+    operations=frozenset({"pair", "unpair", "share", "identify"}),
+    simulation=KindSimulation(
+        settings=lambda server: Matter(url=f"{server.url.replace('http', 'ws', 1)}/ws"),
+    ),
+)

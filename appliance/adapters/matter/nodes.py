@@ -1,0 +1,171 @@
+"""A Matter node as its controller server describes it: endpoints, what each of them is called, and what it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from appliance.errors import BadAnswer
+from appliance.home.model import Info
+
+DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
+"""Clusters that say what an endpoint is and what it is called."""
+
+ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
+
+FEATURES, ACCEPTED_COMMANDS = 65532, 65529
+"""Attributes that every cluster has."""
+
+VENDOR, PRODUCT, NODE_LABEL, FIRMWARE, PRODUCT_LABEL, SERIAL, REACHABLE, UNIQUE_ID = 1, 3, 5, 10, 14, 15, 17, 18
+"""Attributes of the basic information of a node, and of what is bridged."""
+
+_AREAS = ("room", "area", "zone", "floor")
+"""Labels that say where a device is."""
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Endpoint:
+    """One endpoint. `clusters` holds its values by cluster and attribute, as the server sent them."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.clusters: dict[int, dict[int, Any]] = {}
+
+    def get(self, cluster: int, attribute: int) -> Any:
+        """The value; None where there is none."""
+        return self.clusters.get(cluster, {}).get(attribute)
+
+    def has_feature(self, cluster: int, bit: int) -> bool:
+        """Whether the cluster's FeatureMap has this bit."""
+        features = self.get(cluster, FEATURES)
+        return isinstance(features, int) and bool(features & bit)
+
+    def accepts(self, cluster: int, command: int) -> bool:
+        """Whether the cluster takes the command of this number."""
+        accepted = self.get(cluster, ACCEPTED_COMMANDS)
+        return isinstance(accepted, list) and command in accepted
+
+    @property
+    def types(self) -> tuple[int, ...]:
+        """The numbers of its device types."""
+        return tuple(_number(each, "0") for each in _items(self.get(DESCRIPTOR, 0)))
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The endpoints that are parts of this one."""
+        parts = self.get(DESCRIPTOR, 3)
+        return tuple(each for each in parts if isinstance(each, int)) if isinstance(parts, list) else ()
+
+    @property
+    def is_aggregator(self) -> bool:
+        """Whether it stands for a bridge, whose devices are its parts."""
+        return AGGREGATOR_TYPE in self.types
+
+    def labels(self) -> Iterator[tuple[str, str]]:
+        """The labels that somebody gave it, else those from the factory: name and value."""
+        for cluster in (USER_LABEL, FIXED_LABEL):
+            for each in _items(self.get(cluster, 0)):
+                name, value = each.get("0"), each.get("1")
+                if isinstance(name, str) and isinstance(value, str) and value.strip():
+                    yield name, value
+
+
+class Node:
+    """One commissioned device or bridge. Raises `BadAnswer` for what describes none."""
+
+    def __init__(self, raw: Any) -> None:
+        try:
+            self.id = int(raw["node_id"])
+            self.is_available = raw["available"] is True
+            attributes = raw["attributes"].items()
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise BadAnswer("the Matter server described something that is no node") from None
+        self.endpoints: dict[int, Endpoint] = {}
+        for path, value in attributes:
+            self.set(path, value)
+
+    def set(self, path: Any, value: Any) -> int | None:
+        """Put a value in its place; the number of the endpoint, None for a path that is none."""
+        try:
+            number, cluster, attribute = map(int, path.split("/"))
+        except (AttributeError, ValueError):
+            return None
+        endpoint = self.endpoints.setdefault(number, Endpoint(number))
+        endpoint.clusters.setdefault(cluster, {})[attribute] = value
+        return number
+
+    @property
+    def unique_id(self) -> str:
+        """The UniqueID of the node, where it has one that may be a part of an id; else its number in hexadecimal."""
+        found = self._root(UNIQUE_ID)
+        return found if isinstance(found, str) and _ID.fullmatch(found) else f"{self.id:x}"
+
+    @property
+    def label(self) -> str:
+        """What the node as a whole is called."""
+        return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
+
+    def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
+        """The aggregator that the endpoint is a part of; None where it is bridged by none."""
+        return next(
+            (each for each in self.endpoints.values() if each.is_aggregator and endpoint.number in each.parts), None
+        )
+
+    def is_reachable(self, endpoint: Endpoint) -> bool:
+        """Whether the bridge reaches what it bridges; true for what is not bridged."""
+        return self._bridged(endpoint, REACHABLE) is not False
+
+    def name_of(self, endpoint: Endpoint, number: int | None) -> str:
+        """What the vendor or its owner calls the device; `number` is its place among those that share the label."""
+        own = self._bridged(endpoint, NODE_LABEL)
+        labels = [value for _, value in endpoint.labels()]
+        if isinstance(own, str) and own.strip():
+            return own
+        shared = self._root(NODE_LABEL)
+        if not shared and labels:
+            return " ".join(dict.fromkeys(labels))
+        made = self._bridged(endpoint, PRODUCT_LABEL) or self._bridged(endpoint, PRODUCT)
+        if isinstance(made, str) and made.strip():
+            return made
+        return self.label if number is None else f"{self.label} {number}"
+
+    def info_of(self, endpoint: Endpoint, parent_id: str | None, device_class: str) -> Info:
+        """What the vendor says of the device."""
+
+        def told(attribute: int) -> str | None:
+            found = self._bridged(endpoint, attribute) or self._root(attribute)
+            return found if isinstance(found, str) else None
+
+        area = next((value for name, value in endpoint.labels() if name.lower() in _AREAS), None)
+        return Info(
+            manufacturer=told(VENDOR),
+            model=told(PRODUCT),
+            firmware=told(FIRMWARE),
+            serial=told(SERIAL),
+            area=area,
+            parent_id=parent_id,
+            device_class=device_class,
+        )
+
+    def _root(self, attribute: int) -> Any:
+        return self.endpoints[ROOT_ENDPOINT].get(BASIC, attribute) if ROOT_ENDPOINT in self.endpoints else None
+
+    def _bridged(self, endpoint: Endpoint, attribute: int) -> Any:
+        """A value of the bridged device that the endpoint is, or is a part of."""
+        if BRIDGED in endpoint.clusters:
+            return endpoint.get(BRIDGED, attribute)
+        wholes = (
+            each for each in self.endpoints.values() if endpoint.number in each.parts and BRIDGED in each.clusters
+        )
+        return next((each.get(BRIDGED, attribute) for each in wholes), None)
+
+
+def _items(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _number(item: Mapping[str, Any], key: str) -> int:
+    found = item.get(key)
+    return found if isinstance(found, int) else -1

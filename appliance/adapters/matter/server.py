@@ -1,0 +1,202 @@
+"""The connection to a Matter controller server: questions and their answers, and what its refusals mean.
+
+Protocol: the WebSocket of python-matter-server, https://github.com/matter-js/python-matter-server, schema 9 to 11.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from appliance.adapters.device_http import Messages
+from appliance.clock import Clock
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from appliance.tables.checks import shown
+
+SCHEMAS = (9, 11)
+"""The oldest and the newest version of the protocol that is spoken here."""
+
+OPENING_SECS = 10.0
+"""Seconds that a server has to say who it is, and which nodes there are."""
+
+MAX_DETAIL_CHARS = 200
+
+NOT_AVAILABLE = 3
+
+_ERRORS = {
+    1: "the device could not be paired",
+    2: "the device could not be interviewed",
+    3: "the server does not reach the device",
+    4: "the device's address is not known",
+    5: "the server does not know the device",
+    6: "the server speaks another version of the protocol",
+    8: "the server did not understand the request",
+    9: "the server does not know the request",
+}
+"""What error codes of the server mean; 0 is any other error, and its details name Matter's status."""
+
+_STATUSES = {
+    0x01: "it failed",
+    0x7D: "it must be subscribed to first",
+    0x7E: "this controller may not do that",
+    0x7F: "it has no such endpoint",
+    0x80: "the action makes no sense to it",
+    0x81: "it does not take the command",
+    0x85: "the command is malformed",
+    0x86: "it has no such attribute",
+    0x87: "the value is outside of what it takes",
+    0x88: "that cannot be written",
+    0x89: "it has no room for that",
+    0x8B: "it has no such thing",
+    0x8C: "that cannot be reported",
+    0x8D: "the value is of a wrong type",
+    0x8F: "that cannot be read",
+    0x92: "it has changed meanwhile",
+    0x94: "it took too long",
+    0x9C: "it is busy",
+    0xC3: "it has no such cluster",
+    0xC6: "the request must be a timed one",
+    0xCB: "not in the state that it is in",
+}
+"""What Matter's status codes mean."""
+
+_TIMEOUT = "CHIP Error 0x00000032"
+
+
+class ServerConnection:
+    """One open connection, whose messages another task reads and hands to `receive`.
+
+    Methods may be called concurrently. `info` is what the server said of itself.
+    """
+
+    def __init__(self, messages: Messages, clock: Clock, address: str) -> None:
+        self.info: Mapping[str, Any] = {}
+        self._messages = messages
+        self._clock = clock
+        self._address = address
+        self._numbers = itertools.count(1)
+        self._pending: dict[str, _Question] = {}
+
+    async def open(self) -> list[Any]:
+        """Every node that the server knows; from then on it tells what happens. Raises `AdapterFailed`."""
+        self.info = await self._next()
+        if "schema_version" not in self.info:
+            raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
+        check_schema(self.info)
+        await self._messages.send({"message_id": "listen", "command": "start_listening"})
+        while (message := await self._next()).get("message_id") != "listen":
+            pass
+        nodes = _result_of(message)
+        if not isinstance(nodes, list):
+            raise BadAnswer(f"{self._address} answers with something that is no list of nodes")
+        return nodes
+
+    async def _next(self) -> dict[str, Any]:
+        async for message in self._messages:
+            return self._checked(message)
+        raise Unreachable(f"{self._address} has closed the connection")
+
+    async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
+        """The result of a command of the server.
+
+        Raises `NodeAway` where none came within so many seconds (a later one is dropped), and where the server does
+        not reach the device; `BadAnswer` where one of the two refused.
+        """
+        number, question = str(next(self._numbers)), _Question()
+        self._pending[number] = question
+        try:
+            await self._messages.send({"message_id": number, "command": command, "args": {**arguments}})
+            await self._clock.wait(question.is_answered, secs)
+        finally:
+            del self._pending[number]
+        if question.error is not None:
+            raise question.error
+        if question.answer is None:
+            raise NodeAway(f"there was no answer within {secs:g} s")
+        return _result_of(question.answer)
+
+    def receive(self, message: Any, on_event: Callable[[str, Any], None]) -> None:
+        """Hand an answer to who asked, and an event on. Raises `BadAnswer` for what is neither."""
+        message = self._checked(message)
+        if isinstance(event := message.get("event"), str):
+            on_event(event, message.get("data"))
+        elif "message_id" in message:
+            question = self._pending.get(str(message["message_id"]))
+            if question is not None:
+                question.answer = message
+                question.is_answered.set()
+        elif "schema_version" not in message:
+            raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
+
+    def close(self, error: AdapterFailed) -> None:
+        """Fail every question that has no answer yet."""
+        for question in self._pending.values():
+            question.error = error
+            question.is_answered.set()
+
+    def _checked(self, message: Any) -> dict[str, Any]:
+        if not isinstance(message, dict):
+            raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
+        return message
+
+
+class _Question:
+    """A command that waits for its answer."""
+
+    def __init__(self) -> None:
+        self.is_answered = asyncio.Event()
+        self.answer: Mapping[str, Any] | None = None
+        self.error: AdapterFailed | None = None
+
+
+class NodeAway(Unreachable):
+    """The server answers, and the device does not."""
+
+
+class NodeRefused(BadAnswer):
+    """The device answered, and refused: the message has its status and what that means."""
+
+
+def check_schema(info: Mapping[str, Any]) -> None:
+    """Raise `BadAnswer` for a server whose protocol is too old or too new."""
+    own, oldest = info.get("schema_version"), info.get("min_supported_schema_version", 0)
+    if not isinstance(own, int) or not isinstance(oldest, int):
+        raise BadAnswer(f"the Matter server states no version of its protocol, but {shown(own)}")
+    if own < SCHEMAS[0]:
+        raise BadAnswer(
+            f"the Matter server speaks schema {own}; Lares needs {SCHEMAS[0]} or later: update the server"
+        )
+    if oldest > SCHEMAS[1]:
+        raise BadAnswer(f"the Matter server needs schema {oldest}; Lares speaks {SCHEMAS[1]}: update Lares")
+
+
+def _result_of(answer: Mapping[str, Any]) -> Any:
+    """The result of an answer; raises what its error means, also where the result holds one."""
+    if "error_code" not in answer:
+        result = answer.get("result")
+        _check_statuses(result)
+        return result
+    code, details = answer.get("error_code"), str(answer.get("details") or "")[:MAX_DETAIL_CHARS]
+    if code == NOT_AVAILABLE:
+        raise NodeAway(f"{_ERRORS[NOT_AVAILABLE]} (error 3)")
+    if _TIMEOUT in details:
+        raise NodeAway(f"the device does not answer ({_TIMEOUT}: Timeout)")
+    if (found := re.search(r"(\w+) \((0x[0-9a-fA-F]{1,4})\)", details)) is not None:
+        status = int(found[2], 16)
+        raise NodeRefused(f"{_STATUSES.get(status, 'it refused')} ({found[1]}, status 0x{status:02x})")
+    meaning = _ERRORS.get(code, "the server refused") if isinstance(code, int) else "the server refused"
+    raise BadAnswer(f"{meaning} (error {code}{': ' if details else ''}{details})")
+
+
+def _check_statuses(result: Any) -> None:
+    """Raise `BadAnswer` for an attribute that was not written, or not read: the server tells that as a result."""
+    for each in result if isinstance(result, list) else ():
+        status = each.get("Status") if isinstance(each, dict) else None
+        if isinstance(status, int) and status:
+            raise NodeRefused(f"{_STATUSES.get(status, 'it refused')} (status 0x{status:02x})")
+    for each in result.values() if isinstance(result, dict) else ():
+        if isinstance(each, dict) and "TLVValue" in each and "Reason" in each:
+            _result_of({"error_code": 0, "details": each["Reason"]})

@@ -1,0 +1,266 @@
+"""A Matter controller server with a few devices, which can also replay what a real one was recorded to say."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from appliance.adapters.simulated import SimulatedDevice
+
+SERVER_INFO = {
+    "fabric_id": 1,
+    "compressed_fabric_id": 10430590687425167008,
+    "schema_version": 11,
+    "min_supported_schema_version": 9,
+    "sdk_version": "2025.7.0",
+    "wifi_credentials_set": False,
+    "thread_credentials_set": False,
+    "bluetooth_enabled": False,
+}
+
+Clusters = Mapping[int, Mapping[int, Any]]
+"""The values of an endpoint by cluster and attribute."""
+
+LAMP: Clusters = {
+    3: {0: 0},
+    6: {0: False, 65529: [0, 1, 2], 65532: 1},
+    8: {0: 128, 2: 1, 3: 254, 65529: [0, 4], 65532: 3},
+    29: {0: [{"0": 257, "1": 3}], 3: []},
+}
+PLUG: Clusters = {
+    3: {0: 0},
+    6: {0: False, 65529: [0, 1, 2], 65532: 1},
+    29: {0: [{"0": 266, "1": 3}], 3: []},
+    144: {4: 230_100, 5: 185, 8: 42_500},
+    145: {1: {"0": 1_234_567}},
+}
+
+
+def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str, Any]:
+    """A node as the server describes it, with these endpoints from 1 on."""
+    root: Clusters = {
+        29: {0: [{"0": 22, "1": 4}], 3: [*range(1, len(endpoints) + 1)]},
+        40: {0: 21, 1: "Acme", 3: product, 5: "", 10: "1.2.3", 14: product, 15: f"SN-{number}", 18: f"sim-{number}"},
+    }
+    attributes = {
+        f"{endpoint}/{cluster}/{attribute}": value
+        for endpoint, clusters in enumerate((root, *endpoints))
+        for cluster, values in clusters.items()
+        for attribute, value in values.items()
+    }
+    return {"node_id": number, "available": True, "is_bridge": False, "attributes": attributes}
+
+
+class MatterSimulator(SimulatedDevice):
+    """A controller server. `nodes` are those that it knows, by number, to be altered with `set`, `add` and `remove`.
+
+    With a `recording`, it says what stands there, line by line (`in`), after the requests that stand there (`out`),
+    and `pace` real seconds later for each second of the recording. `base` are the arguments of `SimulatedDevice`.
+    """
+
+    content_type = "application/json"
+
+    def __init__(self, *, recording: Iterable[Mapping[str, Any]] = (), pace: float = 0.0, **base: Any) -> None:
+        super().__init__(**base)
+        self.nodes: dict[int, dict[str, Any]] = {
+            1: simulated_node(1, "Simulated lamp", LAMP),
+            2: simulated_node(2, "Simulated plug", PLUG),
+        }
+        self.asked: list[dict[str, Any]] = []
+        self.script = deque(recording)
+        self._pace = pace
+        self._events: list[dict[str, Any]] = []
+        self._sockets: set[web.WebSocketResponse] = set()
+
+    async def set(self, node_id: int, path: str, value: Any) -> None:
+        """Let a device show a value, and tell it."""
+        self._set(node_id, path, value)
+        await self._tell()
+
+    async def add(self, node: dict[str, Any]) -> None:
+        """Let a device be paired."""
+        self.nodes[node["node_id"]] = node
+        self._events += [{"event": "node_added", "data": node}, {"event": "node_updated", "data": node}]
+        await self._tell()
+
+    async def remove(self, node_id: int) -> None:
+        """Let a device go."""
+        del self.nodes[node_id]
+        self._events.append({"event": "node_removed", "data": node_id})
+        await self._tell()
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted of requests: what comes over the WebSocket is in `asked`."""
+
+    async def _answer_info(self, request: web.Request) -> web.Response:
+        return self._json(SERVER_INFO)
+
+    async def _serve_socket(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self._sockets.add(socket)
+        try:
+            if self.script:
+                await self._replay(socket)
+            else:
+                await self._serve(socket)
+        except ConnectionError:
+            pass
+        finally:
+            self._sockets.discard(socket)
+        return socket
+
+    async def _serve(self, socket: web.WebSocketResponse) -> None:
+        await socket.send_json(SERVER_INFO)
+        while (asked := await self._receive(socket)) is not None:
+            if self.faults.silent:
+                continue
+            if self.faults.body is not None:
+                await socket.send_bytes(self.faults.body)
+                continue
+            answer = self._answer(asked)
+            await self._clock.sleep(self.faults.delay)
+            await socket.send_json({"message_id": asked.get("message_id"), **answer})
+            await self._tell()
+            if self.faults.lag:
+                await self._clock.sleep(self.faults.lag)
+                self._apply_due_writes()
+                await self._tell()
+
+    async def _receive(self, socket: web.WebSocketResponse) -> dict[str, Any] | None:
+        message = await socket.receive()
+        if message.type is not WSMsgType.TEXT:
+            return None
+        asked: dict[str, Any] = json.loads(message.data)
+        self.asked.append(asked)
+        return asked
+
+    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of the server, without its `message_id`."""
+        command, arguments = asked.get("command"), asked.get("args", {})
+        if command == "start_listening":
+            return {"result": [*self.nodes.values()]}
+        if not isinstance(command, str) or command not in _COMMANDS:
+            return {"error_code": 9, "details": f"Invalid command: {command}"}
+        if "node_id" in arguments and arguments["node_id"] not in self.nodes:
+            return {"error_code": 5, "details": f"Node {arguments['node_id']} does not exist"}
+        answer: dict[str, Any] = getattr(self, _COMMANDS[command])(arguments)
+        return answer
+
+    def _do(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        node_id, endpoint = arguments["node_id"], arguments["endpoint_id"]
+        name, payload = arguments["command_name"], arguments["payload"]
+        if name not in _EFFECTS:
+            return {"error_code": 0, "details": "InteractionModelError: UnsupportedCommand (0x81)"}
+        for path, value in _EFFECTS[name](payload).items():
+            self._take(lambda path=path, value=value: self._set(node_id, f"{endpoint}/{path}", value))  # type: ignore[misc]
+        return {"result": None}
+
+    def _write(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        node_id, path, value = arguments["node_id"], arguments["attribute_path"], arguments["value"]
+        self._take(lambda: self._set(node_id, path, value))
+        return {"result": [{"Path": {}, "Status": 0}]}
+
+    def _read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        path = arguments["attribute_path"]
+        return {"result": {path: self.nodes[arguments["node_id"]]["attributes"].get(path)}}
+
+    def _commission(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        number = max(self.nodes, default=0) + 1
+        node = self.nodes[number] = simulated_node(number, "Simulated lamp", LAMP)
+        self._events += [{"event": "node_added", "data": node}]
+        return {"result": node}
+
+    def _remove(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        del self.nodes[arguments["node_id"]]
+        self._events.append({"event": "node_removed", "data": arguments["node_id"]})
+        return {"result": None}
+
+    def _share(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        codes = {"setup_manual_code": "32675421138", "setup_qr_code": "MT:00000-O913KIOL6UR00"}
+        return {"result": {"setup_pin_code": 34629762, **codes}}
+
+    def _set(self, node_id: int, path: str, value: Any) -> None:
+        """Where that is a change, it is told."""
+        attributes = self.nodes[node_id]["attributes"]
+        if attributes.get(path) != value:
+            attributes[path] = value
+            self._events.append({"event": "attribute_updated", "data": [node_id, path, value]})
+
+    async def _tell(self) -> None:
+        """Send the events that wait, to all who are connected."""
+        events, self._events = self._events, []
+        for event in events:
+            for socket in tuple(self._sockets):
+                await socket.send_json(event)
+
+    async def _replay(self, socket: web.WebSocketResponse) -> None:
+        """One connection of the recording."""
+        ids: dict[Any, Any] = {}
+        said: float | None = None
+        while self.script:
+            line = self.script[0]
+            message = line["msg"]
+            if line["dir"] == "out":
+                if not await self._await_request(socket, message, ids):
+                    return
+                said = line["t"]
+            if line["dir"] == "in":
+                await self._clock.sleep(max(0.0, line["t"] - (line["t"] if said is None else said)) * self._pace)
+                said = line["t"]
+                told = (
+                    {**message, "message_id": ids.get(message["message_id"])} if "message_id" in message else message
+                )
+                if "message_id" not in message or message["message_id"] in ids:
+                    await socket.send_json(told)
+            self.script.popleft()
+            if line["dir"] == "note" and str(message).startswith("closed"):
+                await socket.close()
+                return
+        while await self._receive(socket) is not None:
+            pass
+
+    async def _await_request(
+        self, socket: web.WebSocketResponse, message: Mapping[str, Any], ids: dict[Any, Any]
+    ) -> bool:
+        """Wait for the request that was recorded here; false where the connection ends before. Others are refused."""
+        while (asked := await self._receive(socket)) is not None:
+            if asked["command"] == message["command"]:
+                ids[message["message_id"]] = asked["message_id"]
+                return True
+            refusal = {"error_code": 9, "details": f"the recording has {message['command']} here"}
+            await socket.send_json({"message_id": asked["message_id"], **refusal})
+        return False
+
+
+def _level(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"6/0": payload["level"] > 0, "8/0": payload["level"]}
+
+
+_EFFECTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "On": lambda _: {"6/0": True},
+    "Off": lambda _: {"6/0": False},
+    "MoveToLevelWithOnOff": _level,
+    "Identify": lambda payload: {"3/0": payload["identifyTime"]},
+}
+"""What each command changes, by cluster and attribute."""
+
+_COMMANDS: Mapping[str, str] = {
+    "device_command": "_do",
+    "write_attribute": "_write",
+    "read_attribute": "_read",
+    "commission_with_code": "_commission",
+    "remove_node": "_remove",
+    "open_commissioning_window": "_share",
+}
+"""The commands of the server, and the methods that answer them."""
+
+simulate = MatterSimulator
+"""Makes the simulator."""

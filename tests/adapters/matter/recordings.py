@@ -1,0 +1,128 @@
+"""What a real controller server was recorded to say, and a home that hears it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from appliance.adapters.matter.live_nodes import LiveNodes
+from appliance.adapters.matter.nodes import Endpoint, Node
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "matter"
+NAMES = ("commands", "commission", "events", "errors", "outage", "restart", "missed", "test-node")
+GAP_SECS = 0.1
+"""Seconds without a message that end what belongs together."""
+
+
+@cache
+def load(name: str) -> list[dict[str, Any]]:
+    """The lines of a recording, with the nodes that stand elsewhere in their place."""
+    lines = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
+    known = {} if name == "commands" else {node["node_id"]: node["attributes"] for node in _first_list("commands")}
+    for line in lines:
+        for node in _nodes_in(line["msg"]):
+            if isinstance(node["attributes"], str):
+                node["attributes"] = known[node["node_id"]]
+            elif name == "restart":
+                known[node["node_id"]] = node["attributes"]
+    return lines
+
+
+def _nodes_in(message: Any) -> Iterator[dict[str, Any]]:
+    told = message.get("result", message.get("data")) if isinstance(message, dict) else None
+    for each in told if isinstance(told, list) else [told]:
+        if isinstance(each, dict) and "attributes" in each:
+            yield each
+
+
+def _first_list(name: str) -> list[dict[str, Any]]:
+    return next(nodes for line in load(name) if (nodes := list(_nodes_in(line["msg"]))))
+
+
+def endpoint(node_id: int, number: int) -> Endpoint:
+    """A fresh endpoint of the eleven nodes, as they were at first."""
+    return next(Node(each) for each in _first_list("commands") if each["node_id"] == node_id).endpoints[number]
+
+
+def steps(name: str) -> Iterator[list[dict[str, Any]]]:
+    """What the server said, in the pieces in which it came."""
+    piece: list[dict[str, Any]] = []
+    at = 0.0
+    for line in load(name):
+        if line["dir"] != "in":
+            continue
+        if piece and line["t"] - at > GAP_SECS:
+            yield piece
+            piece = []
+        piece.append(line["msg"])
+        at = line["t"]
+    yield piece
+
+
+class HearingHome:
+    """A home whose adapter hears a recording. `happened` is everything that it published."""
+
+    def __init__(self) -> None:
+        self.bus = Bus()
+        self.happened: list[events.Event] = []
+        self.bus.listen(self.happened.append)
+        clock = VirtualClock()
+        self.registry = Registry(self.bus, clock)
+        context = context_of("matter", None, clock, registry=self.registry, bus=self.bus)
+        self.publish = context.publish
+        self.live = LiveNodes("matter", context.publish)
+
+    def hear(self, messages: list[dict[str, Any]]) -> None:
+        """What the server said at once."""
+        for message in messages:
+            if isinstance(message.get("result"), list) and message["message_id"] == "1":
+                self.live.replace_all(message["result"])
+                self.publish.answered()
+            elif "event" in message:
+                self.live.handle(message["event"], message["data"])
+        self.live.flush()
+
+    def hear_all(self, name: str) -> None:
+        """A recording from its beginning to its end."""
+        for piece in steps(name):
+            self.hear(piece)
+
+    def shows(self, device_id: str) -> dict[str, Any]:
+        """The attributes of a device."""
+        return dict(self.registry.get_device(f"matter:{device_id}").attributes)
+
+    def pressed(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Every event of a device."""
+        return [
+            (each.device_id.removeprefix("matter:"), each.event, dict(each.data))
+            for each in self.happened
+            if isinstance(each, events.DeviceEvent)
+        ]
+
+    def values_seen(self, device_id: str, attribute: str) -> list[Any]:
+        """Each value that an attribute had, once for each change; None where it had none."""
+        seen: list[Any] = []
+        for each in self.happened:
+            if isinstance(each, events.DeviceStateChanged) and each.device.id == f"matter:{device_id}":
+                value = each.device.attributes.get(attribute)
+                if not seen or seen[-1] != value:
+                    seen.append(value)
+        return seen
+
+    def changed(self) -> set[str]:
+        """The attributes that changed at any device that was there before."""
+        return {
+            name
+            for each in self.happened
+            if isinstance(each, events.DeviceStateChanged) and each.previous is not None
+            for name in {*each.device.attributes, *each.previous.attributes}
+            if each.device.attributes.get(name) != each.previous.attributes.get(name)
+        }

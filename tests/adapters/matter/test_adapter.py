@@ -1,0 +1,249 @@
+"""The adapter at a server that answers late, not at all, in another version, or begins again; and its operations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.device_http import open_session
+from appliance.adapters.dispatch import Outcome, Status
+from appliance.adapters.matter.kind import MATTER, Matter
+from appliance.adapters.matter.simulator import LAMP, MatterSimulator, simulated_node
+from appliance.errors import LaresError
+from appliance.home import events
+from appliance.home.commands import Command
+from tests.adapters import test_contract
+from tests.adapters.contract import Subject, Trial, trial
+from tests.adapters.matter.recordings import load
+from tests.fakes.context import context_of
+from tests.fakes.patience import until
+
+SUBJECT = test_contract.TestMatter.subject
+LAMP_ID, PLUG_ID = "matter:sim-1:1", "matter:sim-2:1"
+
+
+async def _send(it: Trial, device_id: str, **command: Any) -> Outcome:
+    [outcome] = await it.dispatcher.send([it.registry.get_device(device_id)], Command.parse(command), "device")
+    return outcome
+
+
+def _state(it: Trial, device_id: str) -> Any:
+    return it.registry.get_device(device_id).attributes["state"]
+
+
+def _asked(vendor: MatterSimulator, command: str) -> list[dict[str, Any]]:
+    return [each["args"] for each in vendor.asked if each["command"] == command]
+
+
+async def test_what_is_shown_already_is_not_sent() -> None:
+    async with trial(SUBJECT) as it:
+        assert (await _send(it, LAMP_ID, capability="power", action="off")).status is Status.OK
+        assert _asked(it.vendor, "device_command") == []
+        dimmed = await _send(it, LAMP_ID, capability="brightness", action="set", value=30)
+        assert dimmed.status is Status.OK
+        assert it.registry.get_device(LAMP_ID).attributes == {"power": "on", "brightness": 30, "state": "online"}
+
+
+async def test_a_device_that_leaves_a_command_unanswered_is_asked_and_unavailable_until_it_is_heard_of() -> None:
+    async with trial(SUBJECT) as it:
+        it.vendor.faults.silent = True
+        outcome = await _send(it, LAMP_ID, capability="power", action="on")
+        assert outcome.error is not None and outcome.error.code == "device_unreachable"
+        assert outcome.message == f"{LAMP_ID} does not answer: there was no answer within 4.75 s"
+        assert (_state(it, LAMP_ID), _state(it, PLUG_ID)) == ("unavailable", "online")
+        await until(lambda: _asked(it.vendor, "read_attribute"))
+        it.vendor.faults.silent = False
+        await it.vendor.set(1, "1/8/0", 254)
+        await until(lambda: _state(it, LAMP_ID) == "online")
+        assert it.registry.get_device(LAMP_ID).attributes["brightness"] == 100
+
+
+async def test_a_late_answer_is_dropped_and_the_answer_to_the_question_ends_the_doubt() -> None:
+    async with trial(SUBJECT) as it:
+        before = it.registry.get_device(LAMP_ID).attributes
+        it.vendor.faults.delay = 0.6  # twelve of the adapter's seconds
+        outcome = await _send(it, LAMP_ID, capability="power", action="on")
+        assert outcome.status is Status.ERROR and _state(it, LAMP_ID) == "unavailable"
+        await until(lambda: it.registry.get_device(LAMP_ID).attributes == {**before, "power": "on"})
+
+
+async def test_a_device_that_the_server_does_not_reach_keeps_what_it_showed() -> None:
+    async with trial(SUBJECT) as it:
+        await it.vendor.set(1, "1/6/0", value=True)
+        await until(lambda: it.registry.get_device(LAMP_ID).attributes["power"] == "on")
+        await it.vendor.unplug()
+        await until(lambda: _state(it, LAMP_ID) == "offline")
+        it.vendor.nodes[1] = {**simulated_node(1, "Simulated lamp", LAMP), "available": False}
+        await it.vendor.plug_in()
+        await until(lambda: _state(it, LAMP_ID) == "unavailable")
+        assert it.registry.get_device(LAMP_ID).attributes["power"] == "on"
+        assert _state(it, PLUG_ID) == "online"
+        await it.vendor.add({**it.vendor.nodes[1], "available": True})
+        await until(lambda: _state(it, LAMP_ID) == "online")
+        assert it.registry.get_device(LAMP_ID).attributes["power"] == "off"
+
+
+async def test_a_device_of_an_unreached_node_that_nobody_knows_has_no_values() -> None:
+    def server() -> MatterSimulator:
+        made = MatterSimulator()
+        made.nodes[1]["available"] = False
+        return made
+
+    async with trial(_subject(server)) as it:
+        device = it.registry.get_device(LAMP_ID)
+        assert device.attributes == {"state": "unavailable"} and device.commands
+
+
+@pytest.mark.parametrize(
+    ("info", "sentence"),
+    [
+        ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8; Lares needs 9 or later"),
+        ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12; Lares speaks 11"),
+        ({"schema_version": "x"}, "states no version of its protocol, but 'x'"),
+        ({}, "answers with something that is no Matter server's"),
+    ],
+)
+async def test_a_server_of_another_protocol_is_told_with_what_to_do(info: dict[str, Any], sentence: str) -> None:
+    lines = [{"t": 0, "dir": "in", "msg": info}, {"t": 0, "dir": "note", "msg": "closed"}] * 9
+    async with _failing(lines) as it:
+        await until(lambda: sentence in (it.health.get_adapter("matter").last_error or ""))
+
+
+@pytest.mark.parametrize("said", [["x"], 7, None, {"schema_version": 11}, {"message_id": "listen", "result": 7}])
+async def test_a_server_that_talks_nonsense_is_no_crash(said: Any) -> None:
+    lines = [
+        *load("commands")[:2],
+        {"t": 0, "dir": "in", "msg": {"message_id": "1", "result": [{"node_id": 1}]}},
+        {"t": 0, "dir": "in", "msg": said},
+        {"t": 0, "dir": "note", "msg": "closed"},
+    ] * 3
+    async with _failing(lines) as it:
+        await until(lambda: it.health.get_adapter("matter").last_error)
+        assert "failed (" not in str(it.health.get_adapter("matter").last_error)
+
+
+async def test_a_recording_is_replayed_over_the_connection() -> None:
+    async with trial(_subject(lambda: MatterSimulator(recording=load("events")[:6]), device="uid-onoff:1")) as it:
+        assert len(it.registry.list_devices()) == 21
+        await until(lambda: it.registry.get_device("matter:uid-sensors:1").attributes["contact"] == "open")
+
+
+async def test_a_device_is_paired_shared_shown_and_let_go() -> None:
+    async with trial(SUBJECT) as it:
+        invoke = it.dispatcher.invoke
+        paired = await invoke("matter:pair", {"code": "3497-011-2332"})
+        assert paired == {"node_id": 3, "devices": ["matter:sim-3:1"]}
+        assert _asked(it.vendor, "commission_with_code") == [{"code": "34970112332", "network_only": True}]
+        shared = await invoke("matter:share", {"device_id": "matter:sim-3:1"})
+        assert shared == {"code": "32675421138", "qr": "MT:00000-O913KIOL6UR00", "secs": 300}
+        await invoke("matter:identify", {"device_id": "matter:sim-3:1"})
+        [identified] = _asked(it.vendor, "device_command")
+        assert (identified["command_name"], identified["payload"]) == ("Identify", {"identifyTime": 10})
+        assert await invoke("matter:unpair", {"device_id": "matter:sim-3:1"}) == {"removed": ["matter:sim-3:1"]}
+        await until(lambda: len(it.registry.list_devices()) == 2)
+
+
+@pytest.mark.parametrize(
+    ("operation", "payload", "sentence"),
+    [
+        ("pair", {}, 'pair needs code, the digits below the QR code, or its text "MT:…"'),
+        ("pair", {"code": 34970112332}, "code must be a string"),
+        ("pair", {"code": "123"}, "code must be 11 or 21 digits, or the text of a QR code, which begins with MT:"),
+        ("pair", {"code": "MT:short"}, "code must be 11 or 21 digits"),
+        ("pair", {"code": "34970112332", "wifi": "x"}, "pair takes no 'wifi'; it takes code"),
+        ("share", {"device_id": "matter:none:1"}, "device 'matter:none:1' not found"),
+        ("unpair", {}, 'unpair needs device_id, like "matter:…:1"'),
+        ("identify", {"device_id": 7}, "device_id must be a string"),
+    ],
+)
+async def test_what_an_operation_cannot_take_is_refused(
+    operation: str, payload: dict[str, Any], sentence: str
+) -> None:
+    async with trial(SUBJECT) as it:
+        with pytest.raises(LaresError) as refusal:
+            await it.dispatcher.invoke(f"matter:{operation}", payload)
+        assert sentence in str(refusal.value)
+
+
+async def test_a_device_that_cannot_be_paired_is_told_with_what_to_look_at() -> None:
+    lines = [
+        *load("commands")[:2],
+        {"t": 0, "dir": "in", "msg": {"message_id": "1", "result": []}},
+        *load("errors")[-3:],
+    ]
+    async with trial(_subject(lambda: MatterSimulator(recording=lines))) as it:
+        with pytest.raises(LaresError, match=r"could not be paired .* must have power"):
+            await it.dispatcher.invoke("matter:pair", {"code": "34970112332"})
+
+
+@pytest.mark.slow
+async def test_the_outage_as_it_was_recorded() -> None:
+    """Twenty times as fast, with what is made of a device that is dead while the server says otherwise."""
+    lines = load("outage")[:-1]
+    async with trial(_subject(lambda: MatterSimulator(recording=lines, pace=0.05), device="uid-plug:1")) as it:
+        changed = _changed_values(it)
+        await until(lambda: it.device.attributes["state"] == "unavailable")
+        ended = await it.command("on")
+        assert ended.message == "matter:uid-plug:1 does not answer: the server does not reach the device (error 3)"
+        await until(lambda: it.device.attributes["state"] == "online")
+        killed = await it.command("on")
+        assert killed.message == "matter:uid-plug:1 does not answer: there was no answer within 4.75 s"
+        assert it.device.attributes["state"] == "unavailable", "the server says otherwise for 159 s"
+        await until(lambda: it.vendor.script[0]["dir"] == "out")
+        assert (await it.command("on")).status is Status.ERROR
+        await until(lambda: it.device.attributes["state"] == "online")
+        assert changed == []
+        assert (await it.command("on")).status is Status.OK
+        assert changed == ["matter:uid-plug:1"]
+
+
+@pytest.mark.slow
+async def test_the_restart_of_the_server_as_it_was_recorded() -> None:
+    lines = [each for each in load("restart") if not _is_about_one_node(each["msg"])]
+    async with trial(_subject(lambda: MatterSimulator(recording=lines, pace=0.05), device="uid-plug:1")) as it:
+        changed = _changed_values(it)
+        await until(lambda: not it.vendor.script, within=60)
+        await until(lambda: it.registry.get_device("matter:uid-dimmer:1").attributes["state"] == "online")
+        # The thermometer was colder when the server had come back, and nothing else was different.
+        assert changed == ["matter:uid-sensors:2"]
+        assert not [each for each in it.happened if isinstance(each, events.DeviceEvent | events.DeviceRemoved)]
+
+
+def _is_about_one_node(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("message_id") == "2"
+
+
+def _changed_values(it: Trial) -> list[str]:
+    """The devices whose values change from now on, one entry for each change."""
+    changed: list[str] = []
+
+    def note(event: events.Event) -> None:
+        if isinstance(event, events.DeviceStateChanged):
+            before = event.previous.attributes if event.previous is not None else {}
+            if {**before, "state": ""} != {**event.device.attributes, "state": ""}:
+                changed.append(event.device.id)
+
+    it.bus.listen(note)
+    return changed
+
+
+def _subject(server: Callable[[], MatterSimulator], device: str = "sim-1:1") -> Subject:
+    return replace(SUBJECT, simulate=server, device=device)
+
+
+@asynccontextmanager
+async def _failing(lines: list[dict[str, Any]]) -> AsyncIterator[Trial]:
+    """An adapter at a server that it cannot follow."""
+    async with MatterSimulator(recording=lines) as server, open_session() as session:
+        it = Trial(SUBJECT, server)
+        settings = Matter(url=f"ws://127.0.0.1:{server.port}/ws")
+        context = context_of("matter", session, it.clock, registry=it.registry, bus=it.bus)
+        it.runner = AdapterRunner(partial(MATTER.build, settings), context)
+        async with it.runner:
+            yield it

@@ -1,0 +1,404 @@
+"""Every recording of a real controller server ends in the devices, events and sentences that it should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from appliance.adapters.matter.orders import order_for
+from appliance.adapters.matter.server import ServerConnection
+from appliance.clock import Clock
+from appliance.errors import LaresError
+from appliance.home import events
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command
+from tests.adapters.matter.recordings import NAMES, HearingHome, endpoint, load, steps
+
+
+def _measured(value: float, unit: str) -> dict[str, Any]:
+    return {"value": value, "unit": unit}
+
+
+THERMOSTAT = {
+    "temperature": _measured(20.1, "°C"),
+    "target_temperature": _measured(20.0, "°C"),
+    "custom.matter.thermostat.heating_setpoint": _measured(20.0, "°C"),
+    "custom.matter.thermostat.cooling_setpoint": _measured(26.0, "°C"),
+    "hvac_mode": "heat",
+}
+WHITE = {"color_temperature": _measured(4000, "kelvin"), "color_mode": "color_temp"}
+ENERGY = {"value": 1.234567, "unit": "kWh", "period": "total"}
+DRAWN = {
+    "power_consumption": _measured(42.5, "W"),
+    "voltage": _measured(230.1, "V"),
+    "current": _measured(0.185, "A"),
+    "energy_total": ENERGY,
+}
+
+DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "uid-onoff:1": ("Light", "light", "Virtual onoff", {"power": "off"}),
+    "uid-dimmer:1": ("Light", "light", "Virtual dimmer", {"power": "off", "brightness": 50}),
+    "uid-color:1": ("Light", "light", "Virtual color", {"power": "off", "brightness": 79, **WHITE}),
+    "uid-plug:1": ("Switch", "plug", "Virtual plug", {"power": "off", **DRAWN}),
+    "uid-sensors:1": ("Sensor", "contact", "Virtual sensors 1", {"contact": "closed", "battery": 87}),
+    "uid-sensors:2": ("Sensor", "temperature", "Virtual sensors 2", {"temperature": _measured(21.5, "°C")}),
+    "uid-sensors:3": ("Sensor", "humidity", "Virtual sensors 3", {"humidity": _measured(45.5, "%")}),
+    "uid-sensors:4": ("Sensor", "occupancy", "Virtual sensors 4", {"occupancy": "unoccupied"}),
+    "uid-sensors:5": ("Sensor", "illuminance", "Virtual sensors 5", {"illuminance": 100}),
+    "uid-sensors:6": ("Sensor", "pressure", "Virtual sensors 6", {"pressure": _measured(1013.0, "hPa")}),
+    "uid-sensors:7": ("Sensor", "water_leak", "Virtual sensors 7", {"water_leak": False}),
+    "uid-sensors:8": (
+        "Sensor",
+        "air_quality",
+        "Virtual sensors 8",
+        {"co2": _measured(612.0, "ppm"), "air_quality": "excellent"},
+    ),
+    "uid-sensors:9": (
+        "Sensor",
+        "smoke",
+        "Virtual sensors 9",
+        {"smoke": False, "custom.matter.smoke_co_alarm.co_state": "normal", "battery": 60},
+    ),
+    "uid-cover:1": ("Switch", "cover", "Virtual cover", {"cover_position": 100, "cover_tilt": 100}),
+    "uid-lock:1": ("Switch", "lock", "Virtual lock", {"lock": "locked"}),
+    "uid-thermostat:1": ("Switch", "climate", "Virtual thermostat", THERMOSTAT),
+    "uid-switch:1": ("Sensor", "button", "Virtual switch 1", {}),
+    "uid-switch:2": ("Sensor", "button", "Virtual switch 2", {}),
+    "uid-fan:1": (
+        "Switch",
+        "fan",
+        "Virtual fan",
+        {"power": "off", "fan_mode": "off", "custom.matter.fan_control.percent_setting": 0},
+    ),
+    "uid-bridge:2": ("Light", "light", "Desk lamp", {"power": "off", "brightness": 39}),
+    "uid-bridge:3": ("Sensor", "temperature", "Freezer", {"temperature": _measured(-18.5, "°C")}),
+}
+"""Each device at first: kind, class, name and what it shows."""
+
+
+@pytest.fixture
+def home() -> HearingHome:
+    """A home that has heard nothing."""
+    return HearingHome()
+
+
+def test_eleven_nodes_are_twenty_one_devices(home: HearingHome) -> None:
+    home.hear_all("commission")
+    seen = {each.id.removeprefix("matter:"): each for each in home.registry.list_devices()}
+    assert seen.keys() == DEVICES.keys()
+    for id_, (kind, device_class, name, shows) in DEVICES.items():
+        device = seen[id_]
+        assert (device.kind, device.info.device_class, device.name) == (kind, device_class, name), id_
+        assert device.attributes == {**shows, "state": "online"}, id_
+        is_bridged = id_.startswith("uid-bridge")
+        assert device.info.parent_id == ("matter:uid-bridge:1" if is_bridged else None)
+        assert (device.info.manufacturer, device.info.firmware) == ("Acme", "1.2.3")
+        assert bool(device.commands) is (kind != "Sensor")
+    assert seen["uid-bridge:2"].info.serial == "BR-lamp" and seen["uid-plug:1"].info.serial == "SN-plug"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_was_recorded_is_dropped_or_unreadable(home: HearingHome, name: str) -> None:
+    home.hear_all(name)
+    assert not [each for each in home.happened if isinstance(each, events.ObservationDropped)]
+
+
+COMMANDS: list[tuple[int, str, dict[str, Any]]] = [
+    (2, "uid-onoff:1", {"capability": "power", "action": "on"}),
+    (4, "uid-onoff:1", {"capability": "power", "action": "toggle"}),
+    (6, "uid-dimmer:1", {"capability": "brightness", "action": "set", "value": 50}),
+    (7, "uid-dimmer:1", {"capability": "brightness", "action": "set", "value": 100, "transition_secs": 2}),
+    (9, "uid-dimmer:1", {"capability": "power", "action": "off"}),
+    (15, "uid-color:1", {"capability": "color_temperature", "action": "set", "value": _measured(370, "mireds")}),
+    (16, "uid-color:1", {"capability": "color_hs", "action": "set", "value": {"hue": 120, "saturation": 100}}),
+    (17, "uid-color:1", {"capability": "color_xy", "action": "set", "value": {"x": 0.3, "y": 0.4}}),
+    (
+        22,
+        "uid-color:1",
+        {"capability": "color_temperature", "action": "set", "value": _measured(300, "mireds")},
+    ),
+    (23, "uid-cover:1", {"capability": "cover_position", "action": "set", "value": 50}),
+    (24, "uid-cover:1", {"capability": "cover_position", "action": "close"}),
+    (25, "uid-cover:1", {"capability": "cover_position", "action": "stop"}),
+    (26, "uid-cover:1", {"capability": "cover_position", "action": "open"}),
+    (27, "uid-cover:1", {"capability": "cover_tilt", "action": "set", "value": 25}),
+    (29, "uid-lock:1", {"capability": "lock", "action": "unlock"}),
+    (30, "uid-lock:1", {"capability": "lock", "action": "lock"}),
+    (31, "uid-lock:1", {"capability": "lock", "action": "unlock", "code": "1234"}),
+    (32, "uid-thermostat:1", {"capability": "target_temperature", "action": "set", "value": _measured(21.5, "°C")}),
+    (
+        33,
+        "uid-thermostat:1",
+        {
+            "capability": "custom.matter.thermostat.cooling_setpoint",
+            "action": "set",
+            "value": _measured(24.5, "°C"),
+        },
+    ),
+    (34, "uid-thermostat:1", {"capability": "hvac_mode", "action": "set", "value": "cool"}),
+    (35, "uid-thermostat:1", {"capability": "hvac_mode", "action": "set", "value": "heat_cool"}),
+    (37, "uid-thermostat:1", {"capability": "hvac_mode", "action": "set", "value": "heat"}),
+    (
+        41,
+        "uid-fan:1",
+        {"capability": "custom.matter.fan_control.percent_setting", "action": "set", "value": 60},
+    ),
+    (42, "uid-fan:1", {"capability": "fan_mode", "action": "set", "value": "high"}),
+    (44, "uid-fan:1", {"capability": "fan_mode", "action": "set", "value": "off"}),
+    (45, "uid-plug:1", {"capability": "power", "action": "on"}),
+    (46, "uid-plug:1", {"capability": "power", "action": "toggle"}),
+]
+"""The number of a recorded request, and the command that is the same."""
+
+OPTIONS = ("optionsMask", "optionsOverride", "transitionTime")
+REFUSED = {31}
+"""What the device refused: its result never shows."""
+
+
+def test_commands_are_the_requests_that_were_recorded_and_done_when_their_reports_say_so(home: HearingHome) -> None:
+    lines, commands, tried = load("commands"), {number: rest for number, *rest in COMMANDS}, 0
+    for at, line in enumerate(lines):
+        message = line["msg"]
+        if line["dir"] == "in" and "event" not in message and "message_id" not in message:
+            continue
+        if line["dir"] == "in":
+            home.hear([message])
+        number = int(message["message_id"]) if line["dir"] == "out" else 0
+        if number not in commands:
+            continue
+        tried += 1
+        device_id, raw = commands[number]
+        place = home.live.place_of(f"matter:{device_id}")
+        assert place is not None
+        command = Command.parse(raw)
+        device = home.registry.get_device(f"matter:{device_id}")
+        check_offered(device.id, device.commands or (), command)
+        order = order_for(place.endpoint, command)
+        assert _plain({"node_id": place.node.id, **order.arguments}) == _plain(message["args"]), number
+        assert order.command == message["command"] and not order.is_needless(place.endpoint), number
+        done_before = order.is_done(place.endpoint)
+        for later in lines[at + 1 :]:
+            if later["dir"] == "out":
+                break
+            if "event" in later["msg"]:
+                HearingHome.hear(home, [later["msg"]])
+        assert order.is_done(place.endpoint) is (number not in REFUSED), number
+        assert not done_before or command.action == "stop", number
+    assert tried == len(COMMANDS)
+
+
+def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The request without its options: the recording tries what happens without them."""
+    payload = {key: each for key, each in arguments.get("payload", {}).items() if key not in OPTIONS}
+    toggles = arguments.get("command_name") in ("Toggle", "On", "Off")
+    return {**arguments, "payload": payload, **({"command_name": "…"} if toggles else {})}
+
+
+def test_what_happened_in_the_home_is_told(home: HearingHome) -> None:
+    home.hear_all("events")
+    assert home.pressed() == [
+        (device, event, data)
+        for device in ("uid-switch:1", "uid-switch:2")
+        for event, data in (
+            ("single", {"position": 1, "count": 1}),
+            ("double", {"position": 1, "count": 2}),
+            ("long", {"position": 1}),
+            ("release", {"position": 1}),
+        )
+    ]
+    seen = {
+        ("uid-sensors:1", "contact"): ["closed", "open"],
+        ("uid-sensors:1", "battery"): [87, 10],
+        ("uid-sensors:2", "temperature"): [_measured(21.5, "°C"), _measured(22.37, "°C"), None],
+        ("uid-sensors:3", "humidity"): [_measured(45.5, "%"), _measured(50.12, "%")],
+        ("uid-sensors:4", "occupancy"): ["unoccupied", "occupied"],
+        ("uid-sensors:5", "illuminance"): [100, 1024],
+        ("uid-sensors:6", "pressure"): [_measured(1013.0, "hPa"), _measured(998.0, "hPa")],
+        ("uid-sensors:7", "water_leak"): [False, True],
+        ("uid-sensors:8", "air_quality"): ["excellent", "poor"],
+        ("uid-sensors:8", "co2"): [_measured(612.0, "ppm"), _measured(1423.5, "ppm")],
+        ("uid-sensors:9", "smoke"): [False, True],
+        ("uid-plug:1", "power_consumption"): [_measured(42.5, "W"), _measured(61.25, "W")],
+        ("uid-plug:1", "energy_total"): [ENERGY, {**ENERGY, "value": 1.24}],
+        ("uid-thermostat:1", "temperature"): [_measured(20.1, "°C"), _measured(19.85, "°C")],
+        ("uid-lock:1", "lock"): ["locked", "unlocked", "jammed", "locked"],
+        ("uid-bridge:3", "temperature"): [_measured(-18.5, "°C"), _measured(-17.2, "°C")],
+        ("uid-bridge:3", "state"): ["online", "unavailable", "online"],
+        ("uid-bridge:4", "power"): ["off"],
+    }
+    assert {key: home.values_seen(*key) for key in seen} == seen
+    assert [each.device_id for each in home.happened if isinstance(each, events.DeviceRemoved)] == [
+        "matter:uid-bridge:4"
+    ]
+
+
+def test_names_come_from_their_owner_then_from_the_vendor(home: HearingHome) -> None:
+    home.hear_all("events")
+    names = {each.id.removeprefix("matter:"): each.name for each in home.registry.list_devices()}
+    different = {id_: name for id_, name in names.items() if name != DEVICES[id_][2]}
+    assert different == {
+        "uid-onoff:1": "Kitchen light",
+        "uid-bridge:2": "Reading lamp",
+        "uid-bridge:3": "Desk lamp 2",
+        "uid-switch:1": "hall",
+    }
+    assert home.registry.get_device("matter:uid-switch:1").info.area == "hall"
+
+
+def test_a_bridged_device_is_there_once_all_of_it_has_come(home: HearingHome) -> None:
+    for piece in steps("events"):
+        is_there = "matter:uid-bridge:4" in {each.id for each in home.registry.list_devices()}
+        home.hear([each for each in piece if each.get("event") == "attribute_updated"])
+        assert ("matter:uid-bridge:4" in {each.id for each in home.registry.list_devices()}) is is_there
+        home.hear([each for each in piece if each.get("event") != "attribute_updated"])
+
+
+@pytest.mark.parametrize("name", ["outage", "restart", "missed"])
+def test_outages_and_restarts_flip_no_value_and_fire_no_trigger(home: HearingHome, name: str) -> None:
+    """What the home knows is newer than what the server's list says of nodes that it does not reach yet."""
+    home.hear_all("commands")
+    if name == "restart":
+        home.hear(next(steps("restart")))
+    before = {each.id: dict(each.attributes) for each in home.registry.list_devices()}
+    home.happened.clear()
+    for piece in steps(name):
+        reached = {
+            each["data"]["node_id"]
+            for each in piece
+            if each.get("event") == "node_updated" and each["data"]["available"]
+        }
+        reported = {each["data"][0] for each in piece if each.get("event") == "attribute_updated"}
+        listed = {
+            node["node_id"]
+            for each in piece
+            for node in (each["result"] if isinstance(each.get("result"), list) else ())
+            if node.get("available")
+        }
+        home.hear(piece)
+        for device in home.registry.list_devices():
+            node = device.metadata.vendor_specific["node_id"]
+            if node not in reached | reported | listed:
+                assert {**device.attributes, "state": ""} == {**before[device.id], "state": ""}, (name, device.id)
+            before[device.id] = dict(device.attributes)
+    assert home.pressed() == []
+    removed = [each for each in home.happened if isinstance(each, events.DeviceRemoved)]
+    assert not removed and len(home.registry.list_devices()) == len(DEVICES)
+
+
+def test_a_server_that_comes_back_changes_reachability_alone(home: HearingHome) -> None:
+    home.hear(next(steps("restart")))
+    home.happened.clear()
+    home.hear_all("restart")
+    assert home.changed() == {"state", "temperature"}
+    # The thermometer was turned down while the server was away; all that it said later is the new value.
+    assert home.values_seen("uid-sensors:2", "temperature")[-1] == _measured(11.11, "°C")
+    assert set(home.values_seen("uid-plug:1", "state")) == {"online", "unavailable"}
+
+
+def test_a_device_that_ends_is_unavailable_and_comes_back(home: HearingHome) -> None:
+    home.hear_all("outage")
+    states = ["online", "unavailable", "online", "unavailable", "online"]
+    assert home.values_seen("uid-plug:1", "state") == states
+    assert home.values_seen("uid-plug:1", "power") == ["off", "on"]
+    assert home.values_seen("uid-lock:1", "state") == ["online"]
+
+
+def test_a_second_node_of_the_same_unique_id_has_an_id_of_its_own(home: HearingHome) -> None:
+    home.hear_all("test-node")
+    added = [
+        each.device.id
+        for each in home.happened
+        if isinstance(each, events.DeviceStateChanged) and each.previous is None and "dbba1" in each.device.id
+    ]
+    assert added == ["matter:dbba1:1"]
+    assert [each.device_id for each in home.happened if isinstance(each, events.DeviceRemoved)] == added
+
+
+SENTENCES = {
+    ("commands", "13"): "the value is outside of what it takes (ConstraintError, status 0x87)",
+    ("commands", "28"): "the request must be a timed one (NeedsTimedInteraction, status 0xc6)",
+    ("commands", "31"): "it failed (Failure, status 0x01)",
+    ("commands", "38"): "the value is outside of what it takes (status 0x87)",
+    ("commands", "39"): "that cannot be written (status 0x88)",
+    ("commission", "12"): "the device could not be paired (error 1: Bluetooth commissioning is not available.)",
+    ("commission", "13"): "the device could not be paired (error 1: Commission with code failed for node 12.)",
+    (
+        "errors",
+        "3",
+    ): "the server does not know the device (error 5: Node 99 does not exist or is not yet interviewed)",
+    ("errors", "4"): "the server did not understand the request (error 8)",
+    ("errors", "5"): "the server did not understand the request (error 8)",
+    ("errors", "6"): "the server does not know the request (error 9: Invalid command: nonsense)",
+    ("errors", "7"): "the server does not reach the device (error 3)",
+    ("errors", "8"): "the server refused (error 0: type object 'Commands' has no attribute 'Onn')",
+    ("errors", "9"): "the server did not understand the request (error 8)",
+    ("errors", "10"): "it has no such endpoint (UnsupportedEndpoint, status 0x7f)",
+    ("errors", "11"): "it has no such cluster (UnsupportedCluster, status 0xc3)",
+    ("errors", "12"): "the server refused (error 0: 99999)",
+    ("errors", "14"): "the server refused (error 0: Value bright of type <class 'str'> is invalid for "
+    "MoveToLevel.level, expected value of type <class 'chip.tlv.uint'>)",
+    ("errors", "15"): "the server refused (error 0: Value 50.0 of type <class 'float'> is invalid for "
+    "MoveToLevel.level, expected value of type <class 'chip.tlv.uint'>)",
+    ("errors", "19"): "it has no such cluster (UnsupportedCluster, status 0xc3)",
+    ("errors", "21"): "the value is outside of what it takes (status 0x87)",
+    ("errors", "22"): "the server refused (error 0: Value 5 of type <class 'int'> is invalid for 0/40/5, "
+    "expected value of type <class 'str'>)",
+    ("errors", "1"): "the device could not be paired (error 1: Commission with code failed for node 13.)",
+    ("outage", "2"): "the server does not reach the device (error 3)",
+    ("outage", "3"): "the device does not answer (CHIP Error 0x00000032: Timeout)",
+    ("outage", "4"): "the device does not answer (CHIP Error 0x00000032: Timeout)",
+    ("test-node", "4"): "the server does not reach the device (error 3)",
+    ("test-node", "6"): "the server does not know the device (error 5: Node 900000 does not exist or has not been "
+    "interviewed.)",
+}
+"""What each refusal is in words, by recording and number of the request."""
+
+
+async def test_every_refusal_names_its_status_and_what_it_means() -> None:
+    found: dict[tuple[str, str], str] = {}
+    for name in NAMES:
+        for line in load(name):
+            message = line["msg"]
+            if line["dir"] != "in" or message.get("message_id") is None:
+                continue
+            answered = _Answered(message)
+            try:
+                await answered.connection.ask("any", {}, 1)
+            except LaresError as error:
+                found[name, message["message_id"]] = str(error)
+    assert found == SENTENCES
+
+
+class _Answered:
+    """A connection whose server answers everything with this."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self._answer = answer
+        self.connection = ServerConnection(self, Clock(), "ws://server")  # type: ignore[arg-type]
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Take the question."""
+        self.connection.receive({**self._answer, "message_id": message["message_id"]}, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("node", "raw"),
+    [
+        (3, {"capability": "color_hs", "action": "set", "value": {"hue": 10, "saturation": 50}}),
+        (3, {"capability": "color_xy", "action": "set", "value": {"x": 0.5, "y": 0.3}}),
+        (3, {"capability": "color_temperature", "action": "set", "value": _measured(3000, "kelvin")}),
+    ],
+)
+def test_a_light_that_is_off_takes_its_colour(node: int, raw: dict[str, Any]) -> None:
+    """Without these options it answers that all is well, and does nothing."""
+    payload = order_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
+    assert (payload["optionsMask"], payload["optionsOverride"]) == (1, 1)
+
+
+def test_every_percentage_is_shown_as_it_was_set() -> None:
+    lamp = endpoint(2, 1)
+    for percent in range(1, 101):
+        command = Command(capability="brightness", action="set", value=percent)
+        level = order_for(lamp, command).arguments["payload"]["level"]
+        assert max(1, round(level / 2.54)) == percent

@@ -16,6 +16,7 @@ LATE = (
     "aiomqtt",  # only for an MQTT broker
     "argon2",  # only for keys that are kept as hashes
     "astral",  # only where a file names the sun
+    "croniter",  # only where a file names a cron expression
     "defusedxml",  # only for a Roku
     "jinja2",  # only for templates that are announced on a broker
     "watchfiles",  # only where folders are watched

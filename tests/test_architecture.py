@@ -50,6 +50,7 @@ ALLOWED = {
     "lupa": {"lua_worker"},
     "watchfiles": {"watch"},
     "astral": {"automations"},
+    "croniter": {"automations"},
     "asyncio.sleep": {"clock"},
     "create_task": {"tasks"},
     "ensure_future": {"tasks"},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
-from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -67,28 +68,20 @@ _WEEKDAY = 5
 class Cron(Struct, frozen=True, kw_only=True):
     """A schedule. Every field must match, day and weekday both.
 
-    `expression` is as written, `warning` what its writer may not have meant; `seconds` to `years` are the numbers
-    that each field allows, weekdays counted from 1, Sunday.
+    `expression` is as written, `warning` what its writer may not have meant. `plain` says the same in numbers alone,
+    as croniter reads them: weekdays from 0, Sunday.
     """
 
     expression: str
-    seconds: tuple[int, ...]
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
-    days: tuple[int, ...]
-    months: tuple[int, ...]
-    weekdays: tuple[int, ...]
-    years: tuple[int, ...]
+    plain: str
     warning: str | None
 
     @staticmethod
     def parse(expression: str) -> Cron:
         """The schedule that the expression states; `Invalid` says what is wrong with which field."""
         words = _split(expression)
-        sets = [_numbers(word, field) for word, field in zip(words, _FIELDS, strict=True)]
-        names = ("seconds", "minutes", "hours", "days", "months", "weekdays", "years")
-        numbers = dict(zip(names, sets, strict=True))
-        return Cron(expression=expression, warning=_warning(words[_WEEKDAY]), **numbers)
+        plain = " ".join(_plain(word, field) for word, field in zip(words, _FIELDS, strict=True))
+        return Cron(expression=expression, plain=plain, warning=_warning(words[_WEEKDAY]))
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first second after the instant that matches, in UTC; None if there is none up to the last year."""
@@ -97,34 +90,24 @@ class Cron(Struct, frozen=True, kw_only=True):
 
     def next_shown(self, after: datetime) -> datetime | None:
         """The first second after this one that matches, both as a clock without a zone shows them."""
+        from croniter import CroniterBadDateError
+
         if after.year > LAST_YEAR:
             return None
-        first = after.replace(microsecond=0) + timedelta(seconds=1)
-        for day in self._days_from(first.date()):
-            at = self._first_time(first.time() if day == first.date() else time())
-            if at is not None:
-                return datetime.combine(day, at)
-        return None
+        try:
+            found: datetime = _read(self.plain).get_next(datetime, start_time=after.replace(microsecond=0))
+        except CroniterBadDateError:
+            return None
+        return found
 
-    def _days_from(self, first: date) -> Iterator[date]:
-        """The days that match, from this one on."""
-        for year in self.years:
-            for month in self.months if year >= first.year else ():
-                if (year, month) < (first.year, first.month):
-                    continue
-                length = monthrange(year, month)[1]
-                days = [date(year, month, day) for day in self.days if day <= length]
-                yield from (each for each in days if each >= first and each.isoweekday() % 7 + 1 in self.weekdays)
 
-    def _first_time(self, since: time) -> time | None:
-        """The first time of a day that matches, from this one on."""
-        for hour in self.hours:
-            for minute in self.minutes if hour >= since.hour else ():
-                if (hour, minute) > (since.hour, since.minute):
-                    return time(hour, minute, self.seconds[0])
-                if (hour, minute) == (since.hour, since.minute) and self.seconds[-1] >= since.second:
-                    return time(hour, minute, next(each for each in self.seconds if each >= since.second))
-        return None
+@lru_cache(maxsize=1024)
+def _read(plain: str) -> Any:
+    """What finds the occurrences. It is asked with a time of its own each time, so that it may be shared."""
+    from croniter import croniter
+
+    years = LAST_YEAR - FIRST_YEAR + 1
+    return croniter(plain, day_or=False, second_at_beginning=True, max_years_between_matches=years)
 
 
 def _split(expression: str) -> list[str]:
@@ -148,9 +131,12 @@ def _six(words: list[str]) -> str:
     return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
 
 
-def _numbers(word: str, field: _CronField) -> tuple[int, ...]:
-    """The numbers, in order, that one field's word allows."""
-    return tuple(sorted({number for part in word.split(",") for number in _part(part, field)}))
+def _plain(word: str, field: _CronField) -> str:
+    """The numbers that one field's word allows, as croniter counts them."""
+    numbers = sorted({number for part in word.split(",") for number in _part(part, field)})
+    if len(numbers) == field.high - field.low + 1:
+        return "*"
+    return ",".join(str(number - (field is _FIELDS[_WEEKDAY])) for number in numbers)
 
 
 def _part(part: str, field: _CronField) -> range:

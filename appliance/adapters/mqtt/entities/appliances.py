@@ -220,17 +220,22 @@ class Regulator(Entity):
         if not self._is_heater:
             words: dict[str, Value] = {payload: word for word, payload in payloads.items()}
             self.read("state_topic", word_parser("power", words), "state_value_template")
-            number = number_parser("custom.mqtt.target_humidity", plain_number)
+            number = self._or_reset("humidity", number_parser("custom.mqtt.target_humidity", plain_number))
             self.read("target_humidity_state_topic", number, "target_humidity_state_template")
         name, unit = ("temperature", self._unit) if self._is_heater else ("humidity", "%")
         if self._is_heater:
             target = number_parser("target_temperature", lambda value: {"value": value, "unit": unit})
             self.read("temperature_state_topic", target, "temperature_state_template", "value_template")
-        current = number_parser(name, lambda value: {"value": value, "unit": unit})
-        self.read(f"current_{name}_topic", current, f"current_{name}_template")
+        current = self._or_reset(name, number_parser(name, lambda value: {"value": value, "unit": unit}))
+        self.read(f"current_{name}_topic", current, f"current_{name}_template", "value_template")
         for key, topic in (("mode", "mode_state"), ("action", "action")):
             parse = _text_of(f"custom.mqtt.{key}", self.config.texts("modes") if key == "mode" else ())
-            self.read(f"{topic}_topic", parse, f"{topic}_template", "value_template")
+            self.read(f"{topic}_topic", self._or_reset(key, parse), f"{topic}_template", "value_template")
+
+    def _or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
+        """The parser, which takes `payload_reset_<name>` for the word of what is unknown."""
+        reset = self.config.text(f"payload_reset_{name}", "None")
+        return lambda text: parse("None" if text == reset else text)
 
     def _offer(self) -> None:
         if self.can(self._power):

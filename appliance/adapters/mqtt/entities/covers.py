@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from appliance.adapters.mqtt.entities.entity import (
     Entity,
@@ -20,6 +21,7 @@ from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
+from appliance.tables.checks import is_number
 
 _DOORS = {"garage": "garage_door", "gate": "door", "door": "door"}
 _PERCENT = (0.0, 100.0)
@@ -107,10 +109,19 @@ class Cover(Entity):
     def _parse_position(self, text: str) -> Update:
         if text == "" or is_unknown(text):
             return {}
+        if text.startswith("{"):
+            return self._parse_both(parse_object(text, "a position"))
         position = self._scale.percent(parse_number(text))
         if self._door and self.config.topic("state_topic") is None:
             return {"cover_position": position, self._door: "closed" if position == 0 else "open"}
         return {"cover_position": position}
+
+    def _parse_both(self, state: Mapping[str, Any]) -> Update:
+        """The position and the tilt of one object."""
+        position: Any = state.get("position")
+        tilt: Any = state.get("tilt_position")
+        shown = self._parse_position(str(position)) if is_number(position) else {}
+        return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
 
     def write(self, command: Command) -> Intent:
         """A step is done when the cover begins to move, a stop when it is sent."""
@@ -147,9 +158,8 @@ class Cover(Entity):
             ending = "opened" if command.action == "open" else "closed"
             raw = plain_number(self.config.number(f"tilt_{ending}_value", raw))
         message = self.publish("tilt_command", raw, tilt_position=raw)
-        return Intent(
-            messages=(message,), shows={"cover_tilt": percent} if self.config.topic("tilt_status_topic") else {}
-        )
+        is_shown = self.config.topic("tilt_status_topic") is not None and not self.config.flag("tilt_optimistic")
+        return Intent(messages=(message,), shows={"cover_tilt": percent} if is_shown else {})
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
         """Whether the cover moves, or is where it should be."""

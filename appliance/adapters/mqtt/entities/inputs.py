@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
     Offer,
     Update,
+    clamped,
     is_unknown,
     parse_number,
     plain_number,
@@ -15,6 +19,7 @@ from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
+from appliance.tables.checks import is_number
 
 
 class Input(Entity):
@@ -127,7 +132,7 @@ class Pressed(Entity):
 
 
 class Firmware(Entity):
-    """Whether there is a newer firmware, `{installed, latest}`, and its installation."""
+    """Whether there is a newer firmware, `{installed, latest, progress?}` (in percent), and its installation."""
 
     def setup(self) -> None:
         """Read both versions, which may come in one JSON object."""
@@ -151,8 +156,19 @@ class Firmware(Entity):
         except Invalid:
             state = text
         if isinstance(state, dict):
+            self._note_progress(state)
             return self._show(installed=state.get("installed_version"), latest=state.get("latest_version"))
         return self._show(installed=text)
+
+    def _note_progress(self, state: Mapping[str, Any]) -> None:
+        """Note how many percent of an installation are done, which goes with it."""
+        done: Any = state.get("update_percentage")
+        if is_number(done) and state.get("in_progress", True) is not False:
+            self._versions["progress"] = clamped(done)
+        elif state.get("in_progress") is True:
+            self._versions.setdefault("progress", 0)
+        elif "in_progress" in state or "update_percentage" in state:
+            self._versions.pop("progress", None)
 
     def _show(self, **versions: Value) -> Update:
         self._versions |= {

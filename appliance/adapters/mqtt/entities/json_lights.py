@@ -7,12 +7,15 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.entities.entity import Intent, Update
+from appliance.adapters.mqtt.entities.entity import Intent, Update, plain_number
 from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightEntity, clamp_hs, clamp_rgb, clamp_xy
 from appliance.adapters.mqtt.payloads import parse_object
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
+
+_FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
+"""Seconds that a flash lasts unless the announcement says otherwise."""
 
 
 class JsonLight(LightEntity):
@@ -25,6 +28,8 @@ class JsonLight(LightEntity):
             modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
+        has_times = any(f"flash_time_{each}" in self.config for each in _FLASH_SECS)
+        self._can_flash = self.config.flag("flash", has_times)
         self.read("state_topic", self._parse)
         if self.has_target("command_topic"):
             self.offer_all()
@@ -39,7 +44,7 @@ class JsonLight(LightEntity):
         if self._has_brightness and is_number(state.get("brightness")):
             update["brightness"] = self.brightness_of(state["brightness"])
         update.update(self._colors(state))
-        if "effect" in state and self.config.texts("effect_list"):
+        if "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list"):
             update.update(self.effect_update(state["effect"]))
         return update
 
@@ -53,6 +58,8 @@ class JsonLight(LightEntity):
             update["color_temperature"] = self.kelvin_of(state["color_temp"])
         elif isinstance(color, dict):
             update.update(_color(mode, color))
+            whites = ("w",) if mode == "rgbw" else ("c", "w") if mode == "rgbww" else ()
+            update.update(self.whites_update([color.get(each) for each in whites]))
         return update
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
@@ -70,9 +77,15 @@ class JsonLight(LightEntity):
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}
+        elif change.name == "whites":
+            names = "rgbw" if len(change.value) == 1 else "rgbcw"
+            body["color"] = dict(zip(names, self.color_with(change.value), strict=True))
+        elif change.name == "flash":
+            body["flash"] = plain_number(self.config.number(f"flash_time_{change.value}", _FLASH_SECS[change.value]))
         elif change.name:
             body["color" if change.name in ("rgb", "xy") else change.name] = change.value
-        if command.transition_secs is not None and command.action != "toggle":
+        can_fade = self.config.flag("transition", True) and command.action != "toggle"
+        if command.transition_secs is not None and can_fade:
             body["transition"] = command.transition_secs
         message = self.publish_with(None, "command_topic", orjson.dumps(body).decode())
         return Intent(messages=(message,), shows={"power": change.power, **change.shows})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -20,6 +20,7 @@ from appliance.adapters.mqtt.entities.entity import (
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import KELVIN_RANGE, Value
+from appliance.tables.checks import is_number
 
 RGB_MODES = ("rgb", "rgbw", "rgbww")
 COLOR_KEYS = ("color_temperature", "color_xy", "color_hs", "color_rgb")
@@ -29,11 +30,16 @@ EFFECTS = CAPABILITIES["effect"].values
 _NOTATIONS = {"color_rgb": "rgb", "color_hex": "rgb", "color_hs": "hs", "color_xy": "xy"}
 
 
+WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
+"""Channels of white beside three colours, in percent: the only one, or cold and warm."""
+
+
 class LightChange(Struct, frozen=True):
     """What a command to a light comes to: its power, and at most one property.
 
-    `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy` or
-    `effect`. `shows` is what the light shows of it once it is done.
+    `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
+    `white` (the whole light), `whites` (channels beside a colour, by attribute), `effect` or `flash` (short or long).
+    `shows` is what the light shows of it once it is done.
     """
 
     power: str
@@ -46,16 +52,17 @@ class LightEntity(Entity):
     """A light. Schemas note in `_modes` and `_has_brightness` what they found."""
 
     component_class = "light"
-    more_keys = ("effect", "custom.mqtt.effect", "color_mode")
+    more_keys = ("effect", "custom.mqtt.effect", "color_mode", *WHITES)
 
     _modes: frozenset[str] = frozenset()
     _has_brightness = False
+    _can_flash = False
 
     def offer_all(self, *, can_switch: bool = True) -> None:
         """Offer what the schema found, and claim the capabilities."""
         scale = self.config.number("brightness_scale", 255)
         self._scale = scale if scale >= 1 else 255
-        self._effects = self.config.texts("effect_list")
+        self._effects = self.config.texts("effect_list") if self.config.flag("effect", True) else ()
         if can_switch:
             self.offers["power"] = SWITCHABLE
         if self._has_brightness:
@@ -67,15 +74,27 @@ class LightEntity(Entity):
         self.offers |= {f"color_{mode}": SETTABLE for mode in ("xy", "hs") if mode in self._modes}
         if self._modes & set(RGB_MODES):
             self.offers["color_rgb"] = self.offers["color_hex"] = SETTABLE
-        if self._effects:
-            self._offer_effects()
-        self.claims = ("power", *(each for each in self.offers if each != "power"), "color_mode")
+        if "white" in self._modes:
+            self.offers["color_mode"] = Offer(actions=("set",), schema={"values": ["white"]})
+        percent: dict[str, Value] = {"type": "percentage", "min": 0, "max": 100}
+        self.offers |= {attribute: Offer(actions=("set",), schema=percent) for attribute in self._whites()}
+        self._offer_effects()
+        self.claims = tuple(dict.fromkeys(("power", *self.offers, "color_mode")))
+
+    def _whites(self) -> tuple[str, ...]:
+        """The attributes of its channels of white: one beside three colours, cold and warm, or none."""
+        return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
 
     def _offer_effects(self) -> None:
-        known = [each for each in EFFECTS if self._vendor_effect(each)]
+        if self._can_flash:
+            lengths: dict[str, Value] = {"type": "enum", "values": ["short", "long"]}
+            self.offers["custom.mqtt.flash"] = Offer(actions=("set",), schema=lengths)
+        known = [each for each in EFFECTS if self._vendor_effect(each) or (each == "flash" and self._can_flash)]
         if known:
             actions = ("set", "stop") if "none" in known else ("set",)
             self.offers["effect"] = Offer(actions=actions, schema={"values": known})
+        if not self._effects:
+            return
         options: dict[str, Value] = {"type": "enum", "values": list(self._effects)}
         self.offers["custom.mqtt.effect"] = Offer(actions=("set",), schema=options)
 
@@ -154,9 +173,39 @@ class LightEntity(Entity):
             notation = _NOTATIONS[command.capability]
             value = rgb_of_hex(value) if command.capability == "color_hex" else value
             return LightChange("on", notation, value, {f"color_{notation}": value})
-        word = "none" if command.action == "stop" else str(value)
+        if command.capability == "color_mode":
+            level = self.attributes.get("brightness") or 100
+            raw = max(round(level * self.config.number("white_scale", 255) / 100), 1)
+            return LightChange("on", "white", raw, {"color_mode": "white"})
+        if command.capability in WHITES:
+            shown = {command.capability: value}
+            levels = {each: self.attributes.get(each, 0) for each in self._whites()} | shown
+            return LightChange("on", "whites", [raw_white(each) for each in levels.values()], shown)
+        return self._effect_change(command)
+
+    def _effect_change(self, command: Command) -> LightChange:
+        word = "none" if command.action == "stop" else str(command.value)
+        if command.capability == "custom.mqtt.flash":
+            return LightChange("on", "flash", word)
         effect = word if command.capability == "custom.mqtt.effect" else self._vendor_effect(word)
-        return LightChange("on", "effect", effect)
+        return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
+
+    def color_with(self, whites: list[int]) -> list[int]:
+        """Red, green and blue as they are shown, black where they are not, and the channels of white behind them."""
+        shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
+        return [shown["r"], shown["g"], shown["b"], *whites]
+
+    def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
+        """What levels of white from 0 to 255 come to, in percent; nothing where they are not as many as announced."""
+        attributes = self._whites()
+        if len(levels) != len(attributes) or not all(map(is_number, levels)):
+            return {}
+        return {attribute: clamped(level / 2.55) for attribute, level in zip(attributes, levels, strict=True)}
+
+
+def raw_white(percent: int) -> int:
+    """The level from 0 to 255 of a channel."""
+    return round(percent * 2.55)
 
 
 def rgb_of_hex(text: str) -> dict[str, int]:

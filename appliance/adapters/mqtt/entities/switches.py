@@ -66,8 +66,9 @@ class LockEntity(Entity):
         if not self.can("command"):
             raise Invalid("has no command topic")
         states = ("locked", "unlocked", "jammed")
-        words = {self.config.text(f"state_{state}", state.upper()): state for state in states}
+        words: dict[str, Value] = {self.config.text(f"state_{state}", state.upper()): state for state in states}
         words.setdefault(self.config.text("state_open", "OPEN"), "unlocked")
+        words.setdefault(self.config.text("payload_reset", "None"), None)
         self.read("state_topic", word_parser("lock", words), "value_template")
         self.offers["lock"] = Offer(actions=("lock", "unlock"))
         if "payload_open" in self.config:
@@ -194,13 +195,13 @@ class Siren(OnOff):
         return {**more, **word_parser(self.custom, words)(text)}
 
     def write(self, command: Command) -> Intent:
-        """The payload for on or off; each may have its template. Without one, what varies goes along as JSON."""
+        """The payload for on or off; each may have its template. Without one it is JSON, what varies with it."""
         name = command.capability.rpartition(".")[2]
         extra: dict[str, Value] = {name: command.value} if command.capability != self.custom else {}
         action = "on" if extra or command.value else "off"
         keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
         payload, template = self._payloads[action], self.config.template(*keys)
-        if template is None and extra:
+        if template is None:
             payload = orjson.dumps({"state": payload, **extra}).decode()
         message = self.publish_with(template, "command_topic", payload, state=payload, **extra)
         shows = {self.custom: action == "on"} if "state_topic" in self.config else {}

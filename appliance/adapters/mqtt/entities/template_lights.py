@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from appliance.adapters.mqtt.announced_fields import is_unreadable
@@ -30,6 +31,8 @@ class TemplateLight(LightEntity):
         ):
             if f"{key}_template" in self.config:
                 self.read("state_topic", parse, f"{key}_template")
+        on = self.config.text("command_on_template")
+        self._can_flash = re.search(r"\bflash\b", on) is not None
         self._parts: dict[str, float] = {}
         for color in ("red", "green", "blue") if "rgb" in modes else ():
             self.read("state_topic", self._part(color), f"{color}_template")

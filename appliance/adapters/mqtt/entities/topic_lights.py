@@ -43,7 +43,7 @@ class TopicLight(LightEntity):
         self._payloads = {"on": self.config.text("payload_on", "ON"), "off": self.config.text("payload_off", "OFF")}
         self._has_brightness = self.can("brightness_command")
         found = {name for name in ("rgb", "hs", "xy", "color_temp") if self.can(f"{name}_command")}
-        found |= {"rgb" for name in ("rgbw", "rgbww") if self.has_target(f"{name}_command_topic")}
+        found |= {name for name in ("rgbw", "rgbww", "white") if self.can(f"{name}_command")}
         self._modes = frozenset(found)
         states = {self._payloads[power]: power for power in ("off", "on")}
         parse_brightness = number_parser("brightness", self.brightness_of, ignores_unknown=True)
@@ -64,7 +64,7 @@ class TopicLight(LightEntity):
         return {**self.mode_update("color_temp"), **update} if update else {}
 
     def _color_parser(self, notation: str, make: Callable[..., Value]) -> Callable[[str], Update]:
-        """Parses lists of numbers such as `255,0,64`; of the whites behind three colours nothing is shown."""
+        """Parses lists of numbers such as `255,0,64`; behind three colours there may be one white or two."""
 
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
@@ -73,7 +73,8 @@ class TopicLight(LightEntity):
             count = len(_PARTS[notation])
             if len(parts) < count or (len(parts) > count and notation != "rgb"):
                 return {}
-            return {**self.mode_update(notation), f"color_{notation}": make(*parts[:count])}
+            whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
+            return {**self.mode_update(notation), f"color_{notation}": make(*parts[:count]), **whites}
 
         return parse
 
@@ -102,15 +103,21 @@ class TopicLight(LightEntity):
 
     def _property(self, change: LightChange) -> Outgoing:
         """The message of one property; a colour is the list of its parts, with no white where there is a place."""
+        if change.name == "whites":
+            return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
             return self.publish(f"{change.name}_command", change.value)
         names: dict[str, Any] = {name: change.value[part] for name, part in _PARTS[change.name].items()}
-        notation = change.name
-        if notation == "rgb" and not self.has_target("rgb_command_topic"):
-            notation = "rgbw" if self.has_target("rgbw_command_topic") else "rgbww"
-            names["white"] = 0
-        payload = ",".join(str(each) for each in names.values()) + (",0" if notation == "rgbww" else "")
-        return self.publish(f"{notation}_command", payload, **names)
+        if change.name == "rgb" and not self.has_target("rgb_command_topic"):
+            is_single = self.has_target("rgbw_command_topic")
+            return self._with_whites([*names.values(), 0] if is_single else [*names.values(), 0, 0])
+        return self.publish(f"{change.name}_command", ",".join(map(str, names.values())), **names)
+
+    def _with_whites(self, parts: list[Any]) -> Outgoing:
+        """The message of a colour and the channels of white behind it."""
+        whites = ("white",) if len(parts) == 4 else ("cold_white", "warm_white")
+        names: dict[str, Any] = dict(zip(("red", "green", "blue", *whites), parts, strict=True))
+        return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)
 
 
 class TasmotaLight(TopicLight):

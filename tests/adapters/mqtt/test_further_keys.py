@@ -1,0 +1,127 @@
+"""Keys that few announcers use: what they make an entity show, and what they make of its commands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from appliance.home.commands import Command
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.table import new_catalog, take
+
+JSON = {"schema": "json", "state_topic": "s", "command_topic": "c"}
+TOPICS = {"state_topic": "s", "command_topic": "c"}
+RGBWW = {**TOPICS, "rgbww_command_topic": "w", "rgbww_state_topic": "ws"}
+
+SHOWN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any]]] = [
+    ("light", {**JSON, "supported_color_modes": ["rgbww"]},
+     {"s": '{"color_mode":"rgbww","color":{"r":1,"g":2,"b":3,"c":255,"w":51}}'},
+     {"color_rgb": {"r": 1, "g": 2, "b": 3}, "color_mode": "rgb", "custom.mqtt.cold_white": 100,
+      "custom.mqtt.warm_white": 20}),
+    ("light", {**JSON, "supported_color_modes": ["rgbw"]},
+     {"s": '{"color_mode":"rgbw","color":{"r":1,"g":2,"b":3,"w":0}}'},
+     {"color_rgb": {"r": 1, "g": 2, "b": 3}, "color_mode": "rgb", "custom.mqtt.white": 0}),
+    ("light", {**JSON, "supported_color_modes": ["hs", "white"]}, {"s": '{"color_mode":"white","brightness":51}'},
+     {"color_mode": "white", "brightness": 20}),
+    ("light", {**JSON, "effect": False, "effect_list": ["a"]}, {"s": '{"effect":"a"}'}, {}),
+    ("light", RGBWW, {"ws": "10,20,30,255,0"},
+     {"color_rgb": {"r": 10, "g": 20, "b": 30}, "color_mode": "rgb", "custom.mqtt.cold_white": 100,
+      "custom.mqtt.warm_white": 0}),
+    ("lock", {**TOPICS, "payload_reset": "?"}, {"s": "?"}, {}),
+    ("lock", TOPICS, {"s": "LOCKED"}, {"lock": "locked"}),
+    ("humidifier", {**TOPICS, "target_humidity_state_topic": "h", "payload_reset_humidity": "?",
+                    "mode_state_topic": "m", "payload_reset_mode": "!"}, {"h": "?", "m": "!"}, {}),
+    ("humidifier", {**TOPICS, "target_humidity_state_topic": "h", "mode_state_topic": "m"}, {"h": "50", "m": "eco"},
+     {"custom.mqtt.target_humidity": 50, "custom.mqtt.mode": "eco"}),
+    ("water_heater", {"current_temperature_topic": "s", "value_template": "{{ value_json.t }}"}, {"s": '{"t":51}'},
+     {"temperature": {"value": 51, "unit": "°C"}}),
+    ("cover", {**TOPICS, "position_topic": "p", "tilt_status_topic": "t"}, {"p": '{"position":40,"tilt_position":7}'},
+     {"cover_position": 40, "cover_tilt": 7}),
+    ("update", TOPICS, {"s": '{"installed_version":"1","latest_version":"2","update_percentage":12.4}'},
+     {"custom.mqtt.x": {"installed": "1", "latest": "2", "progress": 12}}),
+    ("update", TOPICS, {"s": '{"installed_version":"2","latest_version":"2","in_progress":false}'},
+     {"custom.mqtt.x": {"installed": "2", "latest": "2"}}),
+    ("update", TOPICS, {"s": '{"installed_version":"1","in_progress":true}'},
+     {"custom.mqtt.x": {"installed": "1", "progress": 0}}),
+]  # fmt: skip
+"""Component, keys, states by topic, and what is shown then."""
+
+WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tuple[str, Any]]]] = [
+    ("light", {**TOPICS, "white_command_topic": "w"}, {},
+     {"capability": "color_mode", "action": "set", "value": "white"},
+     [("w", "255"), ("c", "ON")]),
+    ("light", {**TOPICS, "white_command_topic": "w", "white_scale": 100, "on_command_type": "first",
+               "brightness_command_topic": "b", "brightness_state_topic": "bs"}, {"bs": "128"},
+     {"capability": "color_mode", "action": "set", "value": "white"}, [("c", "ON"), ("w", "50")]),
+    ("light", {**JSON, "supported_color_modes": ["hs", "white"], "white_scale": 99}, {},
+     {"capability": "color_mode", "action": "set", "value": "white"}, [("c", {"state": "ON", "white": 99})]),
+    ("light", {**JSON, "supported_color_modes": ["rgbww"]},
+     {"s": '{"color_mode":"rgbww","color":{"r":1,"g":2,"b":3,"c":255,"w":51}}'},
+     {"capability": "custom.mqtt.warm_white", "action": "set", "value": 100},
+     [("c", {"state": "ON", "color": {"r": 1, "g": 2, "b": 3, "c": 255, "w": 255}})]),
+    ("light", RGBWW, {"ws": "10,20,30,255,0"}, {"capability": "custom.mqtt.cold_white", "action": "set", "value": 20},
+     [("w", "10,20,30,51,0"), ("c", "ON")]),
+    ("light", {**RGBWW, "rgbww_command_template": "{{ cold_white }}/{{ warm_white }}/{{ red }}"}, {},
+     {"capability": "color_rgb", "action": "set", "value": {"r": 7, "g": 8, "b": 9}}, [("w", "0/0/7"), ("c", "ON")]),
+    ("light", {**TOPICS, "rgbw_command_topic": "w"}, {},
+     {"capability": "custom.mqtt.white", "action": "set", "value": 100},
+     [("w", "0,0,0,255"), ("c", "ON")]),
+    ("light", {**JSON, "flash": True}, {}, {"capability": "effect", "action": "set", "value": "flash"},
+     [("c", {"state": "ON", "flash": 2})]),
+    ("light", {**JSON, "flash_time_long": 7}, {},
+     {"capability": "custom.mqtt.flash", "action": "set", "value": "long"},
+     [("c", {"state": "ON", "flash": 7})]),
+    ("light", {"schema": "template", "command_topic": "c", "command_off_template": "off",
+               "command_on_template": "on{% if flash is defined %} {{ flash }}{% endif %}"}, {},
+     {"capability": "custom.mqtt.flash", "action": "set", "value": "long"}, [("c", "on long")]),
+    ("light", {**JSON, "transition": False}, {}, {"capability": "power", "action": "on", "transition_secs": 3},
+     [("c", {"state": "ON"})]),
+    ("siren", TOPICS, {}, {"capability": "custom.mqtt.x", "action": "set", "value": False},
+     [("c", {"state": "OFF"})]),
+    ("siren", {**TOPICS, "command_template": "{{ value }}"}, {},
+     {"capability": "custom.mqtt.x", "action": "set", "value": True}, [("c", "ON")]),
+]  # fmt: skip
+"""Component, keys, states by topic, a command, and the messages that it comes to; JSON as an object."""
+
+
+def announced(component: str, keys: dict[str, Any], states: dict[str, str]) -> Any:
+    """The device of one entity that has been sent these states."""
+    catalog = new_catalog()
+    config = json.dumps({**keys, "unique_id": "x"}).encode()
+    sent = [Sent(topic, text.encode(), False) for topic, text in states.items()]
+    take(catalog, (Sent(f"homeassistant/{component}/x/config", config, True), *sent))
+    assert not catalog.refused
+    return catalog.devices["mqtt:x"]
+
+
+@pytest.mark.parametrize(("component", "keys", "states", "shown"), SHOWN, ids=range(len(SHOWN)))
+def test_an_entity_shows(component: str, keys: dict[str, Any], states: dict[str, str], shown: dict[str, Any]) -> None:
+    assert announced(component, keys, states).attributes == shown
+
+
+@pytest.mark.parametrize(("component", "keys", "states", "command", "messages"), WRITTEN, ids=range(len(WRITTEN)))
+def test_a_command_comes_to(
+    component: str, keys: dict[str, Any], states: dict[str, str], command: dict[str, Any], messages: list[Any]
+) -> None:
+    device, parsed = announced(component, keys, states), Command.parse(command)
+    entity, offer = device.offers[parsed.capability]
+    assert parsed.action in offer.actions
+    sent = [(each.topic, each.payload) for each in entity.write(parsed).messages]
+    wanted = [isinstance(payload, dict) for _, payload in messages]
+    assert [(topic, json.loads(text) if is_json else text)
+            for (topic, text), is_json in zip(sent, wanted, strict=True)] == messages  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
+def test_a_light_that_does_not_say_so_offers_no_flash_and_no_white(keys: dict[str, Any]) -> None:
+    offers = announced("light", keys, {}).offers
+    assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
+
+
+def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
+    for optimistic, shows in ((False, {"cover_tilt": 30}), (True, {})):
+        keys = {"tilt_command_topic": "t", "tilt_status_topic": "ts", "tilt_optimistic": optimistic}
+        entity, _ = announced("cover", keys, {}).offers["cover_tilt"]
+        assert entity.write(Command(capability="cover_tilt", action="set", value=30)).shows == shows

@@ -1,0 +1,219 @@
+"""Every documented key of every component is read, or stands in the documentation with the reason why it is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
+from appliance.adapters.mqtt.announced_devices import MqttDevice, building
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.entities.entity import Entity
+from appliance.adapters.mqtt.entities.table import COMPONENTS, is_excluded
+from appliance.errors import LaresError
+from appliance.home.commands import Command
+from tests.adapters.mqtt.documented_keys import DOCUMENTED, EVERYWHERE
+
+PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
+TOLD = {"url_topic"}
+"""Keys that are read only to say why they are of no use."""
+
+OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on", "send_if_off"}
+"""Keys with a short name that are no documented key of any component now."""
+
+
+class NotingConfig(dict[str, Any]):
+    """A configuration that notes which of its keys are asked for."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        super().__init__(config)
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value under a key, which is noted."""
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+
+GIVEN: dict[str, Any] = {
+    "automation_type": "trigger", "device_class": None, "options": ["a", "b"], "modes": ["off", "heat", "auto"],
+    "fan_modes": ["low"], "swing_modes": ["on"], "swing_horizontal_modes": ["left"], "preset_modes": ["eco"],
+    "image_encoding": "b64", "event_types": ["press"], "effect_list": ["none", "rainbow"], "fan_speed_list": ["min"],
+    "supported_color_modes": ["color_temp", "hs", "rgbww", "white"], "code": "1234", "available_tones": ["bell"],
+    "supported_features": [
+        *("arm_home", "arm_away", "arm_night", "arm_vacation", "arm_custom_bypass", "trigger", "start", "pause"),
+        *("locate", "send_command", "fan_speed", "stop", "return_home", "clean_spot"),
+    ],
+    "unit_of_measurement": "m", "temperature_unit": "C", "availability": None, "on_command_type": "last",
+    "migrate_discovery": None, "entity_category": None,
+}  # fmt: skip
+"""Values of keys of which the name does not tell what they may be."""
+
+_NUMBERS = re.compile(
+    r"max|min|speed_range|position_(open|closed)$|tilt_(min|max|.*value)|flash_time|qos|.*(step|scale|after|delay)$"
+)
+_FLAGS = re.compile(r"support_|code_.*required|flash|effect|transition|brightness|reports_|retain|.*kelvin|enabled_")
+
+VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "light": (
+        *(
+            {"schema": schema, "rgb_command_topic": None, "on_command_type": "brightness"}
+            for schema in ("json", "template")
+        ),
+        {"schema": "default", "rgb_command_topic": None, "rgbww_command_topic": None},
+        {"schema": "default", "rgb_command_topic": None, "on_command_type": "brightness"},
+        {"schema": "default", "state_value_template": None},
+    ),
+    "cover": ({}, {"device_class": "garage"}),
+    "image": ({"url_topic": None}, {"image_topic": None}),
+    "valve": ({}, {"reports_position": None}),
+    "sensor": ({}, {"unit_of_measurement": None}, {"device_class": "aqi", "unit_of_measurement": None}),
+    "climate": ({}, {"mode_state_template": None, "current_temperature_template": None}),
+    "water_heater": ({}, {"current_temperature_template": None}),
+}
+"""Configurations of components of which one does not need every key."""
+
+VALUES: dict[str, Any] = {
+    "color_temperature": {"value": 3000, "unit": "kelvin"}, "color_xy": {"x": 0.3, "y": 0.3}, "color_hex": "#010203",
+    "color_hs": {"hue": 3, "saturation": 10}, "color_rgb": {"r": 1, "g": 2, "b": 3},
+    "target_temperature": {"value": 20, "unit": "°C"},
+}  # fmt: skip
+"""Values to set where there is no list of options."""
+
+MESSAGES = ("1", "on", "None", "unknown", "{}", '{"state": "on", "effect": "none"}')
+"""Messages that everything is sent."""
+
+
+def plausible(key: str) -> Any:
+    """A value that a configuration may have under a key."""
+    if key in GIVEN:
+        return GIVEN[key]
+    if key.endswith("topic"):
+        return f"x/{key}"
+    if key.endswith("template"):
+        return "{{ value }}"
+    if _NUMBERS.match(key):
+        return 1 if key.startswith(("min", "qos")) else 99
+    return True if _FLAGS.match(key) else f"the {key}"
+
+
+def keys_read(component: str) -> set[str]:
+    """The keys that are asked for while such an entity is made, shown, sent messages and commanded."""
+    keys = {*DOCUMENTED[component], *EVERYWHERE} - {"optimistic"}
+    asked: set[str] = set()
+    for variant in VARIANTS.get(component, ({},)):
+        config = NotingConfig({key: plausible(key) for key in keys} | variant)
+        announcement = Announcement(
+            key="k", source="s", component=component, object_id="x", unique_id="u", config=config,
+            device=DeviceFacts(identifiers=("x",)), origin="",
+        )  # fmt: skip
+        is_excluded(announcement)
+        for device in built(announcement):
+            use(device)
+        asked |= config.asked
+    return asked
+
+
+def built(announcement: Announcement) -> list[MqttDevice]:
+    """The devices of one announcement."""
+    steps = building("mqtt", "x", [announcement])
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            devices: list[MqttDevice] = end.value[0]
+            return devices
+
+
+def use(device: MqttDevice) -> None:
+    """Show a device, send it messages and every command that it offers."""
+    device.observation()
+    for entity in (member.entity for member in device.members):
+        assert entity.is_optimistic in (True, False)
+        for reader in entity.readers:
+            for text in MESSAGES:
+                try:
+                    reader.parse(text)
+                except LaresError:
+                    continue
+    for attribute, (entity, offer) in device.offers.items():
+        for action in offer.actions:
+            for value in values_of(attribute, offer.schema) if action == "set" else [None]:
+                write(entity, Command(capability=attribute, action=action, value=value, code="1234"))
+
+
+def values_of(attribute: str, schema: Any) -> list[Any]:
+    """Values to set an attribute to."""
+    if attribute in VALUES:
+        return [VALUES[attribute]]
+    kinds: dict[str, list[Any]] = {"boolean": [True, False], "string": ["abc"]}
+    return list(schema.get("values") or kinds.get(schema.get("type"), [50]))
+
+
+def write(entity: Entity, command: Command) -> None:
+    """Write a command; one may be refused."""
+    try:
+        entity.write(command)
+    except LaresError:
+        return
+
+
+def rows() -> Iterator[tuple[str, list[str], list[str]]]:
+    """Of each row of the page's table the component, and patterns of keys: of those that are read, and of others."""
+    table = PAGE.read_text().partition("## Every component")[2].partition("\n## ")[0]
+    for line in table.splitlines():
+        cells = [each.strip() for each in line.strip().strip("|").split(" | ")]
+        if line.startswith("| ") and len(cells) == 4:
+            read, left_out = (re.findall(r"`([^`]+)`", cells[at]) for at in (2, 3))
+            yield cells[0].strip("`"), read, left_out
+
+
+def matches(key: str, patterns: list[str]) -> bool:
+    """Whether one of the patterns is of this key."""
+    return any(fnmatch(key, each) for each in patterns)
+
+
+ROWS = {component: (read, left_out) for component, read, left_out in rows()}
+
+
+def test_the_documented_keys_are_those_that_have_short_names() -> None:
+    known = {*EVERYWHERE}.union(*DOCUMENTED.values())
+    assert {*CONFIG_NAMES.values()} - known == OLD
+    assert DOCUMENTED.keys() | {"infrared"} == COMPONENTS.keys()
+
+
+@pytest.mark.parametrize("component", DOCUMENTED)
+def test_every_key_is_read_or_left_out_as_the_page_says(component: str) -> None:
+    (read, left_out), asked = ROWS[component], keys_read(component) - TOLD
+    everywhere_read, everywhere_out = ROWS["every component"]
+    wrong = {}
+    for key in DOCUMENTED[component]:
+        is_out = matches(key, left_out) or matches(key, everywhere_out)
+        is_named = is_out or matches(key, read) or matches(key, everywhere_read)
+        if (key in asked) == is_out or not is_named:
+            wrong[key] = f"{'read' if key in asked else 'not read'}, {'left out' if is_out else f'named: {is_named}'}"
+    assert not wrong
+
+
+def test_the_page_names_no_key_that_is_none() -> None:
+    wrong = [
+        (component, pattern)
+        for component, (read, left_out) in ROWS.items()
+        for pattern in (*read, *left_out)
+        if component in DOCUMENTED and not any(fnmatch(key, pattern) for key in DOCUMENTED[component])
+    ]
+    assert not wrong
+
+
+def test_keys_of_every_component_stand_in_the_first_row() -> None:
+    read, left_out = ROWS["every component"]
+    assert not [key for key in EVERYWHERE if not matches(key, read) and not matches(key, left_out)]

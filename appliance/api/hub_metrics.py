@@ -39,6 +39,7 @@ class Metrics:
         yield from self._device_families()
         yield from self._execution_families()
         yield from self._store_families()
+        yield from self._card_families()
         yield from _process_families()
 
     def _hub_families(self) -> Iterator[Family]:
@@ -136,6 +137,16 @@ class Metrics:
         yield gauge("lares_store_failing", "1 while the card takes no change.", figures["failure"] is not None)
         yield gauge("lares_store_journal_bytes", "Size of the journal.", figures["journal_bytes"])
         yield gauge("lares_store_snapshot_bytes", "Size of the snapshot.", figures["snapshot_bytes"])
+
+    def _card_families(self) -> Iterator[Family]:
+        if (card := self._hub.history.card) is None:
+            return
+        figures = card.figures()
+        yield counter("lares_history_written_bytes_total", "History written to the card.", figures["bytes"])
+        yield counter("lares_history_failures_total", "Writings that the card refused.", figures["failures"])
+        yield gauge("lares_history_failing", "1 while the card takes no history.", figures["failure"] is not None)
+        yield counter("lares_history_bad_lines_total", "Damaged lines that were met.", figures["bad_lines"])
+        yield counter("lares_history_lost_total", "Hours, changes and entries that had no room.", figures["lost"])
 
 
 def _process_families() -> Iterator[Family]:

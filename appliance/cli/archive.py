@@ -1,7 +1,8 @@
-"""The archive of `lares backup`: state and all of `config/` in one compressed tar, with a page that describes it.
+"""The archive of `lares backup`: state, all of `config/` and history in one compressed tar, with a page about it.
 
 Members: `lares-backup.json` (format of archive and store, version, time, the configuration's name), `state.json` (the
-document's keys and values), and `config/…` as it lies on the box, without `auth.master_key`.
+document's keys and values), `config/…` as it lies on the box, without `auth.master_key`, and behind those the months
+of history, `history/2026-11.jsonl`, which are never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 import orjson
 from msgspec import Struct
@@ -23,6 +25,7 @@ from appliance.errors import Invalid, StartFailed
 from appliance.home.texts import identifier, name
 from appliance.store.file_names import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
+from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import (
     DEVICE_PREFIX,
     GROUP_PREFIX,
@@ -35,10 +38,23 @@ from appliance.store.records import (
 from appliance.store.stored_keys import read_keys
 from appliance.version import VERSION
 
-ARCHIVE_FORMAT = 1
+ARCHIVE_FORMAT = 2
+"""2: it may hold history."""
+
+COMPRESSION = 6
+"""The level of gzip: more would take a small box minutes for a month of history."""
+
+PART_BYTES = 1 << 20
+"""Bytes of a member that are read at once."""
+
 MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
-"""Bytes that an archive may have when it is unpacked; a home has far fewer."""
+"""Bytes that an archive may have when it is unpacked, history aside; a home has far fewer."""
+
+MAX_HISTORY_BYTES = 256 << 20
+"""Bytes that its history may have when it is unpacked: months at the whole budget of a day."""
+
+_MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 
 UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
@@ -50,13 +66,16 @@ UNREADABLE = (
 class Archive(Struct, frozen=True, kw_only=True):
     """What an archive holds: the document's values, and the files of `config/` by their path in it.
 
-    `main` is the name of the configuration file among them, which need not be there.
+    `main` is the name of the configuration file among them, which need not be there. `months` are the files of
+    history that are to be packed; `packed` is the archive itself where it was read from a file.
     """
 
     created_at: str
     main: str
     values: Mapping[str, Any]
     files: Mapping[PurePosixPath, bytes]
+    months: Sequence[Path] = ()
+    packed: bytes = b""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys of the state that begin with the prefix, without it, and their values."""
@@ -74,17 +93,16 @@ def check_size(total: int) -> None:
 
 
 def pack(archive: Archive) -> bytes:
-    """The archive as bytes; `StartFailed` where they would be more than a backup takes."""
-    formats = {"format": ARCHIVE_FORMAT, "store_format": STORE_FORMAT}
+    """The archive as bytes; `StartFailed` where they would be more than a backup takes. May raise `OSError`."""
+    formats = {"format": ARCHIVE_FORMAT if archive.months else 1, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
         MANIFEST_FILE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
         STATE_FILE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
         **{f"{CONFIG_FOLDER}/{path}": data for path, data in archive.files.items()},
     }
-    tar = _pack(members)
-    check_size(len(tar))
-    return gzip.compress(tar)
+    check_size(sum(map(len, members.values())))
+    return _pack(members, archive.months)
 
 
 def read(file: Path) -> Archive:
@@ -94,50 +112,79 @@ def read(file: Path) -> Archive:
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:
-        return _understand(_unpack(packed), file)
+        return _understand(_unpack(packed), file, packed)
     except Invalid as fault:
         raise StartFailed(f"{file} holds an id or a name that {fault}", os.EX_DATAERR) from None
     except UNREADABLE:
         raise StartFailed(f"{file} is not a backup of Lares, or not all of one", os.EX_DATAERR) from None
 
 
-def _pack(members: Mapping[str, bytes]) -> bytes:
+def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
+    """The months that an archive holds, by their file names, each with its content, to be read before the next."""
+    plain = gzip.GzipFile(fileobj=io.BytesIO(archive.packed))
+    with plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+        for entry in tar:
+            if _MONTH.fullmatch(entry.name) and (stream := tar.extractfile(entry)) is not None:
+                yield PurePosixPath(entry.name).name, stream
+
+
+def _pack(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:") as tar:
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=COMPRESSION) as tar:
         for name, data in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o600
-            tar.addfile(entry, io.BytesIO(data))
+            tar.addfile(_entry(name, len(data)), io.BytesIO(data))
+        for month in months:
+            with month.open("rb") as stream:  # a hub may be appending to it
+                tar.addfile(_entry(f"{HISTORY_FOLDER}/{month.name}", os.fstat(stream.fileno()).st_size), stream)
     return packed.getvalue()
 
 
+def _entry(name: str, size: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, 0o600
+    return entry
+
+
 def _unpack(packed: bytes) -> dict[str, bytes]:
-    """Every member's name and bytes; what would unpack to more than any backup is not unpacked."""
-    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-        plain = stream.read(MAX_ARCHIVE_BYTES + 1)
-    if len(plain) > MAX_ARCHIVE_BYTES:
+    """Every member's name and bytes, history left out; what would unpack to more than any backup is not unpacked."""
+    members: dict[str, bytes] = {}
+    room, room_of_history = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES
+    plain = gzip.GzipFile(fileobj=io.BytesIO(packed))
+    with plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+        for entry in tar:
+            is_month = _MONTH.fullmatch(entry.name) is not None
+            room -= 0 if is_month else entry.size
+            room_of_history -= entry.size if is_month else 0
+            if min(room, room_of_history) < 0:
+                raise ValueError("too large")
+            data = _read_member(tar, entry, is_month=is_month)
+            if not is_month:
+                members[entry.name] = data
+        while room > 0 and (rest := plain.read(PART_BYTES)):  # at its end the checksum is compared
+            room -= len(rest)
+    if room <= 0:
         raise ValueError("too large")
-    with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as tar:
-        return dict(_members(tar))
+    return members
 
 
-def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Every member's name and bytes. One that is no plain file of an archive of ours ends the reading."""
-    for entry in tar:
-        path = PurePosixPath(entry.name)
-        is_ours = entry.name in (MANIFEST_FILE, STATE_FILE) or (
-            path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
-        )
-        stream = tar.extractfile(entry) if entry.isreg() else None
-        if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
-            raise ValueError(entry.name)
-        data = stream.read()
-        if len(data) != entry.size:
-            raise EOFError
-        yield entry.name, data
+def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, *, is_month: bool) -> bytes:
+    """The member's bytes, none of a month's. One that is no plain file of an archive of ours ends the reading."""
+    path = PurePosixPath(entry.name)
+    is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
+    is_ours = is_config or is_month or entry.name in (MANIFEST_FILE, STATE_FILE)
+    stream = tar.extractfile(entry) if entry.isreg() else None
+    if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
+        raise ValueError(entry.name)
+    data, count = b"", 0
+    while part := stream.read(PART_BYTES):
+        count += len(part)
+        data += b"" if is_month else part
+    if count != entry.size:
+        raise EOFError
+    return data
 
 
-def _understand(members: dict[str, bytes], file: Path) -> Archive:
+def _understand(members: dict[str, bytes], file: Path, packed: bytes) -> Archive:
     """The archive that the members are; raises what the missing and the wrong raise."""
     page = orjson.loads(members.pop(MANIFEST_FILE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
@@ -154,7 +201,7 @@ def _understand(members: dict[str, bytes], file: Path) -> Archive:
     main, values = page["main"], _migrated(orjson.loads(members[STATE_FILE]), store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG_FOLDER)
-    found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files)
+    found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files, packed=packed)
     _check_texts(found)
     read_devices(found, read_layout(found))
     read_keys(found)

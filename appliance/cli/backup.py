@@ -1,4 +1,4 @@
-"""`lares backup`: state, configuration and Lua in one file, also while the hub runs."""
+"""`lares backup`: state, configuration, Lua and history in one file, also while the hub runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from appliance.cli import archive
-from appliance.cli.archive import MAX_ARCHIVE_BYTES, Archive, check_size
+from appliance.cli.archive import MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, Archive, check_size
 from appliance.cli.master_key import decode, key_of, without_key
 from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
 from appliance.cli.terminal import progress, say
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, StartFailed
+from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, MASTER_KEY
 from appliance.store.replacement import read_present
 from appliance.tables.plain_files import read_plain
@@ -33,14 +34,24 @@ def backup(arguments: argparse.Namespace) -> int:
     config, data_dir = paths.find_config(), paths.find_data_dir()
     file = Path(arguments.file)
     _check_target(file, config)
-    with as_owner(data_dir, config):
-        made, warnings = collect(config, data_dir)
     with progress(f"writing {file}"):
-        write_named(file, archive.pack(made))
+        with as_owner(data_dir, config):
+            made, warnings = collect(config, data_dir, has_history=not arguments.without_history)
+            packed = _pack(made)
+        write_named(file, packed)
     for warning in warnings:
         say(f"warning: {warning}")
-    say(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")
+    months = f" and {len(made.months)} months of history" if made.months else ""
+    comma = "," if months else " and"
+    say(f"{file}: {len(made.values)} entries of state{comma} {len(made.files)} files of configuration{months}")
     return os.EX_OK
+
+
+def _pack(made: Archive) -> bytes:
+    try:
+        return archive.pack(made)
+    except OSError as error:
+        raise StartFailed(f"{error.filename or 'history'} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
@@ -50,7 +61,7 @@ def pack_backup(config: Path, data_dir: Path) -> bytes:
     """
     try:
         made, warnings = collect(config, data_dir)
-        packed = archive.pack(made)
+        packed = _pack(made)
     except StartFailed as failed:
         raise Invalid(str(failed)) from None
     for warning in warnings:
@@ -58,15 +69,28 @@ def pack_backup(config: Path, data_dir: Path) -> bytes:
     return packed
 
 
-def collect(config: Path, data_dir: Path) -> tuple[Archive, list[str]]:
+def collect(config: Path, data_dir: Path, *, has_history: bool = True) -> tuple[Archive, list[str]]:
     """What a backup of this configuration and data holds, and what to warn of. Raises `StartFailed`."""
     if not config.exists() and not data_dir.is_dir():
         raise StartFailed(f"there is nothing to back up: neither {config} nor {data_dir} exists", os.EX_NOINPUT)
     found = read_present(data_dir)
     files, copies = _gather(config)
     values = {key: orjson.loads(value) for key, value in found.values.items() if not _is_of_the_box(key)}
-    made = Archive(created_at=timestamp(Clock().now()), main=config.name, values=values, files=files)
-    return made, [*found.damage, *copies]
+    months, left_out = _find_months(data_dir) if has_history else ([], [])
+    made = Archive(created_at=timestamp(Clock().now()), main=config.name, values=values, files=files, months=months)
+    return made, [*found.damage, *copies, *left_out]
+
+
+def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
+    """The months of history, the newest that a backup has room for, and what to warn of."""
+    months, left_out, room = [], [], MAX_HISTORY_BYTES
+    for month in sorted((data_dir / HISTORY_FOLDER).glob("*.jsonl"), reverse=True):
+        room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
+        if is_plain and room >= 0:
+            months.append(month)
+        else:
+            left_out.append(f"{month} is left out: {'a backup has no room for it' if is_plain else 'no plain file'}")
+    return months[::-1], left_out
 
 
 def _is_of_the_box(key: str) -> bool:

@@ -37,7 +37,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "demo": ("lares demo", "lares demo --port 8080"),
     "check": ("lares check",),
     "init": ("lares init /etc/lares",),
-    "backup": ("lares backup home.tar.gz",),
+    "backup": ("lares backup home.tar.gz", "lares backup home.tar.gz --without-history"),
     "restore": ("lares restore home.tar.gz",),
     "simulate": (
         "lares simulate --from 2026-12-24T12:00 --hours 24",
@@ -55,6 +55,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "log": ("lares log -f --level warning", "lares log --part automations --contains evening"),
     "completion": ("lares completion bash > /etc/bash_completion.d/lares",),
     "help": ("lares help simulate", "lares help exit-codes"),
+    "history": ("lares history export > home.csv",),
+    "history export": (
+        "lares history export --start 2026-11-01 --end 2026-11-07T12:00 > week.csv",
+        "lares history export --json",
+    ),
     "key": ("lares key list",),
     "key create": (
         'lares key create --label "kitchen tablet" --role write',

@@ -117,8 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a fresh configuration to begin with")
     init.add_argument("folder", metavar="DIR", help="the folder that gets a config/")
-    backup = commands.add_parser("backup", parents=common, help="write state and configuration to one file")
+    backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
     backup.add_argument("file", metavar="FILE", help="the archive to write")
+    backup.add_argument("--without-history", action="store_true", help="leave out what devices showed before")
     restore = commands.add_parser("restore", parents=common, help="put a backup in place; not while the hub runs")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
     simulate = commands.add_parser("simulate", parents=common, help="tell what the automations would do, and why not")
@@ -147,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     """The commands that ask a running hub how it is, and those about the commands themselves."""
+    _add_history_commands(commands, common)
     status = commands.add_parser("status", parents=common, help="how the running hub does, on one screen")
     status.add_argument("--watch", action="store_true", help="draw it again every two seconds")
     status.add_argument("--json", action="store_true", help="print one JSON object")
@@ -192,6 +194,17 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
     revoke = subcommands.add_parser("revoke", parents=common, help="end a key")
     revoke.add_argument("key_id", metavar="ID", help="its id, as `lares key list` shows it")
     subcommands.add_parser("reset-master", parents=common, help="make a new master key; the old one ends")
+
+
+def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
+    history = commands.add_parser("history", help="what devices showed, as the card has it")
+    subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
+    export = subcommands.add_parser("export", parents=common, help="print it, one line an hour, change or command")
+    export.add_argument("--start", metavar="T", help="from when, 2026-11-01, 2026-11-01T18:00 or with Z")
+    export.add_argument("--end", metavar="T", help="until when; it is included itself")
+    forms = export.add_mutually_exclusive_group()
+    forms.add_argument("--csv", action="store_true", help="as a table (also without this)")
+    forms.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def _common(default: str | None) -> _Parser:

@@ -17,6 +17,7 @@ from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
+from appliance.cli.restored_history import forget_history, put_history, stage_history
 from appliance.cli.terminal import progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
@@ -45,13 +46,36 @@ def restore(arguments: argparse.Namespace) -> int:
         lock = DirectoryLock(data_dir)
     try:
         with progress(f"restoring {arguments.file}"):
-            kept = _replace(file, files, data_dir, found)
+            kept, months = _restore_all(file, files, data_dir, found)
     finally:
         lock.release()
-    say(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files")
+    say(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files{months}")
     for path in kept:
         say(f"what was there is kept as {path}")
     return os.EX_OK
+
+
+def _restore_all(
+    file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive
+) -> tuple[list[Path], str]:
+    """Replace configuration and document, and then history, where the archive has one.
+
+    The paths under which the old ones are kept, and the history in words.
+    """
+    stamp = _free_stamp(data_dir, file.parent.parent)
+    with as_owner(data_dir):
+        count = stage_history(data_dir, found)
+    try:
+        kept = _replace(file, files, data_dir, found, stamp)
+    except BaseException:
+        with as_owner(data_dir):
+            forget_history(data_dir)
+        raise
+    if not count:
+        return kept, ""
+    with as_owner(data_dir):
+        old = put_history(data_dir, stamp)
+    return [*kept, *([] if old is None else [old])], f", {count} months of history"
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
@@ -94,9 +118,8 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
         ) from None
 
 
-def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive) -> list[Path]:
+def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive, stamp: str) -> list[Path]:
     """Replace configuration and document, both or neither; the paths under which the old ones are kept."""
-    stamp = _free_stamp(data_dir, file.parent.parent)
     with _filesystem_errors():
         with as_owner(data_dir):
             finish(data_dir, stamp)

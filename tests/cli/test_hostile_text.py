@@ -20,6 +20,9 @@ from appliance.cli.hub_client import HubRequest
 from appliance.cli.logs import JsonLines
 from appliance.cli.main import _parser, main
 from appliance.errors import StartFailed
+from appliance.history.card_lines import encode_changes
+from appliance.store.disk import Disk
+from appliance.store.month_files import MonthFiles
 from tests.cli.test_backup import entries, pack
 from tests.cli.test_commands_line import LOOPBACK
 
@@ -82,6 +85,9 @@ LOCAL = (
     "key list",
     "key revoke EVIL",
     "key create --role read --label EVIL",
+    "history export",
+    "history export --json",
+    "history export --start EVIL",
     "backup OUT",
     "backup EVIL/no/where",
     "restore EVIL",
@@ -112,6 +118,8 @@ def home(tmp_path: Path) -> Path:
     text = json.dumps(EVIL, ensure_ascii=False).replace("\\u001b", "\x1b").replace("\\u007f", "\x7f")
     text = text.replace("\\u0007", "\\a")
     (home / "config" / "automations" / f"{EVIL}.lua").write_text(AUTOMATION % (text, text))
+    [(month, line)] = encode_changes(EVIL, EVIL, [(1_794_355_200_000, EVIL)])
+    MonthFiles(Disk(home / "data")).append(month, [line])
     return home
 
 

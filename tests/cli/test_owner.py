@@ -64,7 +64,15 @@ def test_a_restore_is_the_user_s_and_stays_in_the_home(theirs: Path, open_folder
 
 @pytest.mark.parametrize(
     "arguments",
-    [("restore",), ("backup", "x.tar.gz"), ("key", "list"), ("check",), ("doctor",), ("import", "homecmdr")],
+    [
+        ("restore",),
+        ("backup", "x.tar.gz"),
+        ("key", "list"),
+        ("check",),
+        ("doctor",),
+        ("import", "homecmdr"),
+        ("history", "export"),
+    ],
     ids=" ".join,
 )
 def test_a_data_directory_that_is_a_link_is_refused(

@@ -1,0 +1,194 @@
+"""`lares history export`: what the card has of the past, as a table or as lines of JSON, also while the hub runs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from appliance.cli.owner import become_owner
+from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
+from appliance.clock import timestamp
+from appliance.errors import StartFailed
+from appliance.history.card_lines import (
+    Faulty,
+    decode_changes,
+    decode_command,
+    decode_execution,
+    decode_hours,
+    month_of,
+)
+from appliance.history.hours import Beside, Hour, join_all
+from appliance.store.disk import Disk
+from appliance.store.lock import holder_of
+from appliance.store.month_files import MonthFiles
+
+COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
+"""Of the table. An `hour` has `min`, `max` and how many `secs` of it are known; a meter's the `increase`."""
+
+LINES_AT_ONCE = 500
+
+Row = dict[str, Any]
+
+
+def history(arguments: argparse.Namespace) -> int:
+    """Print the export on standard output, and on standard error what is missing in it."""
+    start, end = _instant(arguments.start, "--start"), _instant(arguments.end, "--end")
+    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    become_owner(data_dir)
+    export = _Export(MonthFiles(Disk(data_dir)), start, end)
+    show: Callable[[Row], str] = _as_json if arguments.json else _as_csv
+    try:
+        if not arguments.json:
+            say(",".join(COLUMNS))
+        lines: list[str] = []
+        for row in export.rows():
+            lines.append(show(row))
+            if len(lines) == LINES_AT_ONCE:
+                say(*lines)
+                lines = []
+        if lines:
+            say(*lines)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise StartFailed(f"the history cannot be read: {error.strerror or error}", os.EX_IOERR) from None
+    if export.bad:
+        say(f"{export.bad} damaged lines were left out", to=sys.stderr)
+    if holder_of(data_dir) is not None:
+        say("a hub runs here: what came since it last wrote (four times a day) is not in it yet", to=sys.stderr)
+    return os.EX_OK
+
+
+class _Export:
+    """Goes through all months; `bad` counts damaged lines."""
+
+    def __init__(self, months: MonthFiles, start: datetime | None, end: datetime | None) -> None:
+        self._months = months
+        self._start = start
+        self._end = end
+        self._open: dict[tuple[str, str], tuple[Beside, Hour]] = {}
+        """The last hour of each attribute: another part of it may follow."""
+        self.bad = 0
+
+    def rows(self) -> Iterator[Row]:
+        """The rows in the order in which they were written."""
+        first = "" if self._start is None else month_of(self._start.timestamp())
+        last = "~" if self._end is None else month_of(self._end.timestamp())
+        for month in self._months.list_months():
+            if first <= month <= last:
+                for line in self._months.read_all(month):
+                    yield from self._within(self._rows_of(line))
+            yield from self._within(self._rest())
+
+    def _rows_of(self, line: Mapping[str, Any] | None) -> list[Row]:
+        if line is None:
+            self.bad += 1
+            return []
+        try:
+            if line.get("k") == "command":
+                return [_command_row(decode_command(line))]
+            if line.get("k") == "execution":
+                return [_execution_row(line)]
+            changes = [_row(at / 1000, "change", line, value=value) for at, value in decode_changes(line)]
+            return [*changes, *self._hour_rows(line)]
+        except Faulty:
+            self.bad += 1
+            return []
+
+    def _hour_rows(self, line: Mapping[str, Any]) -> Iterator[Row]:
+        for beside, hour in decode_hours(line):
+            key = (line["d"], line["a"])
+            before = self._open.get(key)
+            if before is not None and before[0] == beside and before[1].start == hour.start:
+                self._open[key] = (beside, join_all(hour.start, (before[1], hour)))
+                continue
+            if before is not None:
+                yield _hour_row(key, *before)
+            self._open[key] = (beside, hour)
+
+    def _rest(self) -> Iterator[Row]:
+        rest, self._open = self._open, {}
+        return (_hour_row(key, *each) for key, each in rest.items())
+
+    def _within(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            is_late_enough = self._start is None or self._start <= row["at"]
+            if is_late_enough and (self._end is None or row["at"] <= self._end):
+                yield {**row, "at": timestamp(row["at"])}
+
+
+def _row(at: float, kind: str, line: Mapping[str, Any], **fields: Any) -> Row:
+    return {
+        "at": datetime.fromtimestamp(at, UTC),
+        "kind": kind,
+        "device_id": line["d"],
+        "attribute": line["a"],
+        **fields,
+    }
+
+
+def _hour_row(key: tuple[str, str], beside: Beside, hour: Hour) -> Row:
+    fields = {"value": hour.value, "min": hour.low, "max": hour.high, "secs": hour.secs}
+    unit = {"unit": beside["unit"]} if beside is not None and "unit" in beside else {}
+    gain = {} if hour.gain is None else {"increase": hour.gain}
+    return _row(hour.start, "hour", {"d": key[0], "a": key[1]}, **fields, **unit, **gain)
+
+
+def _command_row(command: Row) -> Row:
+    at = datetime.fromisoformat(command.pop("recorded_at"))
+    return {"at": at, "kind": "command", **command}
+
+
+def _execution_row(line: Mapping[str, Any]) -> Row:
+    entry = decode_execution(line)
+    return {
+        "at": entry.executed_at,
+        "kind": "execution",
+        "of": f"{line['of']}:{entry.subject}",
+        "status": entry.status,
+        "duration_ms": entry.duration_ms,
+        "error": entry.error,
+    }
+
+
+def _as_json(row: Row) -> str:
+    return json.dumps(row)
+
+
+def _as_csv(row: Row) -> str:
+    """The row as a line of the table; of commands and executions what was done is the value."""
+    if row["kind"] == "command":
+        command = row["command"]
+        words = [command["action"], *([] if "value" not in command else [json.dumps(command["value"])])]
+        row = {**row, "attribute": command["capability"], "value": " ".join([*words, row["status"]])}
+    elif row["kind"] == "execution":
+        row = {**row, "device_id": row["of"], "value": row["status"]}
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([_cell(row.get(name)) for name in COLUMNS])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
+
+
+def _instant(text: str | None, flag: str) -> datetime | None:
+    """The instant that was stated, by the box's own clock where it states no offset; `StartFailed` if it is none."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        example = "a time like 2026-11-01, 2026-11-01T18:00 (local) or 2026-11-01T17:00:00Z"
+        raise StartFailed(f"{flag} must be {example}, not {text!r}", os.EX_USAGE) from None

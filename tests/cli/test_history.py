@@ -1,0 +1,158 @@
+"""`lares history export`, and the history in a backup: what the card has comes out whole, and goes back in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from appliance.clock import timestamp
+from appliance.history.card_lines import encode_changes, encode_hours, encode_written
+from appliance.history.hours import Hour
+from appliance.store.disk import Disk
+from appliance.store.month_files import MonthFiles
+from tests.cli.test_backup import Command, command, everything, home, members
+
+assert command  # the fixture
+
+NOON = int(datetime(2026, 11, 30, 12, tzinfo=UTC).timestamp())
+CELSIUS = {"unit": "celsius"}
+
+
+def an_hour(start: int, value: float, secs: int = 3600, gain: float | None = None) -> Hour:
+    """An hour from noon on."""
+    return Hour(start=NOON + 3600 * start, secs=secs, low=value - 1, value=value, high=value + 1, gain=gain)
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Path:
+    """A home with two months of history; an hour of it was written in two parts."""
+    folder = home(tmp_path)
+    months = MonthFiles(Disk(folder / "data"))
+    for hours in ([an_hour(0, 20), an_hour(1, 21, 900)], [an_hour(1, 25, 2700), an_hour(2, 30)]):
+        for month, line in encode_hours("hall", "temperature", CELSIUS, hours):
+            months.append(month, [line, encode_written(NOON * 1000, 100, 1)])
+    for month, line in encode_changes("hall", "motion", [(NOON * 1000, "clear"), (NOON * 1000 + 43_200_500, True)]):
+        months.append(month, [line])
+    for month, line in encode_hours("=plug", "energy", {"unit": "kWh"}, [an_hour(0, 5, gain=0.5)]):
+        months.append(month, [line])
+    months.append("2026-11", [_line(k="command", d="hall", s="room", r="attic", o="ok", m=None, c=_COMMAND)])
+    months.append("2026-11", [_line(k="execution", of="scene", id="evening", o="error", ms=3, e="failed")])
+    return folder
+
+
+_COMMAND = {"capability": "brightness", "action": "set", "value": 5}
+
+
+def _line(**fields: object) -> bytes:
+    return json.dumps({**fields, "t": NOON * 1000}).encode()
+
+
+def test_the_table_has_a_row_for_each_hour_and_change(past: Path, command: Command) -> None:
+    code, result = command(past, "history", "export")
+    assert code == 0
+    rows = [*csv.reader(io.StringIO(result))]
+    assert rows[0] == ["at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs"]
+    noon = "2026-11-30T12:00:00.000Z"
+    assert sorted(rows[1:]) == sorted(
+        [
+            [noon, "hour", "hall", "temperature", "20", "celsius", "19", "21", "", "3600"],
+            ["2026-11-30T13:00:00.000Z", "hour", "hall", "temperature", "24.0", "celsius", "20", "26", "", "3600"],
+            ["2026-11-30T14:00:00.000Z", "hour", "hall", "temperature", "30", "celsius", "29", "31", "", "3600"],
+            [noon, "change", "hall", "motion", "clear", "", "", "", "", ""],
+            ["2026-12-01T00:00:00.500Z", "change", "hall", "motion", "true", "", "", "", "", ""],
+            [noon, "hour", "'=plug", "energy", "5", "kWh", "4", "6", "0.5", "3600"],
+            [noon, "command", "hall", "brightness", "set 5 ok", "", "", "", "", ""],
+            [noon, "execution", "scene:evening", "", "error", "", "", "", "", ""],
+        ]
+    )
+
+
+def test_lines_of_json_within_a_time(past: Path, command: Command) -> None:
+    code, result = command(
+        past, "history", "export", "--json", "--start", timestamp(_at(1)), "--end", "2026-12-01T00:00Z"
+    )
+    rows = [json.loads(line) for line in result.splitlines()]
+    assert code == 0 and [(row["kind"], row["at"][11:13]) for row in rows] == [("hour", "13"), ("hour", "14")]
+    code, result = command(past, "history", "export", "--json", "--start", "2026-12-01T00:00Z")
+    assert [json.loads(line)["value"] for line in result.splitlines()] == [True]
+    code, result = command(past, "history", "export", "--json", "--end", timestamp(_at(0)))
+    kinds = {row["kind"]: row for row in map(json.loads, result.splitlines())}
+    assert kinds["command"]["command"] == _COMMAND and kinds["execution"]["of"] == "scene:evening"
+    assert kinds.keys() == {"hour", "change", "command", "execution"}
+
+
+def _at(hours: int) -> datetime:
+    return datetime.fromtimestamp(NOON + 3600 * hours, UTC)
+
+
+def test_what_is_damaged_is_left_out_and_said(past: Path, command: Command) -> None:
+    file = past / "data" / "history" / "2026-11.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"kWh"', b'"KWh"') + b"\nrubbish")
+    code, result = command(past, "history", "export")
+    assert code == 0 and "=plug" not in result and "2 damaged lines were left out" in result
+
+
+@pytest.mark.parametrize("flag", ["--start", "--end"])
+def test_a_time_that_is_none_is_wrong_usage(past: Path, command: Command, flag: str) -> None:
+    code, result = command(past, "history", "export", flag, "yesterday")
+    assert code == 64 and result.startswith(f"lares: {flag} must be a time like 2026-11-01")
+
+
+def test_a_home_without_history_has_an_empty_table(tmp_path: Path, command: Command) -> None:
+    assert command(home(tmp_path), "history", "export", "--json") == (0, "")
+    (tmp_path / "data").rename(tmp_path / "gone")
+    code, result = command(tmp_path, "history", "export")
+    assert code == 66 and "there is no data directory" in result
+
+
+def test_a_backup_brings_the_history_along_and_keeps_what_it_replaces(past: Path, command: Command) -> None:
+    before = everything(past / "data" / "history")
+    code, result = command(past, "backup", "b.tar.gz")
+    assert (code, result) == (
+        0,
+        "b.tar.gz: 5 entries of state, 1 files of configuration and 2 months of history\n",
+    )
+    assert {f"history/{name}" for name in before} < members(past / "b.tar.gz").keys()
+    months = MonthFiles(Disk(past / "data"))
+    months.remove(["2026-12"])
+    months.append("2026-11", [b'{"more":1}'])
+    changed = everything(past / "data" / "history")
+    code, result = command(past, "restore", "b.tar.gz")
+    assert code == 0 and "1 files, 2 months of history" in result
+    assert everything(past / "data" / "history") == before
+    [kept] = (past / "data").glob("history.before-restore-*")
+    assert everything(kept) == changed and str(kept) in result
+    assert not [*(past / "data").glob("*restore-part")]
+
+
+def test_a_backup_without_history_leaves_that_of_the_box(past: Path, command: Command) -> None:
+    before = everything(past / "data" / "history")
+    code, result = command(past, "backup", "b.tar.gz", "--without-history")
+    assert (code, result) == (0, "b.tar.gz: 5 entries of state and 1 files of configuration\n")
+    assert not [name for name in members(past / "b.tar.gz") if name.startswith("history")]
+    code, result = command(past, "restore", "b.tar.gz")
+    assert code == 0 and everything(past / "data" / "history") == before
+    assert not [*(past / "data").glob("history.*")]
+
+
+def test_a_history_that_is_no_plain_file_is_left_out_of_a_backup(past: Path, command: Command) -> None:
+    file = past / "data" / "history" / "2026-10.jsonl"
+    file.symlink_to("/etc/hostname")
+    code, result = command(past, "backup", "b.tar.gz")
+    assert code == 0 and f"warning: {file} is left out: no plain file" in result
+    assert "history/2026-10.jsonl" not in members(past / "b.tar.gz")
+
+
+def test_a_restore_that_fails_leaves_the_history_as_it_was(
+    past: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command(past, "backup", "b.tar.gz")
+    (past / "config" / "default.toml").write_text("broken = [")
+    before = everything(past)
+    code, _ = command(past, "restore", "b.tar.gz")
+    assert code == 78 and everything(past) == before

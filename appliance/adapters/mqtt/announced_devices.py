@@ -108,7 +108,8 @@ class MqttDevice(Struct):
     @property
     def events(self) -> list[Value]:
         """The names of the events that its entities announce; empty where one of them does not say which it sends."""
-        named = [member.entity.event_names for member in self.members if member.entity.reports_events]
+        entities = [member.entity for member in self.members]
+        named = [each.event_names for each in entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
     @property
@@ -201,19 +202,26 @@ def _entities(
 
 
 def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """The entities without triggers and sensors of actions that report the same press as an event entity."""
+    """The entities without triggers and sensors of actions that report the same press as an event entity.
+
+    Where several event entities are left, each event says of which it is.
+    """
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
     actions = {f"{each.readers[0].topic}/action" for each in events}
-    kinds = {kind for each in events for kind in each.config.texts("event_types")}
+    kinds = {(each.readers[0].topic, kind) for each in events for kind in each.config.texts("event_types")}
     own = {each.readers[0].topic for each in events if not isinstance(each, ActionSensor)}
 
     def is_duplicate(entity: Entity) -> bool:
         topic = entity.readers[0].topic if entity.readers else ""
         if isinstance(entity, ActionSensor):
             return topic in own
-        return isinstance(entity, TriggerEntity) and (entity.payload in kinds or topic in actions)
+        return isinstance(entity, TriggerEntity) and ((topic, entity.payload) in kinds or topic in actions)
 
-    return [entity for entity in entities if not is_duplicate(entity)]
+    left = [entity for entity in entities if not is_duplicate(entity)]
+    several = [entity for entity in left if isinstance(entity, EventEntity)]
+    for entity in several if len(several) > 1 else ():
+        entity.source = entity.announcement.object_id
+    return left
 
 
 def _add(device: MqttDevice, entity: Entity) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import Picture
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.entities.pictures import StillPicture
+from appliance.adapters.mqtt.entities.pictures import PICTURE_EVENT, StillPicture
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -21,9 +21,6 @@ MAX_PICTURES_BYTES = 32 * 1024 * 1024
 
 MIN_EVENT_SECS = 1.0
 """Seconds between two events about pictures of one entity; changes in between are one."""
-
-PICTURE_EVENT = "picture"
-"""The name of the event that an entity shows another picture."""
 
 
 class _Key(Struct, frozen=True):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.entities.entity import apply
+from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.entities.entity import Entity, apply
+from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
 from appliance.adapters.mqtt.payloads import Message
 from tests.adapters.mqtt.captures import Capture, Sent, captures
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
+LOST = "LOST"
+BECAME = Path(__file__).parent / "became.tsv"
 EXPECTED = Path(__file__).parent / "expected.json"
 
 
@@ -52,6 +57,11 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
     return happenings
 
 
+def became_lines() -> list[str]:
+    """The table of every capture: its name, the announcement, what became of it."""
+    return [f"{each.name}\t{key}\t{fate}" for each in captures() for key, fate in sorted(became(each).items())]
+
+
 def described(capture: Capture) -> dict[str, Any]:
     """The devices of a capture as the table writes them."""
     catalog = new_catalog()
@@ -79,8 +89,54 @@ def described(capture: Capture) -> dict[str, Any]:
     }
 
 
+def became(capture: Capture) -> dict[str, str]:
+    """What became of each announcement of a capture, by its key, or by the topic of one that could not be read."""
+    catalog = new_catalog()
+    take(catalog, capture.messages + capture.states)
+    members = {
+        member.entity.announcement.key: (device, member.entity)
+        for device in catalog.devices.values()
+        for member in device.members
+    }
+    fates = {topic: f"refused: {refusal.reason}" for topic, refusal in catalog.refused.items()}
+    sources = {each.source for found in catalog._announced.values() for each in found}
+    for sent in capture.messages:
+        is_entity = sent.payload and sent.topic.startswith("homeassistant/") and catalog.is_config(sent.topic)
+        if is_entity and sent.topic not in sources:
+            fates.setdefault(sent.topic, LOST)
+    for announcement in (each for found in catalog._announced.values() for each in found):
+        if announcement.key in members:
+            device, entity = members[announcement.key]
+            what = (
+                ["an event"] if entity.reports_events else sorted({*entity.attributes, *entity.offers, entity.label})
+            )
+            fates[announcement.key] = f"{device.id}: {' '.join(what)}"
+        elif is_excluded(announcement):
+            config = announcement.config
+            fates[announcement.key] = f"left out: {config.get('entity_category') or 'disabled by its announcer'}"
+        elif (other := _same_press(announcement, members.values())) is not None:
+            fates[announcement.key] = f"reported by {other.announcement.key}"
+        else:
+            fates.setdefault(announcement.key, LOST)
+    return fates
+
+
+def _same_press(announcement: Announcement, members: Iterable[tuple[MqttDevice, Entity]]) -> Entity | None:
+    """The entity of events of the same device that reads the topic of a trigger, or the one above its `/action`."""
+    topic = announcement.config.get("topic") or announcement.config.get("state_topic")
+    topics, device = {topic, str(topic).removesuffix("/action")}, announcement.device
+    for _, entity in members:
+        is_own = (entity.announcement.device.identifiers, entity.announcement.device.connections) == (
+            device.identifiers, device.connections,
+        )  # fmt: skip
+        if is_own and entity.reports_events and topics & {reader.topic for reader in entity.readers}:
+            return entity
+    return None
+
+
 def write() -> None:
-    """Write the table anew; look at the difference before it is committed."""
+    """Write both tables anew; look at the difference before it is committed."""
+    BECAME.write_text("".join(f"{line}\n" for line in became_lines()))
     table = {capture.name: described(capture) for capture in captures()}
     EXPECTED.write_text(json.dumps(table, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 

@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture, captures
-from tests.adapters.mqtt.table import EXPECTED, described, new_catalog, take
+from tests.adapters.mqtt.table import BECAME, EXPECTED, LOST, became_lines, described, new_catalog, take
 
 
 def attributes(catalog: DeviceCatalog, device_id: str) -> dict[str, Any]:
@@ -38,6 +38,25 @@ def test_every_capture_becomes_the_devices_of_the_table() -> None:
             wrong[each.name] = (got, table[each.name])
     assert not wrong
     assert set(table) == {each.name for each in captures()}
+
+
+def test_of_every_announced_entity_the_table_says_what_became_of_it_and_none_is_lost() -> None:
+    lines = became_lines()
+    assert not [each for each in lines if each.endswith(LOST)]
+    assert "\n".join(lines) == BECAME.read_text().strip()
+    assert len(lines) > 600
+
+
+def test_each_of_two_buttons_says_which_it_is() -> None:
+    relay = capture("shelly-gen1/shsw-25-relay")
+    presses = [
+        sent(f"shellies/shellyswitch25-98CDAC1F3A41/input_event/{number}", {"event": "S"}) for number in (0, 1)
+    ]
+    happened = take(new_catalog(), (*relay.messages, *presses))
+    assert [(name, data["entity"].rpartition("-")[2]) for _, name, data in happened] == [
+        ("single", "0"),
+        ("single", "1"),
+    ]
 
 
 def test_what_is_kept_of_a_devices_own_configuration_is_up_to_the_user() -> None:

@@ -68,10 +68,14 @@ MAX_EVENT_CHARS = 100
 
 
 class EventEntity(Entity):
-    """An entity whose messages are events: JSON with `event_type`."""
+    """An entity whose messages are events: JSON with `event_type`.
+
+    `source` is its object id where the device has several such entities; it is `entity` in the data of the events.
+    """
 
     component_class = "button"
     reports_events = True
+    source = ""
 
     def setup(self) -> None:
         """Read the state topic."""
@@ -85,14 +89,17 @@ class EventEntity(Entity):
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
             return None
-        return event_of(name, found)
+        return event_of(name, self._own_data() | found)
+
+    def _own_data(self) -> dict[str, Value]:
+        return {"entity": self.source} if self.source else {}
 
 
 class ActionSensor(EventEntity):
     """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces them to old readers."""
 
     def _parse(self, text: str) -> EntityEvent | None:
-        return event_of(text) if text and not is_unknown(text) else None
+        return event_of(text, self._own_data()) if text and not is_unknown(text) else None
 
 
 class Tag(Entity):

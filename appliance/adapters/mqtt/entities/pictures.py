@@ -12,6 +12,9 @@ from appliance.home.values import Value
 MAX_PICTURE_BYTES = 1024 * 1024
 """Bytes of a picture, as it is shown."""
 
+PICTURE_EVENT = "picture"
+"""The name of the event that an entity shows another picture."""
+
 HEAD_BYTES = 12
 """Bytes at the beginning of a picture that tell its type."""
 
@@ -28,7 +31,7 @@ class StillPicture(Entity):
 
     def setup(self) -> None:
         """Read the one topic of the pictures; raises `Invalid` where there is none, or an unknown encoding."""
-        self.component_class = self.announcement.component
+        self.component_class, self.event_names = self.announcement.component, (PICTURE_EVENT,)
         topic = self.config.topic(_TOPICS[self.component_class])
         if topic is None and "url_topic" in self.config:
             raise Invalid("names its picture by an address (url_topic); the hub fetches nothing from such addresses")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import tomli
 from msgspec import Struct
 
-from appliance.adapters.kinds import KINDS
+from appliance.adapters.kinds import KINDS, kind_of
 from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.home_locale import Locale
 from appliance.settings import (
@@ -105,8 +105,18 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         root=Path(name).absolute().parent.parent,
         adapters=adapters,
         adapter_names=frozenset(raw.get("adapters", ())),
-        warnings=tuple(str(weakness) for weakness in weaknesses),
+        warnings=tuple(map(str, sorted([*weaknesses, *_risks(adapters, name, line_of)]))),
     )
+
+
+def _risks(
+    adapters: Mapping[str, Any], file: str, line_of: Callable[[tuple[str | int, ...]], int]
+) -> Iterator[Fault]:
+    """What is risky in the sections of adapters."""
+    for name, settings in adapters.items():
+        if (found := kind_of(settings).warn(settings)) is not None:
+            path = ("adapters", name, found[0])
+            yield Fault(file, line_at(path, line_of), f"{dotted(path)} {found[1]}")
 
 
 def _build(section: str, values: Mapping[str, Mapping[str, Any]]) -> Any:

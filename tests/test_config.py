@@ -214,7 +214,7 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
         '"https://lamp.local/behind/a/proxy//"',
         "https://lamp.local/behind/a/proxy",
     ),
-    ("adapters.matter", "url", '"wss://[fe80::1]/matter/ws"', "wss://[fe80::1]/matter/ws"),
+    ("adapters.matter", "url", '"wss://[::1]/matter/ws"', "wss://[::1]/matter/ws"),
     ("adapters.elgato_lights", "base_url", '"http://[fe80::1]:9123"', "http://[fe80::1]:9123"),
     ("adapters.elgato_lights", "base_url", '"http://büro-lampe.local."', "http://büro-lampe.local."),
     ("adapters.elgato_lights", "base_url", '"http://lamp_2:1"', "http://lamp_2:1"),

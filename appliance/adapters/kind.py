@@ -51,7 +51,8 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     that of the vendor's device, where there is one. `operations` are those of its adapters, None where they differ.
 
     The folder's `adapter.py` has a `build(settings, context)`, its `simulator.py` a `simulate()`. Both are imported
-    late: the adapter where a section is enabled, on a thread, once the hub answers.
+    late: the adapter where a section is enabled, on a thread, once the hub answers. Where it `has_probe`, `probe.py`
+    has a `probe(settings)` for `lares doctor`. `warn` gives the key and the sentence of what is risky in a section.
     """
 
     name: str
@@ -59,6 +60,8 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     device_kinds: frozenset[DeviceKind]
     simulation: KindSimulation | None = None
     operations: frozenset[str] | None = frozenset()
+    has_probe: bool = False
+    warn: Callable[[Any], tuple[str, str] | None] = lambda _: None
 
     @property
     def adapter_module(self) -> str:
@@ -69,6 +72,11 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         """The adapter of a section."""
         adapter: Adapter = import_module(self.adapter_module).build(settings, context)
         return adapter
+
+    def probe(self, settings: Any) -> tuple[bool, str]:
+        """Whether what the section names answers, and a sentence; only for a kind that `has_probe`. It waits."""
+        found: tuple[bool, str] = import_module(f"appliance.adapters.{self.name}.probe").probe(settings)
+        return found
 
     def simulate(self) -> Vendor:
         """A simulated device, to be entered; only for a kind that has a `simulation`."""

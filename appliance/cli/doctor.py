@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from appliance import config
+from appliance.adapters.kinds import kind_of
 from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
@@ -56,12 +57,24 @@ def _check_config(paths: HubPaths) -> Iterator[Finding]:
         yield "care", "configuration", f"there is none at {file}; `lares run` writes one there"
         return
     try:
-        config.load(file, os.environ)
+        settings = config.load(file, os.environ)
     except ConfigFailed as failed:
         for fault in failed.faults:
             yield "care", "configuration", str(fault)
     else:
         yield "ok", "configuration", str(file)
+        yield from _check_adapters(settings.adapters)
+
+
+def _check_adapters(sections: Mapping[str, Any]) -> Iterator[Finding]:
+    """What sections say that can be asked without a hub, and what is risky in them."""
+    for name, settings in sections.items():
+        kind = kind_of(settings)
+        if (risk := kind.warn(settings)) is not None:
+            yield "care", "adapter", f"{name}: {' '.join(risk)}"
+        if kind.has_probe:
+            is_well, sentence = kind.probe(settings)
+            yield "ok" if is_well else "care", "adapter", f"{name}: {sentence}"
 
 
 def _check_data(paths: HubPaths) -> Iterator[Finding]:

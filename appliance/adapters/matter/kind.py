@@ -9,6 +9,7 @@ from appliance.adapters.kind import AdapterKind, KindSimulation
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
+from appliance.tables.addresses import Address
 from appliance.tables.checks import Mismatch, string
 from appliance.tables.fields import Settings, key
 
@@ -41,11 +42,21 @@ class Matter(Settings, frozen=True, kw_only=True):
     url: str = key(_url, DEFAULT_URL)
 
 
+def _warn(settings: Matter) -> tuple[str, str] | None:
+    """Of a server at another machine."""
+    host = urlsplit(settings.url).hostname or ""
+    if Address(host=host, port=0).is_loopback:
+        return None
+    return "url", "is not on this machine: the server has no password, and whoever reaches its port opens the locks"
+
+
 MATTER = AdapterKind(
     name="matter",
     settings=Matter,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
     operations=frozenset({"pair", "unpair", "share", "identify"}),
+    has_probe=True,
+    warn=_warn,
     simulation=KindSimulation(
         settings=lambda server: Matter(url=f"{server.url.replace('http', 'ws', 1)}/ws"),
     ),

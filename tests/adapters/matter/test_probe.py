@@ -1,0 +1,54 @@
+"""`lares doctor` asks the server who it is; `lares check` warns of one at another machine."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from appliance import config
+from appliance.adapters.matter.kind import Matter
+from appliance.adapters.matter.probe import probe
+from appliance.adapters.matter.simulator import SERVER_INFO, MatterSimulator
+from tests.cli.test_backup import Command, command
+from tests.cli.test_doctor import Findings
+
+__all__ = ["command"]
+
+
+async def _ask(server: MatterSimulator) -> tuple[bool, str]:
+    settings = Matter(url=f"ws://127.0.0.1:{server.port}/ws")
+    is_well, sentence = await asyncio.to_thread(probe, settings)
+    return is_well, sentence.replace(settings.url, "URL")
+
+
+async def test_a_server_says_its_version_and_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with MatterSimulator() as server:
+        said = "the Matter server at URL answers: SDK '2025.7.0', schema 11, without Bluetooth"
+        assert await _ask(server) == (True, said)
+        monkeypatch.setitem(SERVER_INFO, "schema_version", 5)
+        old = "the Matter server speaks schema 5; Lares needs 9 or later: update the server"
+        assert await _ask(server) == (False, old)
+        server.faults.status = 404
+        assert await _ask(server) == (False, "URL is no Matter server: /info beside it answers 404")
+        server.faults.status, server.faults.body = None, b"{"
+        assert await _ask(server) == (False, "URL answered with something that is not JSON")
+        await server.unplug()
+        refused = "URL does not answer (connection refused); is the Matter server running? docs/matter.md"
+        assert await _ask(server) == (False, refused)
+
+
+@pytest.mark.parametrize("url", ["ws://127.0.0.1:5580/ws", "ws://localhost:5580/ws", "wss://[::1]/ws"])
+def test_a_server_on_this_machine_is_no_risk(url: str) -> None:
+    assert config.parse(f'[adapters.matter]\nurl = "{url}"\n', "home.toml", {}).warnings == ()
+
+
+def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(tmp_path: Path, command: Command) -> None:
+    file = tmp_path / "config" / "default.toml"
+    file.parent.mkdir()
+    file.write_text('[adapters.upstairs]\ntype = "matter"\nurl = "ws://192.0.2.1:1/ws"\n')
+    told = "is not on this machine: the server has no password, and whoever reaches its port opens the locks"
+    [warning] = config.load(file, {}).warnings
+    assert warning == f"{file}:3: adapters.upstairs.url {told}"
+    assert Findings(command(tmp_path, "doctor")).of("adapter")[0] == ("care", f"upstairs: url {told}")

@@ -34,7 +34,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
 
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
     took `timed_secs` together. `dropped` are values that the catalog does not allow, once for each device and
-    attribute.
+    attribute. `operations` are the adapter's own.
     """
 
     name: str
@@ -49,6 +49,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
     failures: int = 0
     timed: int = 0
     timed_secs: float = 0.0
+    operations: tuple[str, ...] = ()
 
     @property
     def status(self) -> AdapterStatus:

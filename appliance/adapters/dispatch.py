@@ -146,6 +146,11 @@ class Dispatcher:
         heard = await asyncio.gather(*(runner.wait_for_hooks() for runner in runners))
         return [runner for runner, hooks in zip(runners, heard, strict=True) if hook in hooks]
 
+    def operations_of(self, adapter: str) -> tuple[str, ...]:
+        """The names of an adapter's own operations, sorted; none while it has not begun."""
+        runner = self._runners.get(adapter)
+        return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
+
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
         """The outcome of a command to a device that does not exist; it is in the audit as well."""
         log.info("%s: %s failed: %s", device_id, command, because)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from appliance.api import schemas
 from appliance.api.connections import Connections
 from appliance.api.hub_metrics import resident_bytes
@@ -24,7 +26,7 @@ def build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Map
     return {
         "hub": lambda: _probe_hub(hub),
         "counts": lambda: _probe_counts(hub),
-        "adapters": lambda: {each.name: schemas.ADAPTER_IN_FULL(each) for each in hub.health.list_adapters()},
+        "adapters": lambda: _probe_adapters(hub),
         "store": hub.document.figures,
         "clock": hub.schedule.figures,
         "scenes": hub.scenes.figures,
@@ -39,6 +41,11 @@ def build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Map
         "sockets": connections.figures,
         "process": lambda: {"resident_bytes": resident_bytes(), "threads": threading.active_count()},
     }
+
+
+def _probe_adapters(hub: Hub) -> dict[str, Any]:
+    found = {each.name: (each, hub.dispatcher.operations_of(each.name)) for each in hub.health.list_adapters()}
+    return {name: schemas.ADAPTER_IN_FULL(replace(each, operations=own)) for name, (each, own) in found.items()}
 
 
 def _probe_hub(hub: Hub) -> dict[str, Any]:

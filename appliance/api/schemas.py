@@ -76,6 +76,7 @@ ADAPTER_IN_FULL = record(
     last_success=maybe(INSTANT),
     last_error=maybe(TEXT),
     dropped=array_of(record("DroppedAttribute", device_id=TEXT, attribute=TEXT, reason=TEXT)),
+    operations=array_of(TEXT),
 )
 
 CAPABILITY = Record(

@@ -5,6 +5,7 @@ import { t } from "./words.js";
 const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;
+const SLOW = /\/(execute|operations\/\w+)$/;
 
 const base = new URL("../../", import.meta.url);
 let unsaved = null; // the token, where the browser keeps nothing
@@ -75,7 +76,7 @@ export function openEvents(seconds) {
 }
 
 async function send(method, path, body) {
-	const signal = AbortSignal.timeout(path.endsWith("/execute") ? RUN_TIMEOUT_MS : TIMEOUT_MS);
+	const signal = AbortSignal.timeout(SLOW.test(path) ? RUN_TIMEOUT_MS : TIMEOUT_MS);
 	const headers = { authorization: `Bearer ${token()}`, "content-type": "application/json" };
 	/** @type {RequestInit} */
 	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };

@@ -1,5 +1,5 @@
-// The page: what is shown for which address, and everything around it. It names every module, so that the browser asks
-// for all of them at once.
+// The page: what is shown for which address, and everything around it. It names every module but the late ones of
+// `ui.js`, so that the browser asks for all of them at once.
 
 import { keepToken, readAddress } from "./api.js";
 import { Arrange } from "./arrange.js";
@@ -14,6 +14,7 @@ import "./cards.js";
 import "./executions.js";
 import { Home } from "./home.js";
 import "./preferences.js";
+import "./qr.js";
 import { RoomPage } from "./room.js";
 import "./series.js";
 import { state, whenChanged } from "./store.js";

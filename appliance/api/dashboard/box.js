@@ -3,13 +3,13 @@
 import { addressOf, download, erase, get, keepToken, post, segment } from "./api.js";
 import { connect } from "./connection.js";
 import { tags, use, useRef, useState } from "./dom.js";
+import { qrCode } from "./qr.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, card, Dialog, empty, errorLine, facts, Field, iconButton, line, row, scroll, titled, useLoaded } from "./ui.js";
+import { actions, Button, card, Dialog, empty, errorLine, facts, Field, iconButton, LATE, Late, line, row, scroll, titled, useLoaded } from "./ui.js";
 import { word } from "./values.js";
-import { generate } from "./vendor/lean_qr.js";
 import { number, seconds, t, time } from "./words.js";
 
-const { div, h1, h2, input, option, p, path, select, small, span, strong, svg } = tags;
+const { div, h1, h2, input, option, p, select, small, span, strong } = tags;
 
 const MIB = 1 << 20;
 const LEVELS = ["error", "warning", "info", "debug"];
@@ -39,7 +39,8 @@ function Adapter({ name, status }) {
 	const problems = [status !== "running" && (data?.health.message ?? data?.last_error), ...(data?.dropped ?? []).map(textOf)];
 	return div(row(strong(name), span({ class: `badge ${status}` }, word(status))),
 		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
-		problems.map((each) => each && p({ class: "problem" }, each)));
+		problems.map((each) => each && p({ class: "problem" }, each)),
+		mayAdmin() && data?.operations.includes("pair") && use(Late, { key: "pair", load: LATE.pairing, part: "Pairing", adapter: name }));
 }
 
 function Figures() {
@@ -114,16 +115,6 @@ function newKey({ label, key, hook, warning }, onClose) {
 			onfocus: ({ target }) => target.select() }),
 		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),
 	] });
-}
-
-function qrCode(text, label) {
-	/** @type {any} */
-	const code = generate(/** @type {never} */ (text));
-	const places = Array.from({ length: code.size ** 2 }, (_, at) => [at % code.size, Math.floor(at / code.size)]);
-	const dots = places.filter(([x, y]) => code.get(x, y)).map(([x, y]) => `M${x} ${y}h1v1h-1z`);
-	const size = code.size + 8;
-	return svg({ class: "qr", viewBox: `-4 -4 ${size} ${size}`, role: "img", "aria-label": label, "shape-rendering": "crispEdges" },
-		path({ d: `M-4-4h${size}v${size}h-${size}z`, fill: "#fff" }), path({ d: dots.join(""), fill: "#000" }));
 }
 
 function Backup() {

@@ -7,7 +7,7 @@ import { commandsOf, control, toDevice } from "./controls.js";
 import { tags, use, useState } from "./dom.js";
 import { stills } from "./still.js";
 import { act, mayAdmin, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, line, scroll, titled, useLoaded } from "./ui.js";
+import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, LATE, Late, line, scroll, titled, useLoaded } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
@@ -36,6 +36,7 @@ export function Device({ id }) {
 		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),
 		titled(t("device.facts"), factsOf(device)),
+		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Late, { key: `paired ${id}`, load: LATE.pairing, part: "Paired", device }),
 	];
 }
 

@@ -179,6 +179,20 @@ made: Schlüssel für {name}
 once: Nur jetzt zu sehen: mit einem Telefon scannen, um das Zuhause dort zu öffnen, oder den Text kopieren.
 qr: QR-Code mit Adresse und Schlüssel
 loopback: „{host}“ ist eine Adresse nur dieses Geräts: Der Code führt ein Telefon nirgendwohin. Lass die Zentrale im Netz lauschen, [api] bind_address = "0.0.0.0:3000", oder nutze einen Reverse-Proxy, und öffne diese Seite unter der Adresse der Box.
+[pairing]
+code: Kopplungscode, oder Text des QR-Codes
+pair: Koppeln
+scan: Scannen
+hold: Halte den QR-Code vor die Kamera.
+no_camera: Die Kamera lässt sich nicht nutzen ({reason}). Tippe den Code ein.
+done: Gekoppelt: {names}
+title: Kopplung
+share: Teilen
+shared: In der anderen App, binnen {minutes} Minuten: dies scannen oder den Code eingeben.
+qr: Kopplungscode für die andere App
+identify: Zeig dich
+unpair: Entkoppeln
+confirm: {names} entkoppeln? Das Gerät vergisst dieses Zuhause.
 [hook]
 label: Kennung eines neuen Hooks
 what: Eine Adresse, die ein Telefon, ein Taster oder ein Skript aufruft; eine Automatisierung mit dem Auslöser webhook hört darauf.

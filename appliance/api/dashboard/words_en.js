@@ -180,6 +180,20 @@ made: Key for {name}
 once: Shown only now: scan it with a phone to open the home there, or copy the text.
 qr: QR code with the address and the key
 loopback: "{host}" is an address of this device alone: the code leads a phone nowhere. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
+[pairing]
+code: Pairing code, or text of the QR code
+pair: Pair
+scan: Scan
+hold: Hold the QR code in front of the camera.
+no_camera: The camera cannot be used ({reason}). Type the code.
+done: Paired: {names}
+title: Pairing
+share: Share
+shared: In the other app, within {minutes} minutes: scan this, or enter the code.
+qr: Pairing code for the other app
+identify: Identify
+unpair: Unpair
+confirm: Unpair {names}? It forgets this home.
 [hook]
 label: Id of a new hook
 what: An address that a phone, a button or a script calls; an automation with the trigger webhook hears it.

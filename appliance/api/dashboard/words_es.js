@@ -179,6 +179,20 @@ made: Clave para {name}
 once: Solo se muestra ahora: escanéalo con un teléfono para abrir allí la casa, o copia el texto.
 qr: Código QR con la dirección y la clave
 loopback: «{host}» es una dirección solo de este aparato: el código no lleva a ningún teléfono. Haz que la central escuche en tu red, [api] bind_address = "0.0.0.0:3000", o usa un proxy inverso, y abre esta página en la dirección del equipo.
+[pairing]
+code: Código de emparejamiento, o texto del código QR
+pair: Emparejar
+scan: Escanear
+hold: Pon el código QR delante de la cámara.
+no_camera: No se puede usar la cámara ({reason}). Escribe el código.
+done: Emparejado: {names}
+title: Emparejamiento
+share: Compartir
+shared: En la otra aplicación, en {minutes} minutos: escanea esto o introduce el código.
+qr: Código de emparejamiento para la otra aplicación
+identify: Identificar
+unpair: Desemparejar
+confirm: ¿Desemparejar {names}? El dispositivo olvida esta casa.
 [hook]
 label: Id de un hook nuevo
 what: Una dirección a la que llama un teléfono, un pulsador o un script; la oye una automatización con el desencadenante webhook.

@@ -179,6 +179,20 @@ made: Clé pour {name}
 once: Affiché maintenant seulement : scanne-le avec un téléphone pour y ouvrir la maison, ou copie le texte.
 qr: Code QR avec l’adresse et la clé
 loopback: « {host} » est une adresse de cet appareil seul : le code ne mène un téléphone nulle part. Fais écouter la centrale dans ton réseau, [api] bind_address = "0.0.0.0:3000", ou utilise un proxy inverse, et ouvre cette page à l’adresse du boîtier.
+[pairing]
+code: Code d’appairage, ou texte du code QR
+pair: Appairer
+scan: Scanner
+hold: Placez le code QR devant la caméra.
+no_camera: La caméra ne peut pas servir ({reason}). Saisissez le code.
+done: Appairé : {names}
+title: Appairage
+share: Partager
+shared: Dans l’autre application, sous {minutes} minutes : scannez ceci ou saisissez le code.
+qr: Code d’appairage pour l’autre application
+identify: Identifier
+unpair: Dissocier
+confirm: Dissocier {names} ? L’appareil oublie cette maison.
 [hook]
 label: Identifiant d’un nouveau hook
 what: Une adresse qu’appelle un téléphone, un bouton ou un script ; une automatisation avec le déclencheur webhook l’entend.

@@ -179,6 +179,20 @@ made: Chiave per {name}
 once: Mostrato solo ora: scansiona con un telefono per aprirvi la casa, o copia il testo.
 qr: Codice QR con indirizzo e chiave
 loopback: «{host}» è un indirizzo solo di questo apparecchio: il codice non porta un telefono da nessuna parte. Fai ascoltare la centrale nella tua rete, [api] bind_address = "0.0.0.0:3000", o usa un proxy inverso, e apri questa pagina all’indirizzo del box.
+[pairing]
+code: Codice di abbinamento, o testo del codice QR
+pair: Abbina
+scan: Scansiona
+hold: Metti il codice QR davanti alla fotocamera.
+no_camera: La fotocamera non si può usare ({reason}). Scrivi il codice.
+done: Abbinato: {names}
+title: Abbinamento
+share: Condividi
+shared: Nell’altra app, entro {minutes} minuti: scansiona questo o inserisci il codice.
+qr: Codice di abbinamento per l’altra app
+identify: Identifica
+unpair: Dissocia
+confirm: Dissociare {names}? Il dispositivo dimentica questa casa.
 [hook]
 label: Id di un nuovo hook
 what: Un indirizzo chiamato da un telefono, un pulsante o uno script; lo sente un’automazione con il trigger webhook.

@@ -179,6 +179,20 @@ made: Sleutel voor {name}
 once: Alleen nu te zien: scan met een telefoon om het huis daar te openen, of kopieer de tekst.
 qr: QR-code met adres en sleutel
 loopback: ‘{host}’ is een adres van dit apparaat alleen: de code brengt een telefoon nergens. Laat de centrale in je netwerk luisteren, [api] bind_address = "0.0.0.0:3000", of gebruik een reverse proxy, en open deze pagina op het adres van het kastje.
+[pairing]
+code: Koppelcode, of tekst van de QR-code
+pair: Koppelen
+scan: Scannen
+hold: Houd de QR-code voor de camera.
+no_camera: De camera is niet te gebruiken ({reason}). Typ de code.
+done: Gekoppeld: {names}
+title: Koppeling
+share: Delen
+shared: In de andere app, binnen {minutes} minuten: scan dit of voer de code in.
+qr: Koppelcode voor de andere app
+identify: Identificeren
+unpair: Ontkoppelen
+confirm: {names} ontkoppelen? Het apparaat vergeet dit huis.
 [hook]
 label: Id van een nieuwe hook
 what: Een adres dat een telefoon, een knop of een script aanroept; een automatisering met de trigger webhook hoort het.

@@ -179,6 +179,20 @@ made: Klucz: {name}
 once: Widoczny tylko teraz: zeskanuj telefonem, aby otworzyć tam dom, albo skopiuj tekst.
 qr: Kod QR z adresem i kluczem
 loopback: „{host}” to adres tylko tego urządzenia: kod nigdzie nie zaprowadzi telefonu. Pozwól centrali słuchać w sieci, [api] bind_address = "0.0.0.0:3000", albo użyj reverse proxy i otwórz tę stronę pod adresem urządzenia.
+[pairing]
+code: Kod parowania albo tekst kodu QR
+pair: Sparuj
+scan: Skanuj
+hold: Pokaż kod QR kamerze.
+no_camera: Nie można użyć kamery ({reason}). Wpisz kod.
+done: Sparowano: {names}
+title: Parowanie
+share: Udostępnij
+shared: W drugiej aplikacji, w ciągu {minutes} minut: zeskanuj to albo wpisz kod.
+qr: Kod parowania dla drugiej aplikacji
+identify: Pokaż się
+unpair: Usuń parowanie
+confirm: Usunąć parowanie: {names}? Urządzenie zapomni ten dom.
 [hook]
 label: Id nowego hooka
 what: Adres, który wywołuje telefon, przycisk lub skrypt; słyszy go automatyzacja z wyzwalaczem webhook.

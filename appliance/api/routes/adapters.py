@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
@@ -30,8 +31,9 @@ class AdaptersApi:
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
     async def get(self, call: Call, name: str) -> HTTPResponse:
-        """One adapter: how it does, when it last did well, and what was wrong last."""
-        return json_response(schemas.ADAPTER_IN_FULL(self._health.get_adapter(name)))
+        """One adapter: how it does, when it last did well, what was wrong last, and its own operations."""
+        health = replace(self._health.get_adapter(name), operations=self._dispatcher.operations_of(name))
+        return json_response(schemas.ADAPTER_IN_FULL(health))
 
     @route(
         "POST",

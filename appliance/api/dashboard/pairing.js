@@ -1,0 +1,110 @@
+// Devices that are paired by a code: taken in, shared with another app, shown, and let go.
+
+import { get, post, segment } from "./api.js";
+import { tags, use, useEffect, useRef, useState } from "./dom.js";
+import { qrCode } from "./qr.js";
+import { act, confirm, state } from "./store.js";
+import { actions, Button, card, Dialog, errorLine, Field, row, titled, useLoaded } from "./ui.js";
+import { nameOf } from "./values.js";
+import { t } from "./words.js";
+
+const { div, h2, input, p, video } = tags;
+
+const LOOK_MS = 250;
+const CODE = /^MT:/;
+
+const canScan = () => "BarcodeDetector" in globalThis && Boolean(navigator.mediaDevices);
+const namesOf = (ids) => ids.map((id) => nameOf(state.devices.get(id) ?? { id })).join(", ");
+const operation = (adapter, name, payload) => post(`adapters/${segment(adapter)}/operations/${name}`, payload);
+
+export function Pairing({ adapter }) {
+	const [isScanning, setScanning] = useState(false);
+	const [paired, setPaired] = useState(null);
+	const target = `pairing ${adapter}`;
+	const isBusy = state.pending.has(target);
+	const pair = async (code) => {
+		setPaired(null);
+		const done = await act(target, "pair", () => operation(adapter, "pair", { code }));
+		setPaired(done?.result.devices ?? null);
+		return done !== undefined;
+	};
+	const onCode = (code) => {
+		setScanning(false);
+		pair(code);
+	};
+	return div({ class: "pairing" },
+		use(Field, { label: t("pairing.code"), action: t("pairing.pair"), maxlength: "200", disabled: isBusy, onSend: pair }),
+		canScan() && use(Button, { label: t("pairing.scan"), isBusy, onClick: () => setScanning(true) }),
+		errorLine(target),
+		paired && p({ role: "status" }, t("pairing.done", { names: namesOf(paired) })),
+		isScanning && use(Scanner, { onCode, onClose: () => setScanning(false) }));
+}
+
+// What the camera sees, until it sees a pairing code.
+function Scanner({ onCode, onClose }) {
+	const ref = useRef();
+	const [problem, setProblem] = useState(null);
+	useEffect(() => {
+		let [isOver, timer, stream] = [false, 0, null];
+		/** @type {any} */
+		const Detector = globalThis["BarcodeDetector"];
+		const look = async (detector) => {
+			const seen = await detector.detect(ref.current).catch(() => []); // before the first picture
+			const found = seen.map(({ rawValue }) => rawValue.trim()).find((text) => CODE.test(text));
+			if (isOver) return;
+			if (found) onCode(found);
+			else timer = setTimeout(look, LOOK_MS, detector);
+		};
+		const begin = async () => {
+			stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
+			if (isOver) return stop();
+			ref.current.srcObject = stream;
+			await ref.current.play();
+			await look(new Detector({ formats: ["qr_code"] }));
+		};
+		const stop = () => stream?.getTracks().forEach((track) => track.stop());
+		begin().catch(({ message }) => isOver || setProblem(message));
+		return () => {
+			isOver = true;
+			clearTimeout(timer);
+			stop();
+		};
+	}, []);
+	const told = problem === null ? t("pairing.hold") : t("pairing.no_camera", { reason: problem });
+	return use(Dialog, { label: t("pairing.scan"), onClose, content: [
+		p(told),
+		video({ ref, class: "camera", muted: true, playsinline: true, "aria-label": t("pairing.scan") }),
+		actions(use(Button, { label: t("cancel"), onClick: onClose })),
+	] });
+}
+
+// What can be done with a device that has been paired.
+export function Paired({ device }) {
+	const adapter = device.metadata.source;
+	const [shared, setShared] = useState(null);
+	const known = useLoaded(() => get(`adapters/${segment(adapter)}`), []).data?.operations ?? [];
+	const target = `paired ${device.id}`;
+	const run = (name) => act(target, name, () => operation(adapter, name, { device_id: device.id }));
+	const { node_id } = device.metadata.vendor_specific;
+	const others = [...state.devices.values()].filter(({ metadata }) => metadata?.source === adapter && metadata.vendor_specific.node_id === node_id);
+	const doing = {
+		identify: () => run("identify"),
+		share: async () => setShared((await run("share"))?.result ?? null),
+		unpair: async () => (await confirm(t("pairing.confirm", { names: namesOf(others.map(({ id }) => id)) }), t("pairing.unpair"))) && run("unpair"),
+	};
+	const pending = state.pending.get(target) ?? {};
+	const buttons = Object.entries(doing).filter(([name]) => known.includes(name)).map(([name, onClick]) =>
+		use(Button, { key: name, label: t(`pairing.${name}`), isBusy: name in pending, onClick }));
+	return buttons.length > 0 && titled(t("pairing.title"), card(row(buttons), errorLine(target),
+		shared && code(shared, () => setShared(null))));
+}
+
+function code({ code: digits, qr, secs }, onClose) {
+	return use(Dialog, { label: t("pairing.share"), onClose, content: [
+		h2(t("pairing.share")),
+		p(t("pairing.shared", { minutes: Math.round(secs / 60) })),
+		qrCode(qr, t("pairing.qr")),
+		input({ readonly: true, "aria-label": t("pairing.qr"), value: digits, onfocus: ({ target }) => target.select() }),
+		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),
+	] });
+}

@@ -1,0 +1,90 @@
+"""The page pairs a device by its code, typed or scanned; shares it, and lets it go."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from appliance.adapters.matter.kind import Matter
+from appliance.adapters.matter.simulator import MatterSimulator
+from tests.dashboard.conftest import visiting
+from tests.dashboard.npm import JSQR, script
+from tests.dashboard.test_page import read_qr
+from tests.fakes.house import READER, open_house
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+CAMERA = """
+navigator.mediaDevices.getUserMedia = async () => document.createElement("canvas").captureStream(1);
+HTMLMediaElement.prototype.play = async () => {};
+let looks = 0;
+globalThis.BarcodeDetector = class {
+    async detect() {
+        return [{ rawValue: (looks += 1) > 2 ? "MT:Y.K90Q1212EZ0648G00" : "https://other" }];
+    }
+};
+"""
+NO_CAMERA = "delete globalThis.BarcodeDetector"
+
+
+async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser) -> None:
+    reader = script(JSQR)
+    async with MatterSimulator() as server:
+        adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
+        async with open_house(adapters=adapters) as house, visiting(browser, house, device_scale_factor=2) as visit:
+            page = visit.page
+            await page.add_init_script(NO_CAMERA)
+            await visit.open("#/box")
+            code = page.get_by_label("Pairing code, or text of the QR code")
+            await expect(page.get_by_role("button", name="Scan")).to_have_count(0)
+            await code.fill("12")
+            await page.get_by_role("button", name="Pair", exact=True).click()
+            await expect(page.get_by_role("alert")).to_contain_text("code must be 11 or 21 digits")
+            await code.fill("3497-011-2332")
+            await page.get_by_role("button", name="Pair", exact=True).click()
+            await expect(page.get_by_role("status").filter(has_text="Paired: Simulated lamp")).to_be_visible()
+            await expect(code).to_have_value("")
+            await visit.go("device/matter%3Asim-3%3A1")
+            await page.get_by_role("button", name="Identify").click()
+            await page.get_by_role("button", name="Share").click()
+            dialog = page.get_by_role("dialog", name="Share")
+            await expect(dialog).to_contain_text("within 5 minutes")
+            await expect(dialog.get_by_role("textbox")).to_have_value("32675421138")
+            assert await read_qr(page, reader) == "MT:00000-O913KIOL6UR00"
+            await dialog.get_by_role("button", name="Done").click()
+            await page.get_by_role("button", name="Unpair").click()
+            asked = page.get_by_role("dialog")
+            await expect(asked).to_contain_text("Unpair Simulated lamp?")
+            await asked.get_by_role("button", name="Unpair").click()
+            await expect(page.get_by_role("heading", level=1)).to_have_text("This device is not there.")
+            assert [each["command"] for each in server.asked][1:] == [
+                "commission_with_code",
+                "device_command",
+                "open_commissioning_window",
+                "remove_node",
+            ]
+
+
+async def test_the_camera_reads_the_code_where_the_browser_can(browser: Browser) -> None:
+    async with MatterSimulator() as server:
+        adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
+        async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+            await visit.page.add_init_script(CAMERA)
+            await visit.open("#/box")
+            await visit.page.get_by_role("button", name="Scan").click()
+            paired = visit.page.get_by_role("status").filter(has_text="Paired: Simulated lamp")
+            await expect(paired).to_be_visible()
+            await expect(visit.page.get_by_role("dialog")).to_have_count(0)
+            asked = [each["args"]["code"] for each in server.asked if each["command"] == "commission_with_code"]
+            assert asked == ["MT:Y.K90Q1212EZ0648G00"]
+
+
+async def test_a_key_that_may_not_administer_sees_no_pairing(browser: Browser) -> None:
+    async with MatterSimulator() as server:
+        adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
+        async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+            await visit.open("#/device/matter%3Asim-1%3A1", token=READER.text)
+            await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Simulated lamp")
+            await expect(visit.page.get_by_role("button", name="Unpair")).to_have_count(0)
+            await visit.go("box")
+            await expect(visit.page.get_by_role("button", name="Pair", exact=True)).to_have_count(0)

@@ -27,6 +27,7 @@ from appliance.api.routes import (
     backup,
     dashboard,
     devices,
+    discovery,
     document,
     events,
     executions,
@@ -68,6 +69,7 @@ _RESOURCES: tuple[type[Any], ...] = (
     variables.VariablesApi,
     timers.TimersApi,
     preferences.PreferencesApi,
+    discovery.DiscoveryApi,
     keys.ApiKeys,
     hooks.HooksApi,
     events.EventsApi,
@@ -87,10 +89,11 @@ def build_app(
     limits: ApiLimits,
     event_capacity: int,
     *,
+    search: discovery.Search,
     has_dashboard: bool = True,
     make_backup: backup.MakeBackup | None = None,
 ) -> Sanic[Any, Any]:
-    """The application that serves this hub, with the dashboard and the backup or without."""
+    """The application that serves this hub, with the dashboard and the backup or without; `search` finds devices."""
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     api = ROUTES if make_backup is None else (*ROUTES, *routes_of(backup.BackupApi))
@@ -101,7 +104,8 @@ def build_app(
     app.error_handler.add(Exception, requests.count_unmatched(gate.handle_error))
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     shown = Metrics(hub, requests, stream, app.ctx.connections)
-    own = [pages, document.DocumentApi(api), *([] if make_backup is None else [backup.BackupApi(make_backup)])]
+    own = [pages, discovery.DiscoveryApi(search), document.DocumentApi(api)]
+    own += [] if make_backup is None else [backup.BackupApi(make_backup)]
     resources = {
         **_build_resources(hub, stream, app.ctx.connections, access.keyring, shown),
         **{type(each): each for each in own},

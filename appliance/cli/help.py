@@ -50,6 +50,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "import homecmdr": ("lares import homecmdr /opt/homecmdr", "lares import homecmdr smart-home.db"),
     "doctor": ("lares doctor",),
     "status": ("lares status", "lares status --watch", "lares status --json"),
+    "discover": ("lares discover", "lares discover --seconds 10 --json"),
     "notify": ('lares notify phone "It works"',),
     "why": ("lares why evening_light", "lares why elgato_lights:light:0"),
     "log": ("lares log -f --level warning", "lares log --part automations --contains evening"),

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from appliance.adapters.discovery.discovery import Discovery
+from appliance.adapters.kinds import KINDS
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
 from appliance.api.frames import frame_of
@@ -91,6 +93,7 @@ def _build_app(hub: Hub, access: Access, limits: ApiLimits, config: Config, data
         access,
         limits,
         config.runtime.event_bus_capacity,
+        search=Discovery(hub.clock, KINDS.keys, lambda: config.adapter_names).search,
         has_dashboard=config.dashboard.enabled,
         make_backup=partial(_pack_backup, Path(config.file), data_dir),
     )

@@ -79,6 +79,7 @@ NAMED: dict[str, set[int]] = {
     "GET /auth/keys": {200, 401, 403},
     "POST /auth/keys": {200, 400, 401, 403, 413},
     "DELETE /auth/keys/{id}": {204, 401, 403, 404},
+    "GET /discovery": {200, 400, 401, 403},
     "GET /hooks/{id}": {200, 400, 401, 403, 404},
     "POST /hooks/{id}": {200, 400, 401, 403, 404, 413},
     "GET /overview": {200, 401},

@@ -89,7 +89,7 @@ WRITTEN = {"devices", "rooms", "groups", "scenes", "automations", "executions", 
 
 MAY: dict[Role, Callable[[Route], bool]] = {
     Role.READ: lambda route: (
-        route.method == "GET" and not route.path.startswith(("/diagnostics", "/auth/keys", "/hooks"))
+        route.method == "GET" and not route.path.startswith(("/diagnostics", "/auth/keys", "/hooks", "/discovery"))
     ),
     Role.WRITE: lambda route: (
         MAY[Role.READ](route) or (route.path.split("/")[1] in WRITTEN and not route.path.endswith("/reload"))

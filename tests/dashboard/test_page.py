@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route, WebSocketRoute, expect
 
 from appliance import config
+from appliance.adapters.discovery.discovery import Found
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from appliance.home.events import DeviceEvent, SystemErrorReported
 from appliance.home.model import DeviceKind
@@ -221,6 +222,21 @@ async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser,
         assert (await shared.get(address.removeprefix(shared.url), token=None)).status == 401
 
 
+async def test_what_a_search_finds_is_listed_with_the_section_to_paste(browser: Browser) -> None:
+    section = '[adapters.wled]\nbase_url = "http://10.0.0.2"\n'
+    lamp = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="aabb", section=section)
+    async with open_house(adapters={}, found=[lamp]) as house, visiting(browser, house) as visit:
+        await visit.open("#/box")
+        part = visit.page.locator("section", has_text="Devices in the network").last
+        await part.get_by_role("button", name="Search").click()
+        await expect(part).to_contain_text("wled · 10.0.0.2:80 · aabb")
+        await expect(part.get_by_label("Section for Desk")).to_have_value(section)
+    async with open_house(adapters={}) as house, visiting(browser, house) as visit:
+        await visit.open("#/box")
+        await visit.page.get_by_role("button", name="Search").last.click()
+        await expect(visit.page.get_by_text("Nothing was found")).to_be_visible()
+
+
 async def read_qr(page: Page, reader: str) -> str:
     """What a phone would read from the picture on the page."""
     await page.evaluate(reader.replace("typeof exports === 'object' && typeof module === 'object'", "false"))
@@ -274,6 +290,72 @@ presence = false
 battery = 80
 temperature = { value = 20, unit = "°C" }
 """
+
+
+EVERYTHING = """
+[adapters.virtual]
+[[adapters.virtual.devices]]
+id = "all"
+name = "All"
+options = { "custom.virtual.mode" = ["eco", "boost"], media_source = ["hdmi1", "tv"] }
+[adapters.virtual.devices.attributes]
+power = "off"
+brightness = 50
+color_temperature = { value = 2900, unit = "kelvin" }
+color_hs = { hue = 10, saturation = 90 }
+color_mode = "white"
+effect = "flash"
+transition = 1
+led_indication = false
+muted = false
+volume = 95
+media_playback = "idle"
+media_source = "tv"
+media_app = "a"
+lock = "locked"
+door = "closed"
+garage_door = "opening"
+cover_position = 40
+cover_tilt = 10
+energy_total = { value = 3.5, unit = "kWh", period = "total" }
+target_temperature = { value = 20, unit = "°C" }
+hvac_mode = "heat"
+fan_mode = "low"
+swing_mode = "on"
+preset_mode = "eco"
+"custom.virtual.mode" = "eco"
+"custom.virtual.count" = 3
+"custom.virtual.is_dry" = true
+"custom.virtual.word" = "x"
+"""
+
+
+async def test_whatever_a_virtual_device_takes_can_be_commanded(browser: Browser) -> None:
+    adapters = config.parse(EVERYTHING, "default.toml", {}).adapters
+    async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+        page = visit.page
+        device = house.hub.registry.get_device("virtual:all")
+        key = (await house.post("/auth/keys", {"label": "w", "role": "write"})).json["key"]
+        await visit.open("#/device/virtual%3Aall", token=key)
+        await expect(page.get_by_role("heading", level=1)).to_have_text("All")
+        assert device.commands is not None and len(device.commands) == len(device.attributes) - 1  # but for state
+        await expect(page.locator(".control")).to_have_count(len(device.commands))
+
+        def is_now(attribute: str, value: Any) -> bool:
+            return bool(house.hub.registry.get_device("virtual:all").attributes[attribute] == value)
+
+        async def clicks(name: str, attribute: str, value: Any) -> None:
+            await page.get_by_role("button", name=name, exact=True).click()
+            await until(lambda: is_now(attribute, value))
+
+        await page.get_by_role("switch", name="All: Power").click()
+        await until(lambda: is_now("power", "on"))
+        await clicks("Boost", "custom.virtual.mode", "boost")
+        await clicks("All: Target +", "target_temperature", {"value": 20.5, "unit": "°C"})
+        await clicks("All: Garage: Stop", "garage_door", "stopped")
+        await page.get_by_label("All: Word").fill("y")
+        await page.keyboard.press("Enter")
+        await until(lambda: is_now("custom.virtual.word", "y"))
 
 
 def shows(house: House, attribute: str, value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from yarl import URL
 
 from appliance import config
+from appliance.adapters.discovery.discovery import Found
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
@@ -192,10 +193,12 @@ async def open_house(
     wait_until_ready: bool = True,
     root: Path | None = None,
     toml: str = "",
+    found: Sequence[Found] = (),
 ) -> AsyncIterator[House]:
     """A house with both simulated devices, polled every second of the clock; `adapters` says others than those.
 
-    `toml` is what its configuration says beside that, and `root` the folder that holds `config/`.
+    `toml` is what its configuration says beside that, and `root` the folder that holds `config/`. `found` is what
+    every search of the local network comes to.
     """
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())
@@ -212,7 +215,9 @@ async def open_house(
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
         access = stack.enter_context(closing(_open_access(hub)))
-        server = await stack.enter_async_context(_serve(hub, access, settings, limits or ApiLimits(), event_capacity))
+        server = await stack.enter_async_context(
+            _serve(hub, access, settings, limits or ApiLimits(), event_capacity, found)
+        )
         await hub.adapters.begin()
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
@@ -238,7 +243,18 @@ def _open_access(hub: Hub) -> Access:
     return Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
 
 
-def _serve(hub: Hub, access: Access, settings: Config, limits: ApiLimits, event_capacity: int) -> Server:
-    app = build_app(hub, access, limits, event_capacity, has_dashboard=settings.dashboard.enabled)
+async def nothing_found(seconds: float) -> list[Found]:
+    """A search of the local network that finds nothing."""
+    return []
+
+
+def _serve(
+    hub: Hub, access: Access, settings: Config, limits: ApiLimits, event_capacity: int, found: Sequence[Found]
+) -> Server:
+    async def search(seconds: float) -> list[Found]:
+        return [*found]
+
+    has_dashboard = settings.dashboard.enabled
+    app = build_app(hub, access, limits, event_capacity, search=search, has_dashboard=has_dashboard)
     address = Address(host="127.0.0.1", port=0)
     return Server(app, address, limits, Clock(), abort_all=hub.abort_all)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import asdict
+
+from appliance.adapters.discovery.discovery import Found
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
-from tests.fakes.house import House
+from tests.fakes.house import READER, House, open_house
 
 
 async def test_the_capabilities_of_every_attribute_are_in_the_catalog(house: House) -> None:
@@ -18,6 +21,18 @@ async def test_the_capabilities_of_every_attribute_are_in_the_catalog(house: Hou
         assert set(device["attributes"]) <= listed
         for key, value in device["attributes"].items():
             assert CAPABILITIES[key].check(value) == value
+
+
+async def test_what_a_search_found_is_listed_and_its_seconds_are_bounded() -> None:
+    section = '[adapters.wled]\nbase_url = "http://10.0.0.2"\n'
+    lamp = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial=None, section=section)
+    async with open_house(adapters={}, found=[lamp]) as house:
+        for query in ("", "?seconds=1", "?seconds=30"):
+            answer = await house.get(f"/discovery{query}")
+            assert (answer.status, answer.json) == (200, {"found": [asdict(lamp)]})
+        for wrong in ("0", "31", "1.5", "", "x"):
+            assert (await house.get(f"/discovery?seconds={wrong}")).status == 400
+        assert (await house.get("/discovery", token=READER.text)).status == 403
 
 
 async def test_diagnostics_count_what_is_there(house: House) -> None:

@@ -2,6 +2,7 @@
 
 import { addressOf, download, erase, get, keepToken, post, segment } from "./api.js";
 import { connect } from "./connection.js";
+import { Discovery } from "./discover.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { qrCode } from "./qr.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
@@ -26,7 +27,7 @@ export function Box() {
 		titled(t("box.adapters"), card(state.adapters.length ? state.adapters.map((each) => use(Adapter, { key: each.name, ...each })) : empty(t("nothing")))),
 		mayAdmin() && use(Figures),
 		titled(t("box.events"), scroll(t("box.events"), state.events.map(({ at, number: key, type, ...more }) => line(key, "", seconds(at), type, textOf(more))))),
-		mayAdmin() && [use(Log), use(Keys), use(Backup)],
+		mayAdmin() && [use(Discovery), use(Log), use(Keys), use(Backup)],
 		titled(t("box.page"), card(row(span(`Lares ${state.version} · ${t("box.role", { role: t(`role.${state.role}`) })}`),
 			use(Button, { label: t("box.forget"), onClick: forget })))),
 	];

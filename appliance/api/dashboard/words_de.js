@@ -152,6 +152,7 @@ events: Ereignisse
 log: Log
 keys: Schlüssel
 hooks: Hooks
+discovery: Geräte im Netz
 backup: Sicherung
 page: Diese Seite
 role: dein Schlüssel darf: {role}
@@ -200,6 +201,12 @@ once: Nur jetzt zu sehen: Wer diese Adresse hat, kann den Hook aufrufen und sons
 unheard: Auf diesen Hook hört noch nichts.
 qr: QR-Code mit der Adresse des Hooks
 address: Adresse
+[discovery]
+what: Sucht drei Sekunden lang nach Geräten, die sich melden
+search: Suchen
+none: Nichts gefunden. Geräte in einem anderen VLAN hört der Hub nicht, und aus einem Container heraus auch nicht.
+paste: Füge, was du willst, in config/default.toml ein und starte den Hub neu:
+section: Abschnitt für {name}
 [action]
 on: Ein
 off: Aus

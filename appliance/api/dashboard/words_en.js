@@ -153,6 +153,7 @@ events: Live events
 log: Log
 keys: Keys
 hooks: Hooks
+discovery: Devices in the network
 backup: Backup
 page: This page
 role: your key may: {role}
@@ -201,6 +202,12 @@ once: Shown only now: who has this address can call the hook, and nothing else.
 unheard: Nothing listens to this hook yet.
 qr: QR code with the address of the hook
 address: Address
+[discovery]
+what: Looks for devices that announce themselves, for three seconds
+search: Search
+none: Nothing was found. Devices in another VLAN, or a hub in a container, do not hear each other.
+paste: Paste what you want into config/default.toml and start the hub again:
+section: Section for {name}
 [action]
 return_to_base: Return to base
 clean_spot: Clean here

@@ -152,6 +152,7 @@ events: Sucesos
 log: Registro
 keys: Claves
 hooks: Hooks
+discovery: Dispositivos en la red
 backup: Copia de seguridad
 page: Esta página
 role: tu clave puede: {role}
@@ -200,6 +201,12 @@ once: Solo se muestra ahora: quien tenga esta dirección puede llamar al hook y 
 unheard: Nada escucha todavía este hook.
 qr: Código QR con la dirección del hook
 address: Dirección
+[discovery]
+what: Busca durante tres segundos dispositivos que se anuncian
+search: Buscar
+none: No se encontró nada. Un hub no oye los dispositivos de otra VLAN, ni desde un contenedor.
+paste: Pega lo que quieras en config/default.toml y reinicia el hub:
+section: Sección para {name}
 [action]
 on: Encender
 off: Apagar

@@ -152,6 +152,7 @@ events: Événements
 log: Journal
 keys: Clés
 hooks: Hooks
+discovery: Appareils du réseau
 backup: Sauvegarde
 page: Cette page
 role: ta clé permet : {role}
@@ -200,6 +201,12 @@ once: Affichée une seule fois : qui a cette adresse peut appeler le hook, et ri
 unheard: Rien n’écoute encore ce hook.
 qr: Code QR avec l’adresse du hook
 address: Adresse
+[discovery]
+what: Cherche pendant trois secondes les appareils qui s’annoncent
+search: Chercher
+none: Rien n’a été trouvé. Le hub n’entend pas les appareils d’un autre VLAN, ni depuis un conteneur.
+paste: Collez ce que vous voulez dans config/default.toml et redémarrez le hub :
+section: Section pour {name}
 [action]
 on: Allumer
 off: Éteindre

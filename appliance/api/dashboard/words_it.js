@@ -152,6 +152,7 @@ events: Eventi
 log: Registro
 keys: Chiavi
 hooks: Hook
+discovery: Dispositivi nella rete
 backup: Backup
 page: Questa pagina
 role: la tua chiave può: {role}
@@ -200,6 +201,12 @@ once: Mostrato solo ora: chi ha questo indirizzo può chiamare l’hook e nient�
 unheard: Nessuno ascolta ancora questo hook.
 qr: Codice QR con l’indirizzo dell’hook
 address: Indirizzo
+[discovery]
+what: Cerca per tre secondi i dispositivi che si annunciano
+search: Cerca
+none: Non è stato trovato nulla. L’hub non sente i dispositivi di un’altra VLAN, né da un container.
+paste: Incolla ciò che vuoi in config/default.toml e riavvia l’hub:
+section: Sezione per {name}
 [action]
 on: Accendi
 off: Spegni

@@ -152,6 +152,7 @@ events: Gebeurtenissen
 log: Logboek
 keys: Sleutels
 hooks: Hooks
+discovery: Apparaten in het netwerk
 backup: Reservekopie
 page: Deze pagina
 role: je sleutel mag: {role}
@@ -200,6 +201,12 @@ once: Alleen nu te zien: wie dit adres heeft, kan de hook aanroepen en verder ni
 unheard: Niets luistert nog naar deze hook.
 qr: QR-code met het adres van de hook
 address: Adres
+[discovery]
+what: Zoekt drie seconden naar apparaten die zich melden
+search: Zoeken
+none: Niets gevonden. Een hub hoort geen apparaten in een ander VLAN, en ook niet vanuit een container.
+paste: Plak wat je wilt in config/default.toml en start de hub opnieuw:
+section: Sectie voor {name}
 [action]
 on: Aan
 off: Uit

@@ -152,6 +152,7 @@ events: Zdarzenia
 log: Dziennik
 keys: Klucze
 hooks: Hooki
+discovery: Urządzenia w sieci
 backup: Kopia zapasowa
 page: Ta strona
 role: twój klucz pozwala: {role}
@@ -200,6 +201,12 @@ once: Pokazane tylko teraz: kto ma ten adres, może wywołać hook i nic więcej
 unheard: Nic jeszcze nie słucha tego hooka.
 qr: Kod QR z adresem hooka
 address: Adres
+[discovery]
+what: Przez trzy sekundy szuka urządzeń, które się ogłaszają
+search: Szukaj
+none: Nic nie znaleziono. Hub nie słyszy urządzeń w innej sieci VLAN ani z kontenera.
+paste: Wklej, co chcesz, do config/default.toml i uruchom hub ponownie:
+section: Sekcja dla {name}
 [action]
 on: Włącz
 off: Wyłącz

@@ -1,0 +1,1 @@
+"""Discovery: what announces itself in the local network by mDNS or SSDP, asked only when somebody wants to know."""

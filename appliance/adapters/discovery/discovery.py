@@ -1,0 +1,140 @@
+"""Discovery: devices in the local network for which the hub has a kind, with the section to paste for each."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain, count
+
+from msgspec import Struct
+
+from appliance.adapters.discovery.mdns import Instance
+from appliance.adapters.discovery.methods import DISCOVERY_METHODS, DiscoveryMethod
+from appliance.adapters.discovery.scan import Scan, SearchNetwork, local_network
+from appliance.adapters.discovery.ssdp import SsdpAnswer
+from appliance.clock import Clock
+from appliance.errors import Invalid
+from appliance.home.texts import MAX_NAME_CHARS, strip_text
+
+DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
+"""Seconds that a search lasts."""
+
+MAX_FOUND = 256
+
+_NOT_IN_SECTION = re.compile(r"[^a-z0-9]+")
+MAX_SECTION_CHARS = 40
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A device: its kind, what it calls itself, `host:port`, its serial number if it told one, the TOML to paste."""
+
+    kind: str
+    name: str
+    address: str
+    serial: str | None
+    section: str
+
+
+class Discovery:
+    """Searches when it is asked; whoever asks while a search is under way gets the result of that one.
+
+    `kinds` says which kinds the hub has now, `sections` which sections the configuration has, so that none is named
+    again. It opens no connection to what it finds.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        kinds: Callable[[], Collection[str]],
+        sections: Callable[[], Collection[str]],
+        network: Callable[[], SearchNetwork] = local_network,
+    ) -> None:
+        self._clock = clock
+        self._kinds = kinds
+        self._sections = sections
+        self._network = network
+        self._turn = asyncio.Lock()
+        self._latest: list[Found] | None = None
+
+    async def search(self, seconds: float = DEFAULT_SEARCH_SECS) -> list[Found]:
+        """What was found within so many seconds, by kind, name and address."""
+        is_first = not self._turn.locked()
+        async with self._turn:
+            if is_first:
+                self._latest = None
+            if self._latest is None:
+                self._latest = await self._search(seconds)
+            return self._latest
+
+    async def _search(self, seconds: float) -> list[Found]:
+        kinds = self._kinds()
+        ways = [each for each in DISCOVERY_METHODS if each.kind in kinds]
+        services = [each.mdns for each in ways if each.mdns is not None]
+        targets = [each.ssdp for each in ways if each.ssdp is not None]
+        scan = Scan(self._network(), services, targets, self._clock)
+        await scan.run(seconds)
+        return list_found(ways, scan.mdns.list_instances(), scan.ssdp, self._sections())
+
+
+def list_found(
+    ways: Iterable[DiscoveryMethod],
+    instances: Iterable[Instance],
+    answers: Iterable[SsdpAnswer],
+    sections: Collection[str] = (),
+) -> list[Found]:
+    """What these answers come to; a device that was found in two ways comes once."""
+    seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
+    for way in ways:
+        for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):
+            seen.setdefault((way.kind, host, port), (way, name, host, port, serial))
+    taken, found = set(sections), []
+    for way, name, host, port, serial in sorted(seen.values(), key=lambda each: (each[0].kind, each[1], each[2])):
+        section = _free_name(way.kind, name, taken)
+        taken.add(section)
+        text = _section(section, way, host, port)
+        found.append(Found(kind=way.kind, name=name, address=f"{host}:{port}", serial=serial, section=text))
+    return found[:MAX_FOUND]
+
+
+_Device = tuple[str, str, int, str | None]
+"""Name, host, port and serial number."""
+
+
+def _of_mdns(way: DiscoveryMethod, instances: Iterable[Instance]) -> Iterator[_Device]:
+    for each in instances:
+        if each.service == way.mdns and each.name.lower().startswith(way.prefix):
+            serial = next((each.text[key] for key in way.serial if each.text.get(key)), None)
+            yield _clean(each.name) or way.title, each.host, each.port, _clean(serial)
+
+
+def _of_ssdp(way: DiscoveryMethod, answers: Iterable[SsdpAnswer]) -> Iterator[_Device]:
+    for each in answers:
+        if each.target == way.ssdp:
+            serial = _clean(each.usn.partition("::")[0].rpartition(":")[2])
+            yield f"{way.title} {serial}" if serial else way.title, each.host, each.port, serial
+
+
+def _clean(text: str | None) -> str | None:
+    """The text as names may be; None where it cannot be shown."""
+    try:
+        return None if text is None else strip_text(text[:MAX_NAME_CHARS], MAX_NAME_CHARS)
+    except Invalid:
+        return None
+
+
+def _free_name(kind: str, name: str, taken: Collection[str]) -> str:
+    """A name for the section that no other has: that of the kind, else with the device's, else with a number."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    word = _NOT_IN_SECTION.sub("_", plain).strip("_")[:MAX_SECTION_CHARS]
+    is_alike = word.partition("_")[0] == kind.partition("_")[0]
+    base = word if is_alike else f"{kind}_{word}" if word else kind
+    numbered = (f"{base}_{number}" for number in count(2))
+    return next(each for each in chain((kind, base), numbered) if each not in taken)
+
+
+def _section(name: str, way: DiscoveryMethod, host: str, port: int) -> str:
+    keys = {**({} if name == way.kind else {"type": way.kind}), **way.keys(host, port)}
+    lines = [f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in keys.items()]
+    return "\n".join((f"[adapters.{name}]", *lines, ""))

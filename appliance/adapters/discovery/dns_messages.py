@@ -1,0 +1,149 @@
+"""DNS messages as mDNS uses them: questions, and answers of PTR, SRV, TXT and A records; what comes is bounded."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+A, PTR, TXT, SRV = 1, 12, 16, 33
+"""Types of records."""
+
+MAX_RECORDS = 128
+"""Records that are read of one message; the rest is left."""
+
+MAX_NAME_BYTES = 255
+MAX_LABEL_BYTES = 63
+
+MAX_QUERY_BYTES = 1200
+"""How long a question may be, so that it is one packet in any network."""
+
+_IN = 1
+"""The class. Who asks from a port of its own is answered there alone, without the bit that asks for that."""
+
+_IS_RESPONSE = 0x8000
+
+Name = tuple[str, ...]
+"""The labels of a name; each may hold any characters, dots too."""
+
+
+class Malformed(ValueError):
+    """The bytes are no DNS message, or one that goes beyond its limits."""
+
+
+class DnsRecord(Struct, frozen=True, kw_only=True):
+    """One record: `target` is the name in PTR and SRV, `port` is in SRV, `text` in TXT, `address` in A."""
+
+    name: Name
+    type: int
+    target: Name = ()
+    port: int = 0
+    text: Mapping[str, str] = {}
+    address: str = ""
+
+
+def fold(name: Name) -> Name:
+    """The name as names are compared: case does not matter."""
+    return tuple(label.casefold() for label in name)
+
+
+def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
+    """The message that asks for these names and types, as many as fit; labels that are too long are cut."""
+    asked, size = [], 12
+    for name, type_ in questions:
+        labels = (label.encode()[:MAX_LABEL_BYTES] for label in name)
+        question = b"".join(bytes([len(label)]) + label for label in labels) + struct.pack(">B2H", 0, type_, _IN)
+        size += len(question)
+        if size > MAX_QUERY_BYTES:
+            break
+        asked.append(question)
+    return struct.pack(">6H", 0, 0, len(asked), 0, 0, 0) + b"".join(asked)
+
+
+def decode_answer(message: bytes) -> list[DnsRecord]:
+    """The records of an answer, those of other types left out; raises `Malformed`, also for a question."""
+    if len(message) < 12:
+        raise Malformed("too short")
+    _, flags, *counts = struct.unpack_from(">6H", message)
+    if not flags & _IS_RESPONSE:
+        raise Malformed("no answer")
+    questions, records = counts[0], sum(counts[1:])
+    at = 12
+    for _ in range(min(questions, MAX_RECORDS)):
+        _, at = _read_name(message, at)
+        at += 4
+    found = []
+    for _ in range(min(records, MAX_RECORDS)):
+        record, at = _read_record(message, at)
+        if record is not None:
+            found.append(record)
+    return found
+
+
+def _read_record(message: bytes, at: int) -> tuple[DnsRecord | None, int]:
+    name, at = _read_name(message, at)
+    if at + 10 > len(message):
+        raise Malformed("a record without an end")
+    type_, _, _, length = struct.unpack_from(">2HIH", message, at)
+    start, end = at + 10, at + 10 + length
+    if end > len(message):
+        raise Malformed("a record that is longer than the message")
+    return _record(message, name, type_, start, end), end
+
+
+def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> DnsRecord | None:
+    if type_ == PTR:
+        return DnsRecord(name=name, type=type_, target=_read_name(message, start)[0])
+    if type_ == SRV and end - start > 6:
+        [port] = struct.unpack_from(">H", message, start + 4)
+        return DnsRecord(name=name, type=type_, target=_read_name(message, start + 6)[0], port=port)
+    if type_ == TXT:
+        return DnsRecord(name=name, type=type_, text=_read_text(message[start:end]))
+    if type_ == A and end - start == 4:
+        return DnsRecord(name=name, type=type_, address=str(ipaddress.IPv4Address(message[start:end])))
+    return None
+
+
+def _read_name(message: bytes, at: int) -> tuple[Name, int]:
+    """The name, and where it ends. A pointer must lead back, each further than the one before, so that all end."""
+    labels: list[bytes] = []
+    size, end, limit = 0, -1, at
+    while True:
+        if at >= len(message):
+            raise Malformed("a name without an end")
+        length = message[at]
+        if length == 0:
+            return _labels(labels), at + 1 if end < 0 else end
+        if length >= 0xC0:
+            if at + 1 >= len(message):
+                raise Malformed("a pointer without an end")
+            end = at + 2 if end < 0 else end
+            at = (length & 0x3F) << 8 | message[at + 1]
+            if at >= limit:
+                raise Malformed("a pointer that leads on")
+            limit = at
+            continue
+        size += length + 1
+        if length > MAX_LABEL_BYTES or size > MAX_NAME_BYTES or at + 1 + length > len(message):
+            raise Malformed("a name that is too long")
+        labels.append(message[at + 1 : at + 1 + length])
+        at += length + 1
+
+
+def _labels(labels: Sequence[bytes]) -> Name:
+    return tuple(label.decode(errors="replace") for label in labels)
+
+
+def _read_text(data: bytes) -> dict[str, str]:
+    """The pairs of a TXT record, by key in small letters; the first of equal keys counts."""
+    pairs: dict[str, str] = {}
+    at = 0
+    while at < len(data) and len(pairs) < MAX_RECORDS:
+        entry = data[at + 1 : at + 1 + data[at]]
+        at += 1 + data[at]
+        key, _, value = entry.decode(errors="replace").partition("=")
+        if key:
+            pairs.setdefault(key.lower(), value)
+    return pairs

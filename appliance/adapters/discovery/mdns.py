@@ -1,0 +1,126 @@
+"""mDNS: the services that answers name, put together from their records."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from msgspec import Struct
+
+from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecord, Name, fold
+
+T = TypeVar("T")
+
+MAX_INSTANCES = 64
+"""Instances that are kept of one sender, and hosts of which addresses are kept; more are left."""
+
+MAX_ADDRESSES = 8
+"""Addresses that are kept of one host."""
+
+
+class Instance(Struct, frozen=True, kw_only=True):
+    """A service of a host: its type (`_elg._tcp`), its name, where it listens, and its TXT record."""
+
+    service: str
+    name: str
+    host: str
+    port: int
+    text: Mapping[str, str]
+
+
+class _Sender:
+    """What one sender said, as far as there is room; what it said first counts."""
+
+    def __init__(self) -> None:
+        self.instances: dict[Name, tuple[str, Name]] = {}
+        self.located: dict[Name, DnsRecord] = {}
+        self.texts: dict[Name, DnsRecord] = {}
+        self.addresses: dict[Name, list[str]] = {}
+
+    def add(self, record: DnsRecord, services: Mapping[Name, str]) -> None:
+        """Keep the record if it belongs to a service of these."""
+        name = fold(record.name)
+        if record.type == PTR and name in services and record.target:
+            _put(self.instances, fold(record.target), (services[name], record.target))
+        elif record.type == SRV:
+            _put(self.located, name, record)
+        elif record.type == TXT:
+            _put(self.texts, name, record)
+        elif record.type == A:
+            _put(self.addresses, name, [])
+            known = self.addresses.get(name)
+            if known is not None and len(known) < MAX_ADDRESSES:
+                known.append(record.address)
+
+    def missing(self) -> Iterator[tuple[Name, int]]:
+        """What is to be asked of the instances that are not known in full."""
+        for id_, (_, name) in self.instances.items():
+            located = self.located.get(id_)
+            if located is None:
+                yield name, SRV
+            elif fold(located.target) not in self.addresses:
+                yield located.target, A
+            if id_ not in self.texts:
+                yield name, TXT
+
+
+class MdnsAnswers:
+    """Collects records, each sender's apart from others'. `services` are the types that were asked for."""
+
+    def __init__(self, services: Iterable[str]) -> None:
+        self._services = {fold((*each.split("."), "local")): each for each in services}
+        self._senders: defaultdict[str, _Sender] = defaultdict(_Sender)
+
+    def add(self, records: Iterable[DnsRecord], sender: str) -> None:
+        """Keep what the records of one message say."""
+        for record in records:
+            self._senders[sender].add(record, self._services)
+
+    def questions(self) -> Iterator[tuple[Name, int]]:
+        """What is to be asked: every service, and the missing parts of the instances that are known."""
+        for service in self._services:
+            yield service, PTR
+        for sender in self._senders.values():
+            yield from sender.missing()
+
+    def list_instances(self) -> list[Instance]:
+        """The instances whose port is known, each at the address that fits the local network best."""
+        found = []
+        for address, said in self._senders.items():
+            for id_, (service, name) in said.instances.items():
+                located = said.located.get(id_)
+                if located is not None and located.port:
+                    text = said.texts[id_].text if id_ in said.texts else {}
+                    host = choose_address(address, said.addresses.get(fold(located.target), ()))
+                    found.append(Instance(service=service, name=name[0], host=host, port=located.port, text=text))
+        return found
+
+
+def _put(table: dict[Name, T], name: Name, value: T) -> None:
+    if len(table) < MAX_INSTANCES:
+        table.setdefault(name, value)
+
+
+def is_local(address: str) -> bool:
+    """Whether an IPv4 address is one of a local network, loopback included."""
+    try:
+        found = ipaddress.IPv4Address(address)
+    except ValueError:
+        return False
+    return (found.is_private or found.is_link_local) and not (found.is_unspecified or found.is_reserved)
+
+
+def choose_address(sender: str, stated: Iterable[str]) -> str:
+    """Where a host is: the sender's address where it states that, or nothing that can be used; else what it states.
+
+    Only addresses of local networks can be used, those of loopback only if the sender has one.
+    """
+    usable = [each for each in stated if is_local(each) and (not _is_loopback(each) or _is_loopback(sender))]
+    usable.sort(key=lambda each: ipaddress.IPv4Address(each).is_link_local)
+    return sender if sender in usable or not usable else usable[0]
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.IPv4Address(address).is_loopback

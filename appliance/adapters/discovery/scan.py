@@ -1,0 +1,127 @@
+"""Scans: questions sent into the local network for some seconds, and the answers that come back, within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+from msgspec import Struct
+
+from appliance.adapters.discovery import ssdp
+from appliance.adapters.discovery.dns_messages import Malformed, decode_answer, encode_query
+from appliance.adapters.discovery.mdns import MdnsAnswers, is_local
+from appliance.clock import Clock
+
+MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64
+"""Packets that are read in one scan; the rest is thrown away unread."""
+
+MAX_PACKET_BYTES = 9000
+"""What is longer is cut, as mDNS has it."""
+
+MAX_SSDP_ANSWERS = 256
+
+PACKETS_PER_TURN = 16
+"""Packets that are read in one turn of the loop."""
+
+ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)
+"""When each question is sent: packets are lost."""
+
+MAX_INTERFACES = 32
+
+_MDNS_TTL, _SSDP_TTL = 255, 1
+
+
+class SearchNetwork(Struct, frozen=True, kw_only=True):
+    """Where questions go: the groups of mDNS and SSDP, on each of these interfaces; 0 is the default route's."""
+
+    mdns: tuple[str, int] = ("224.0.0.251", 5353)
+    ssdp: tuple[str, int] = ("239.255.255.250", 1900)
+    interfaces: Sequence[int] = (0,)
+
+
+def local_network() -> SearchNetwork:
+    """Every interface of this machine but loopback."""
+    found = [index for index, name in socket.if_nameindex() if name != "lo"]
+    return SearchNetwork(interfaces=found[:MAX_INTERFACES] or (0,))
+
+
+class Scan:
+    """One scan for these services of mDNS and targets of SSDP; `run` it once, then read what was found."""
+
+    def __init__(self, network: SearchNetwork, services: Sequence[str], targets: Sequence[str], clock: Clock) -> None:
+        self.mdns = MdnsAnswers(services)
+        self.ssdp: list[ssdp.SsdpAnswer] = []
+        self.packets = 0
+        self._network = network
+        self._targets = targets
+        self._clock = clock
+        self._senders: Counter[str] = Counter()
+
+    async def run(self, seconds: float) -> None:
+        """Ask, and listen for so many seconds; where no interface grants a socket, not at all."""
+        with ExitStack() as stack:
+            sockets = [each for index in self._network.interfaces if (each := _open(index, stack)) is not None]
+            if not sockets:
+                return
+            loop = asyncio.get_running_loop()
+            for each in sockets:
+                loop.add_reader(each, self._read, each)
+                stack.callback(loop.remove_reader, each)
+            begun = 0.0
+            for at in (*(each for each in ASKED_AFTER_SECS if each < seconds), seconds):
+                await self._clock.sleep(at - begun)
+                begun = at
+                if at < seconds:
+                    self._ask(sockets)
+
+    def _ask(self, sockets: Sequence[socket.socket]) -> None:
+        query = encode_query(self.mdns.questions())
+        for each in sockets:
+            _send(each, query, self._network.mdns, _MDNS_TTL)
+            for target in self._targets:
+                _send(each, ssdp.encode_search(target), self._network.ssdp, _SSDP_TTL)
+
+    def _read(self, receiver: socket.socket) -> None:
+        for _ in range(PACKETS_PER_TURN):
+            try:
+                packet, (sender, _port) = receiver.recvfrom(MAX_PACKET_BYTES)
+            except OSError:
+                return
+            if self.packets >= MAX_PACKETS or self._senders[sender] >= MAX_PACKETS_PER_SENDER or not is_local(sender):
+                continue
+            self.packets += 1
+            self._senders[sender] += 1
+            self._take(packet, sender)
+
+    def _take(self, packet: bytes, sender: str) -> None:
+        if packet.startswith(b"HTTP/"):
+            answer = ssdp.decode_answer(packet, sender)
+            if answer is not None and answer not in self.ssdp and len(self.ssdp) < MAX_SSDP_ANSWERS:
+                self.ssdp.append(answer)
+            return
+        with suppress(Malformed):
+            self.mdns.add(decode_answer(packet), sender)
+
+
+def _open(interface: int, stack: ExitStack) -> socket.socket | None:
+    """A socket that sends to groups on this interface; None where the system grants none."""
+    try:
+        opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        opened.setblocking(False)
+        if interface:
+            chosen = struct.pack("4s4si", b"\0" * 4, b"\0" * 4, interface)
+            opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, chosen)
+        opened.bind(("", 0))
+    except OSError:
+        return None
+    return opened
+
+
+def _send(sender: socket.socket, message: bytes, to: tuple[str, int], ttl: int) -> None:
+    with suppress(OSError):
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, ttl)
+        sender.sendto(message, to)

@@ -1,0 +1,52 @@
+"""`lares discover`: devices in the local network, with the section to paste for each."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Collection
+
+import orjson
+
+from appliance import config
+from appliance.adapters.discovery.discovery import MAX_SEARCH_SECS, Discovery, Found
+from appliance.adapters.kinds import KINDS
+from appliance.cli.owner import as_owner
+from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
+from appliance.clock import Clock
+from appliance.errors import ConfigFailed, StartFailed
+
+
+def discover(arguments: argparse.Namespace) -> int:
+    """Search from this box, whether or not a hub runs on it, and print what was found; the exit code."""
+    if not 0 < arguments.seconds <= MAX_SEARCH_SECS:
+        raise StartFailed(f"--seconds must be more than 0 and at most {MAX_SEARCH_SECS}", os.EX_USAGE)
+    sections = _sections(arguments)
+    search = Discovery(Clock(), KINDS.keys, lambda: sections).search
+    found = asyncio.run(search(arguments.seconds))
+    if arguments.json:
+        say(orjson.dumps({"found": found}, default=_as_json).decode())
+        return os.EX_OK
+    for each in found:
+        serial = "" if each.serial is None else f", {each.serial}"
+        say(f"# {each.name}, {each.address}{serial}", *each.section.splitlines(), "")
+    if not found:
+        say("nothing was found; a container's bridge or another VLAN lets no multicast through", to=sys.stderr)
+    return os.EX_OK
+
+
+def _sections(arguments: argparse.Namespace) -> Collection[str]:
+    """The names that the configuration has taken; none where it cannot be read."""
+    try:
+        file = HubPaths.of_process(arguments.config, None).need_config()
+        with as_owner(file):
+            return config.load(file, os.environ).adapter_names
+    except (StartFailed, ConfigFailed):
+        return ()
+
+
+def _as_json(found: Found) -> dict[str, str | None]:
+    return {name: getattr(found, name) for name in found.__struct_fields__}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -30,7 +30,6 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, LaresError
 from appliance.health import Health
-from appliance.history.card_history import CardHistory
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -124,12 +123,12 @@ class Hub:
             stack.enter_context(self.log)
             stack.enter_context(self.loop_lag)
             self._take_parts_of(await enter(self._store))
-            await self._enter_card(enter)
             await self._safe_mode.note_start(
                 self.crashes, has_crashed=self._store.has_crashed, is_enabled=config.automations.enabled
             )
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
+            await enter(self._connect_history(session))
             runners = self.adapters.build_runners(
                 self.registry,
                 self.bus,
@@ -161,9 +160,10 @@ class Hub:
         self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
         self.changes, self.keys = store.changes, store.keys
 
-    async def _enter_card(self, enter: Callable[[CardHistory], Awaitable[CardHistory]]) -> None:
-        if card := self.history.build_card(self._store.months, self.document.run, self.recorder.trust.is_trusted):
-            self.recorder.on_beat = (await enter(card)).beat
+    def _connect_history(self, session: LateSession) -> HomeHistory:
+        self.recorder.on_beat = self.history.beat
+        run, is_trusted = self.document.run, self.recorder.trust.is_trusted
+        return self.history.connect(self._store.months, run, is_trusted, partial(session.lines_to, self.clock))
 
     def _report_start(self) -> None:
         """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from appliance.errors import Invalid
 from appliance.home_locale import Locale
-from appliance.tables.addresses import Address, Network, address, network, origin
+from appliance.tables.addresses import Address, Network, address, network, origin, write_url
 from appliance.tables.checks import boolean, listed, matching, number_within, one_of, whole
 from appliance.tables.fields import Fields, Settings, key
 
@@ -20,6 +20,13 @@ def check_master_key(value: Any) -> str:
     if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
         expected = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
         raise Invalid(f"must {expected}")
+    return value
+
+
+def check_token(value: Any) -> str:
+    """A check whose message never shows the value: a token, or a scheme and a token."""
+    if not isinstance(value, str) or re.fullmatch(r"([A-Za-z]+ )?[\x21-\x7e]+", value) is None:
+        raise Invalid('must be a token, or a scheme and a token like "Bearer …"')
     return value
 
 
@@ -87,6 +94,8 @@ class HistorySettings(Settings, frozen=True, kw_only=True):
     max_mb: int = key(whole(1, 256), 4)
     keep_days: int = key(whole(0, 3660), 30)
     card_kb_per_day: int = key(whole(16, 1 << 16), 1024)
+    influx_url: str | None = key(write_url, required=False)
+    influx_token: str | None = key(check_token, required=False, secret=True)
 
 
 class Notify(Settings, frozen=True, kw_only=True):

@@ -247,6 +247,16 @@ WHOLE = [
 """The keys that hold whole numbers."""
 
 UNSOUND: dict[str, list[str]] = {
+    "influx_url": [
+        *('""', '"localhost:8086"', '"ftp://x/write"', '"http://"', '"http://user:pass@x/write"', "5", "[]"),
+        *(
+            '"http://x/write#f"',
+            '"http://x/a b"',
+            '"http://x/write?precision=ms"',
+            '"http://x/write?db=y&precision=s"',
+        ),
+    ],
+    "influx_token": ['""', '"a b c"', '"ä"', "5", '"a\\nb"'],
     "keep_days": ["-1", "3661", "1.5", '"30"', "true", "[]"],
     "bind_address": [
         *('""', '"3000"', '":3000"', '"127.0.0.1"', '"127.0.0.1:"', '"127.0.0.1:65536"', '"127.0.0.1:123456"'),

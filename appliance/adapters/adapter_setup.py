@@ -13,6 +13,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
+from appliance.adapters.line_post import LinePost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -78,7 +79,7 @@ class AdapterStart:
 
 
 class LateSession:
-    """The HTTP session of all adapters, opened when first asked for: without HTTP adapters no client is imported."""
+    """The HTTP session of adapters and history, opened when first asked for: who needs none imports no client."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -97,3 +98,7 @@ class LateSession:
 
             self._session = open_session()
         return self._session
+
+    def lines_to(self, clock: Clock, url: str, token: str | None) -> LinePost:
+        """What posts line protocol to the address, over the session."""
+        return LinePost(url, token, self.open, clock)

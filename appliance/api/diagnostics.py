@@ -70,12 +70,13 @@ def _probe_scripts(hub: Hub) -> dict[str, Any]:
 
 
 def _probe_history(hub: Hub) -> dict[str, Any]:
-    """What is kept in memory and on the card; `card` is null where nothing is kept there."""
+    """What is kept in memory, on the card, and sent to a server; null where there is none."""
     history = hub.history
     return {
         "devices": history.devices.figures(),
         "commands": history.commands.figures(),
         "card": None if history.card is None else history.card.figures(),
+        "server": None if history.writer is None else history.writer.figures(),
     }
 
 

@@ -40,6 +40,7 @@ class Metrics:
         yield from self._execution_families()
         yield from self._store_families()
         yield from self._card_families()
+        yield from self._writer_families()
         yield from _process_families()
 
     def _hub_families(self) -> Iterator[Family]:
@@ -147,6 +148,16 @@ class Metrics:
         yield gauge("lares_history_failing", "1 while the card takes no history.", figures["failure"] is not None)
         yield counter("lares_history_bad_lines_total", "Damaged lines that were met.", figures["bad_lines"])
         yield counter("lares_history_lost_total", "Hours, changes and entries that had no room.", figures["lost"])
+
+    def _writer_families(self) -> Iterator[Family]:
+        if (writer := self._hub.history.writer) is None:
+            return
+        figures = writer.figures()
+        yield counter("lares_influx_sent_total", "Values that the server has taken.", figures["sent"])
+        yield counter("lares_influx_refused_total", "Values that the server refused.", figures["refused"])
+        yield counter("lares_influx_dropped_total", "Values that had no room while it was away.", figures["dropped"])
+        yield gauge("lares_influx_waiting", "Values that wait to be sent.", figures["waiting"])
+        yield gauge("lares_influx_failing", "1 while the server takes nothing.", figures["failure"] is not None)
 
 
 def _process_families() -> Iterator[Family]:

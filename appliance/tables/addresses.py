@@ -59,6 +59,28 @@ def base_url(value: Any) -> str:
     return text
 
 
+def write_url(value: Any) -> str:
+    """A check: the whole address at which a server takes line protocol, in nanoseconds."""
+    text = string(value)
+    try:
+        parts = urlsplit(text)
+        base_url(f"{parts.scheme}://{parts.netloc}")
+        is_clean = text.isprintable() and text.isascii() and " " not in text and not parts.fragment
+    except (Invalid, ValueError):
+        is_clean = False
+    if not is_clean:
+        raise Mismatch('a whole address like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"', value)
+    if any(each not in ("precision=ns", "precision=n") for each in parts.query.split("&") if "precision=" in each):
+        raise Invalid("must not say another precision than ns, in which times are sent")
+    return text
+
+
+def server_of(url: str) -> str:
+    """Where the address leads, without path and query, which may hold what is secret."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 def host(value: Any) -> str:
     """A check: an IP address, or a well-formed host name, which is not resolved."""
     text = string(value)

@@ -37,10 +37,15 @@ ALL = Period(limit=1000)
 BEFORE_2030 = Period(end=datetime(2030, 1, 1, tzinfo=UTC), limit=1000)
 
 
+def no_server(url: str, token: str | None) -> Any:
+    """There is none."""
+    raise AssertionError(url)
+
+
 class Box:
     """A home whose devices change, and a card; one run of the hub at a time."""
 
-    def __init__(self, folder: Path, zone: str = "UTC", **settings: int) -> None:
+    def __init__(self, folder: Path, zone: str = "UTC", **settings: Any) -> None:
         self.disk = MoodyDisk(folder)
         self.clock = VirtualClock(MONDAY)
         self.settings = HistorySettings(**settings)
@@ -58,10 +63,10 @@ class Box:
         async def write_on(work: Callable[[], Written]) -> Written:
             return work()
 
-        card = self.history.build_card(MonthFiles(self.disk), write_on, lambda: self.is_trusted)
-        assert card is not None
-        self.card = card
-        async with card:
+        history = self.history.connect(MonthFiles(self.disk), write_on, lambda: self.is_trusted, no_server)
+        assert history.card is not None
+        self.card = history.card
+        async with history:
             yield self
 
     def show(self, device_id: str = "lamp", **attributes: Any) -> None:
@@ -340,7 +345,7 @@ async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
         assert [_told(entry) for entry in found.entries] == [(10, 15, 20)]
         found = await history.attributes.list_values("lamp", "power", ALL, Resolution.DAY)
         assert [_told(entry) for entry in found.entries] == ["on"]
-        assert history.build_card(MonthFiles(box.disk), None, bool) is None  # type: ignore[arg-type]
+        assert history.connect(MonthFiles(box.disk), None, bool, no_server).card is None  # type: ignore[arg-type]
 
 
 def collected(*, attributes: int, entries: int) -> Collected:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.house import LIGHT, TV, House, open_house
+from tests.fakes.line_server import TOKEN, LineServer
 
 SCENE = """
 return {
@@ -128,3 +129,49 @@ async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path
     assert keys == {b"device", b"state", b"counter"}
     assert b'"brightness":33' in written and b'"brightness":22' not in written
     assert b"evening" not in written and b"a line of the log" not in written
+
+
+async def test_what_was_is_there_after_a_restart(tmp_path: Path) -> None:
+    async with open_house(data_dir=tmp_path) as house:
+        for brightness in (10, 30):
+            await house.command(LIGHT, "brightness", "set", brightness)
+        before = (await house.get(f"/devices/{LIGHT}/history/brightness?resolution=hour")).json["entries"]
+    async with open_house(data_dir=tmp_path) as house:
+        hours = (await house.get(f"/devices/{LIGHT}/history/brightness?resolution=hour")).json["entries"]
+        assert (hours[-1]["min"], hours[-1]["max"]) == (before[-1]["min"], before[-1]["max"]) == (10, 50)
+        raw = (await house.get(f"/devices/{LIGHT}/history/brightness")).json
+        assert raw["resolution"] == "hour" and raw["entries"][-1]["min"] == 10
+        sent = [each["command"]["value"] for each in await entries(house, f"/audit/commands?device_id={LIGHT}")]
+        assert sent == [30, 10]
+        kept = (await house.get("/diagnostics")).json["history"]
+        assert kept["card"]["keep_days"] == 30 and kept["card"]["failure"] is None and kept["server"] is None
+        metrics = (await house.get("/metrics")).json
+        assert "lares_history_failing 0" in metrics and "lares_influx" not in metrics
+
+
+async def test_without_days_nothing_is_on_the_card(tmp_path: Path) -> None:
+    async with open_house(data_dir=tmp_path, toml="[history]\nkeep_days = 0\n") as house:
+        await house.command(LIGHT, "brightness", "set", 10)
+        assert (await house.get("/diagnostics")).json["history"]["card"] is None
+        assert (await house.get("/audit/commands")).status == 200
+    assert not (tmp_path / "history").exists()
+
+
+async def test_each_value_goes_to_the_server(tmp_path: Path) -> None:
+    lines = LineServer()
+    server = await lines.serve()
+    url = server.make_url("/api/v2/write?bucket=lares")
+    toml = f'[history]\ninflux_url = "{url}"\ninflux_token = "{TOKEN}"\n'
+    async with open_house(data_dir=tmp_path, toml=toml) as house:
+        await house.command(LIGHT, "brightness", "set", 10)
+        told = (await house.get("/diagnostics")).json["history"]["server"]
+        assert told["server"] == f"http://127.0.0.1:{server.port}" and told["waiting"] > 0
+        assert TOKEN not in repr(house.hub.history) + str(told)
+        metrics = str((await house.get("/metrics")).json)
+        page = (Path(__file__).parent.parent.parent / "docs" / "monitoring.md").read_text()
+        assert set(re.findall(r"^(lares_influx\w+) ", metrics, re.MULTILINE)) == set(
+            re.findall(r"lares_influx\w+", page)
+        )
+    await server.close()
+    found = [fields["value"] for (name, _, _), fields in lines.points.items() if name == "brightness"]
+    assert found == [50, 10] and lines.requests == 1

@@ -1,0 +1,244 @@
+"""The stream of values to a server that takes line protocol: in batches, kept while the server is away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import zlib
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.clock import EPOCH, Clock, timestamp
+from appliance.errors import LaresError
+from appliance.history.line_protocol import encode_line
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceStateChanged, Event
+from appliance.tasks import Tasks, end_within
+
+SEND_AFTER_SECS = 10.0
+"""Between a value and the request that brings it, with all that came meanwhile."""
+
+REQUEST_TIMEOUT_SECS = 30.0
+
+MAX_BACK_OFF_SECS = 60.0
+
+MAX_REQUEST_BYTES = 512 * 1024
+"""Lines of one request; a batch may be more."""
+
+BATCH_BYTES = 32 * 1024
+"""Lines that are compressed together; little, so that the loop is not held."""
+
+MAX_QUEUE_BYTES = 8 << 20
+"""Compressed lines that wait: half a day of 200 devices that say something every ten seconds."""
+
+LAST_SEND_SECS = 1.0
+"""What the last request before a stop may take."""
+
+MAX_REASON_CHARS = 200
+
+log = logging.getLogger("history")
+
+
+PostLines = Callable[[bytes], Awaitable[tuple[int, str]]]
+"""Sends lines once: the status of the answer, and what it says. Raises `LaresError` where no answer came."""
+
+
+class _Batch(Struct, frozen=True):
+    packed: bytes
+    size: int
+    lines: int
+
+
+class LineQueue:
+    """Lines that wait, oldest first, never more than `max_bytes` of them, compressed: then the oldest are dropped.
+
+    `dropped` counts those, `lines` those that wait.
+    """
+
+    def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._batches: deque[_Batch] = deque()
+        self._fresh: list[bytes] = []
+        self._fresh_bytes = 0
+        self.bytes = self.lines = self.dropped = 0
+
+    def add(self, line: bytes) -> None:
+        """Add a line."""
+        self._fresh.append(line)
+        self._fresh_bytes += len(line)
+        self.lines += 1
+        if self._fresh_bytes >= BATCH_BYTES:
+            self._pack()
+
+    def take(self, max_bytes: int) -> list[_Batch]:
+        """The oldest batches, at most so many bytes of lines but at least one; they do not wait any more."""
+        self._pack()
+        taken: list[_Batch] = []
+        while self._batches and (not taken or sum(each.size for each in taken) + self._batches[0].size <= max_bytes):
+            taken.append(self._batches.popleft())
+        self._count(taken, -1)
+        return taken
+
+    def give_back(self, taken: list[_Batch]) -> None:
+        """Let what was taken wait again, before all others."""
+        self._batches.extendleft(reversed(taken))
+        self._count(taken, 1)
+        self._bound()
+
+    def _pack(self) -> None:
+        if self._fresh:
+            batch = _Batch(zlib.compress(b"".join(self._fresh), 1), self._fresh_bytes, len(self._fresh))
+            self._fresh, self._fresh_bytes = [], 0
+            self._batches.append(batch)
+            self.bytes += len(batch.packed)
+            self._bound()
+
+    def _count(self, batches: list[_Batch], sign: int) -> None:
+        self.bytes += sign * sum(len(each.packed) for each in batches)
+        self.lines += sign * sum(each.lines for each in batches)
+
+    def _bound(self) -> None:
+        while self.bytes > self._max_bytes:
+            oldest = self._batches.popleft()
+            self._count([oldest], -1)
+            self.dropped += oldest.lines
+
+
+class LineWriter:
+    """Sends each value that a device shows from now on, while entered; `where` is the server, for people.
+
+    What the server refuses for what it says (400, 422) is dropped; whatever else keeps it from taking lines is waited
+    for, ever longer, up to a minute. Values of a clock that is not trusted are not sent.
+    """
+
+    def __init__(self, post: PostLines, where: str, bus: Bus, clock: Clock, is_trusted: Callable[[], bool]) -> None:
+        self._post = post
+        self._where = where
+        self._bus = bus
+        self._clock = clock
+        self._is_trusted = is_trusted
+        self._queue = LineQueue()
+        self._has_lines = asyncio.Event()
+        self._tasks = Tasks()
+        self._failures = self._failures_in_row = self._sent = self._refused = self._requests = 0
+        self._max_request_bytes = MAX_REQUEST_BYTES
+        self._failure: str | None = None
+        self._refusal: str | None = None
+        self._last_success: str | None = None
+
+    async def __aenter__(self) -> LineWriter:
+        self._stop_listening = self._bus.listen(self._on_event, DeviceStateChanged)
+        self._tasks.start(self._send_for_ever(), "the stream of history")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop_listening()
+        await self._tasks.__aexit__()
+        if self._failure is None:
+            try:
+                await end_within(self._send_all(), LAST_SEND_SECS)
+            except TimeoutError:
+                log.warning("%s does not answer in time; the newest values were not sent", self._where)
+
+    def figures(self) -> dict[str, Any]:
+        """What `GET /diagnostics` shows of it."""
+        return {
+            "server": self._where,
+            "sent": self._sent,
+            "requests": self._requests,
+            "waiting": self._queue.lines,
+            "waiting_bytes": self._queue.bytes,
+            "dropped": self._queue.dropped,
+            "refused": self._refused,
+            "refusal": self._refusal,
+            "failure": self._failure,
+            "failures": self._failures,
+            "last_success": self._last_success,
+        }
+
+    def _on_event(self, event: Event) -> None:
+        assert isinstance(event, DeviceStateChanged)
+        if not self._is_trusted():
+            return
+        device, before = event.device, {} if event.previous is None else event.previous.attributes
+        is_new = event.previous is None or before.get("state") != device.attributes.get("state")
+        at = (device.updated_at - EPOCH).total_seconds() * 1_000_000
+        for name, value in device.attributes.items():
+            if is_new or name not in before or before[name] != value:
+                line = encode_line(device.id, device.room_id, name, value, round(at))
+                if line is not None:
+                    self._queue.add(line)
+        if self._queue.lines:
+            self._has_lines.set()
+
+    async def _send_for_ever(self) -> None:
+        while True:
+            await self._has_lines.wait()
+            back_off = min(SEND_AFTER_SECS * 2.0 ** min(self._failures_in_row, 16), MAX_BACK_OFF_SECS)
+            await self._clock.sleep(back_off)
+            self._has_lines.clear()
+            await self._send_all()
+            if self._queue.lines:
+                self._has_lines.set()
+
+    async def _send_all(self) -> None:
+        """Send what waits, until nothing does or the server does not take it."""
+        while self._queue.lines:
+            batches = self._queue.take(self._max_request_bytes)
+            try:
+                is_done = await self._send(batches)
+            except BaseException:
+                self._queue.give_back(batches)
+                raise
+            if not is_done:
+                self._queue.give_back(batches)
+                if self._failure is not None:
+                    return
+
+    async def _send(self, batches: list[_Batch]) -> bool:
+        """Whether nothing more is to be done about the batches: the server has taken them, or never will."""
+        self._requests += 1
+        count = sum(each.lines for each in batches)
+        try:
+            body = b"".join(zlib.decompress(each.packed) for each in batches)
+            status, text = await end_within(self._post(body), REQUEST_TIMEOUT_SECS)
+        except TimeoutError:
+            return self._note_failure(f"no answer within {REQUEST_TIMEOUT_SECS:.0f} s")
+        except LaresError as error:
+            return self._note_failure(str(error))
+        if 200 <= status < 300:
+            self._note_success(count)
+            return True
+        if status == 413 and len(batches) > 1:
+            self._max_request_bytes = max(BATCH_BYTES, sum(each.size for each in batches) // 2)
+            return False
+        said = f"{status} {text}".strip()[:MAX_REASON_CHARS]
+        if status in (400, 413, 422):
+            self._note_refusal(count, said)
+            return True
+        return self._note_failure(f"it answers {said}")
+
+    def _note_success(self, count: int) -> None:
+        if self._failure is not None:
+            log.info("%s takes values again", self._where)
+        self._failure, self._failures_in_row = None, 0
+        self._sent += count
+        self._last_success = timestamp(self._clock.now())
+
+    def _note_refusal(self, count: int, said: str) -> None:
+        if self._refusal is None:
+            log.warning("%s refuses values, which are dropped: %s", self._where, said)
+        self._failure, self._failures_in_row = None, 0
+        self._refusal = said
+        self._refused += count
+
+    def _note_failure(self, reason: str) -> bool:
+        if self._failure is None:
+            log.warning("%s takes no values: %s; they are kept, and it is tried again", self._where, reason)
+        self._failure = reason
+        self._failures += 1
+        self._failures_in_row += 1
+        return False

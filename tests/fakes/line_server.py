@@ -1,0 +1,89 @@
+"""A server that takes line protocol and is strict about it: what it does not understand it refuses as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+TOKEN = "a-token-of-this-test"
+
+Point = tuple[str, tuple[tuple[str, str], ...], int]
+"""Measurement, tags, time in nanoseconds."""
+
+_KEY = r"(?:[^\s,=\\]|\\[, =]|\\(?=[^, =\s]))+"
+_VALUE = r'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\n]|\\["\\])*"'
+_FIELD = rf"{_KEY}=(?:{_VALUE})"
+_LINE = re.compile(rf"({_KEY})((?:,{_KEY}={_KEY})*) ({_FIELD}(?:,{_FIELD})*) (-?\d+)")
+
+
+def parse_lines(body: bytes) -> dict[Point, Mapping[str, Any]]:
+    """The fields of each point; raises `ValueError` for a line that is none."""
+    points: dict[Point, Mapping[str, Any]] = {}
+    text = body.decode()
+    if not text.endswith("\n"):
+        raise ValueError("the last line has no end")
+    for line in text[:-1].split("\n"):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ValueError(f"no line protocol: {line!r}")
+        tags = tuple((_plain(name), _plain(value)) for name, value in re.findall(rf",({_KEY})=({_KEY})", match[2]))
+        if [name for name, _ in tags] != sorted({name for name, _ in tags}):
+            raise ValueError(f"tags twice or out of order: {line!r}")
+        pairs = re.findall(rf"({_KEY})=({_VALUE})", match[3])
+        fields = {_plain(name): _field(value) for name, value in pairs}
+        if not 19 <= len(match[4].lstrip("-")) <= 20:
+            raise ValueError(f"the time is not in nanoseconds: {line!r}")
+        points[_plain(match[1]), tags, int(match[4])] = fields
+    return points
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\\([, =])", r"\1", text)
+
+
+def _field(text: str) -> Any:
+    return re.sub(r"\\([\"\\])", r"\1", text[1:-1]) if text.startswith('"') else float(text)
+
+
+class LineServer:
+    """What was written to it, by time; while it is `away` it answers nothing that is a success."""
+
+    def __init__(self, token: str | None = TOKEN, max_bytes: int = 1 << 20) -> None:
+        self.points: dict[Point, Mapping[str, Any]] = {}
+        self.away: int | None = None
+        self.requests = 0
+        self._token = token
+        self._max_bytes = max_bytes
+
+    def write(self, body: bytes, authorization: str | None) -> tuple[int, str]:
+        """Status and text of the answer."""
+        self.requests += 1
+        if self.away is not None:
+            return self.away, "away"
+        if self._token is not None and authorization != f"Token {self._token}":
+            return 401, f"unauthorized: {authorization}"
+        if len(body) > self._max_bytes:
+            return 413, "too large"
+        try:
+            self.points |= parse_lines(body)
+        except ValueError as error:
+            return 400, str(error)
+        return 204, ""
+
+    async def serve(self) -> TestServer:
+        """The server on loopback, at `/api/v2/write?bucket=lares`; to be closed."""
+
+        async def handle(request: web.Request) -> web.Response:
+            assert request.query_string == "bucket=lares"
+            status, text = self.write(await request.read(), request.headers.get("Authorization"))
+            return web.Response(status=status, text=text)
+
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_post("/api/v2/write", handle)
+        server = TestServer(app, host="127.0.0.1")
+        await server.start_server()
+        return server

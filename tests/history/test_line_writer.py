@@ -1,0 +1,200 @@
+"""The stream to a server of line protocol: what it is sent is understood, and nothing is lost while it is away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from appliance.adapters.adapter_setup import LateSession
+from appliance.clock import Clock
+from appliance.errors import Unreachable
+from appliance.history.line_protocol import encode_line
+from appliance.history.line_writer import LineQueue, LineWriter, PostLines
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceStateChanged
+from appliance.home.model import Device
+from tests.fakes.clock import VirtualClock
+from tests.fakes.line_server import TOKEN, LineServer, parse_lines
+from tests.history.test_device_history import JSON, _a_device
+
+NOON = datetime(2026, 12, 7, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "fields"),
+    [
+        (21.5, "value=21.5"),
+        (5, "value=5"),
+        (True, "value=1"),
+        ({"value": 3, "unit": "W"}, "value=3"),
+        ("on", 'value=1,text="on"'),
+        ("closed", 'value=0,text="closed"'),
+        ('a "b" \\ \n', 'text="a \\"b\\" \\\\  "'),
+        ({"r": 255, "g": 0, "b": 1.5}, "r=255,g=0,b=1.5"),
+        ([1, "x"], 'text="[1, \\"x\\"]"'),
+    ],
+)
+def test_a_value_is_a_line(value: Any, fields: str) -> None:
+    unit = ",unit=W" if isinstance(value, dict) and "unit" in value else ""
+    line = encode_line("a:b c", "the=room", "power", value, 1_765_108_800_000_000)
+    assert line == f"power,device=a:b\\ c,room=the\\=room{unit} {fields} 1765108800000000000\n".encode()
+
+
+@pytest.mark.parametrize("value", [None, {}, {"a": "b"}, float("nan"), float("inf")])
+def test_what_says_nothing_is_no_line(value: Any) -> None:
+    assert encode_line("lamp", None, "power", value, 1) is None
+
+
+NAMES = st.text(min_size=1, max_size=20).filter(lambda text: text.strip() == text)
+
+
+@given(device=NAMES, room=st.none() | NAMES, attribute=NAMES, value=JSON)
+def test_whatever_is_shown_the_strict_server_understands(
+    device: str, room: str | None, attribute: str, value: Any
+) -> None:
+    line = encode_line(device, room, attribute, value, 1_765_108_800_000_000)
+    if line is not None:
+        assert len(parse_lines(line)) == 1
+
+
+class Home:
+    """A device, a writer and a server; time goes by as the test says."""
+
+    def __init__(self, server: LineServer, post: PostLines | None = None, clock: Clock | None = None) -> None:
+        self.server = server
+        self.clock = clock or VirtualClock(NOON)
+        self.bus = Bus()
+        self.is_gone = False
+        self.is_trusted = True
+        self.shown: dict[int, float] = {}
+        self._device = replace(_a_device(), id="lamp")
+        self.writer = LineWriter(post or self._post, "http://server", self.bus, self.clock, lambda: self.is_trusted)
+
+    def show(self, number: float) -> None:
+        """Let the device show this number."""
+        now = self.clock.now()
+        device: Device = replace(self._device, attributes={"state": "online", "power": number}, updated_at=now)
+        before = self._device if self._device.attributes else None
+        self.bus.publish(DeviceStateChanged(device=device, previous=before))
+        self._device = device
+        self.shown[round(now.timestamp() * 1000)] = number
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let the clock go on, and all do what they then do."""
+        assert isinstance(self.clock, VirtualClock)
+        await _settle()
+        await self.clock.advance(seconds, sleepers=0)
+        await _settle()
+
+    def received(self) -> dict[int, float]:
+        """The numbers that the server has, by their milliseconds."""
+        found = self.server.points.items()
+        return {at // 1_000_000: fields["value"] for (name, _, at), fields in found if name == "power"}
+
+    async def _post(self, body: bytes) -> tuple[int, str]:
+        if self.is_gone:
+            raise Unreachable("http://server does not answer (refused)")
+        return self.server.write(body, f"Token {TOKEN}")
+
+
+async def _settle() -> None:
+    for _ in range(12):
+        await asyncio.sleep(0)
+
+
+async def test_an_hour_without_the_server_loses_no_value(caplog: pytest.LogCaptureFixture) -> None:
+    home = Home(LineServer())
+    async with home.writer:
+        for second in range(3 * 3600 // 5):
+            home.is_gone = 3600 <= 5 * second < 5400
+            home.server.away = 503 if 5400 <= 5 * second < 7200 else None
+            home.show(second)
+            await home.pass_time(5)
+    assert home.received() == home.shown and len(home.shown) == 2160
+    figures = home.writer.figures()
+    assert (figures["dropped"], figures["refused"], figures["waiting"]) == (0, 0, 0)
+    assert figures["sent"] == 2160 and 60 <= figures["failures"] <= 120, "a minute between attempts at most"
+    messages = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert messages == [
+        "http://server takes no values: http://server does not answer (refused); they are kept, and it is tried again"
+    ]
+
+
+async def test_what_came_last_is_sent_at_the_stop() -> None:
+    home = Home(LineServer())
+    async with home.writer:
+        home.show(1)
+    assert home.received() == home.shown
+
+
+async def test_a_refusal_drops_what_is_refused_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    home = Home(LineServer(max_bytes=40_000))
+    assert isinstance(home.clock, VirtualClock)
+    async with home.writer:
+        home.server.away = 400
+        home.show(1)
+        await home.pass_time(11)
+        home.server.away = None
+        home.shown.clear()
+        for number in range(4000):  # far more than the server takes at once
+            home.show(number)
+            home.clock.suspend(0.001)
+        await home.pass_time(11)
+        await home.pass_time(100)
+    figures = home.writer.figures()
+    assert figures["refused"] == 1 and figures["refusal"] == "400 away" and figures["failure"] is None
+    assert home.received() == home.shown
+    assert [record.message for record in caplog.records] == [
+        "http://server refuses values, which are dropped: 400 away"
+    ]
+
+
+async def test_a_clock_that_is_not_trusted_sends_nothing() -> None:
+    home = Home(LineServer())
+    home.is_trusted = False
+    async with home.writer:
+        home.show(1)
+    assert home.received() == {} and home.server.requests == 0
+
+
+def test_the_queue_is_bounded_and_drops_the_oldest() -> None:
+    queue = LineQueue(max_bytes=20_000)
+    lines = [f"power,device=lamp value={number} {number}000\n".encode() for number in range(20_000)]
+    for line in lines:
+        queue.add(line)
+    waiting, dropped = queue.lines, queue.dropped
+    assert queue.bytes <= 20_000 and dropped > 0 and waiting + dropped == len(lines)
+    first = queue.take(1000)
+    queue.give_back(first)
+    assert (queue.lines, queue.dropped) == (waiting, dropped) and queue.take(1000) == first
+    taken = [*first]
+    while batch := queue.take(64_000):
+        taken += batch
+    assert sum(each.lines for each in taken) == waiting and queue.lines == queue.bytes == 0
+
+
+async def test_over_http_with_its_token(caplog: pytest.LogCaptureFixture) -> None:
+    lines = LineServer()
+    server = await lines.serve()
+    clock = Clock()
+    url = str(server.make_url("/api/v2/write?bucket=lares"))
+    async with LateSession() as session:
+        for token, status in ((TOKEN, 204), (f"Token {TOKEN}", 204), ("wrong-one", 401), (None, 401)):
+            answer = await session.lines_to(clock, url, token)(b"power value=1 1765108800000000000\n")
+            assert answer[0] == status and "wrong-one" not in answer[1]
+        home = Home(lines, session.lines_to(clock, url, TOKEN), clock)
+        async with home.writer:
+            home.show(5)
+        assert set(home.received().values()) == {1.0, 5.0}
+        await server.close()
+        with pytest.raises(Unreachable):
+            await session.lines_to(clock, url, TOKEN)(b"power value=1 1765108800000000000\n")
+    await asyncio.sleep(0)
+    assert TOKEN not in caplog.text

@@ -105,9 +105,15 @@ def _open_named(path: Path) -> int:
     os.close(_walk(path))  # the sentence about a link; what is laid there afterwards is refused below
     folder = _walk(path.absolute().parent)
     try:
-        return os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
+        opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
+        found, place = os.fstat(opened), os.fstat(folder)
     finally:
         os.close(folder)
+    is_shared = place.st_uid != found.st_uid or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if found.st_nlink > 1 and is_shared:  # anybody who may write there can have given it this name
+        os.close(opened)
+        raise OSError(errno.ELOOP, "the file has other names too; name a copy of it", str(path))
+    return opened
 
 
 def write_named(path: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -94,7 +95,7 @@ def test_a_data_directory_that_is_a_link_is_refused(
     assert list(hub.iterdir()) == []
 
 
-@pytest.mark.parametrize("lay", ["link", "fifo", "device"])
+@pytest.mark.parametrize("lay", ["link", "fifo", "device", "hard link"])
 def test_what_root_names_is_a_plain_file_and_no_link(theirs: Path, open_folder: Path, lay: str) -> None:
     archive = theirs / "home.tar.gz"
     match lay:
@@ -104,10 +105,15 @@ def test_what_root_names_is_a_plain_file_and_no_link(theirs: Path, open_folder: 
             os.mkfifo(archive)
         case "device":
             archive = Path("/dev/zero")
+        case "hard link":
+            archive.hardlink_to(open_folder / "secret.lua")
     result = ended(theirs, "restore", str(archive))
-    assert result.code == 66 and ("link" in result.err or "no plain file" in result.err), result
+    assert result.code == 66 and re.search("link|no plain file|other names", result.err), result
     result = ended(theirs, "backup", str(archive))
-    assert result.code == 73 and "no plain file" in result.err, result
+    if lay == "hard link":
+        assert result.code == 0 and not archive.samefile(open_folder / "secret.lua")
+    else:
+        assert result.code == 73 and "no plain file" in result.err, result
     assert (open_folder / "secret.lua").read_text() == f"-- {SECRET}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from appliance.cli.systemd_notify import Notifier
 from tests.fakes.clock import VirtualClock
+from tests.fakes.patience import until
+from tests.fakes.process import PYTHONPATH, configure, running
 
 
 class Ear:
@@ -79,3 +82,56 @@ async def test_without_a_watchdog_for_this_process_nobody_is_fed(
 ) -> None:
     await Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), **environment}, VirtualClock()).feed_watchdog()
     assert ear.heard() == []
+
+
+BROKEN_ONCE = """
+from appliance.lua import lua_catalog
+
+reload = lua_catalog.Catalog.reload
+calls = []
+
+
+async def broken(self):
+    calls.append(self)
+    if len(calls) == 1:
+        raise RuntimeError("deliberate")
+    return await reload(self)
+
+
+lua_catalog.Catalog.reload = broken
+"""
+"""What Python imports at its start: the first reload of a catalog raises."""
+
+
+@pytest.mark.slow
+async def test_an_exception_in_one_reload_ends_neither_the_next_nor_the_word_to_systemd(
+    ear: Ear, tmp_path: Path
+) -> None:
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python" / "sitecustomize.py").write_text(BROKEN_ONCE)
+    configure(tmp_path)
+    scenes = tmp_path / "config" / "scenes"
+    scenes.mkdir()
+    address, path = str(tmp_path / "notify"), f"{tmp_path / 'python'}{os.pathsep}{PYTHONPATH}"
+    async with running(tmp_path, {"NOTIFY_SOCKET": address, "PYTHONPATH": path}) as hub:
+        await hub.ready()
+        (scenes / "a.lua").write_text('return { id = "a", name = "A", execute = function(ctx) end }')
+        heard: list[str] = []
+
+        def listen() -> list[str]:
+            heard.extend(ear.heard())
+            return heard
+
+        async def reload(sentence: str) -> None:
+            ear.heard()
+            hub.popen.send_signal(signal.SIGHUP)
+            heard.clear()
+            await until(lambda: "READY=1" in listen())
+            assert heard[0].startswith("RELOADING=1") and sentence in hub.log.read_text()
+
+        await until(lambda: "READY=1" in ear.heard())
+        await reload("deliberate")
+        assert await hub.get("/scenes") == []
+        await reload("scenes reloaded loaded=1")
+        assert [each["id"] for each in await hub.get("/scenes")] == ["a"]
+        assert await hub.stop() == 0

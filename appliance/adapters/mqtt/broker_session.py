@@ -137,7 +137,7 @@ class LiveDevices:
     def _take_for(self, message: Message, pattern: str, device: MqttDevice, member: Member) -> None:
         """Process a message for one entity; it waits where the messages of its device have taken too much time."""
         announcer, waiting = device.parent_id or device.id, (device.id, member.entity.announcement.key, pattern)
-        if self.has_to_wait(announcer):
+        if self.has_to_wait(announcer) or self.shares.is_crowded_out(announcer):
             if len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
                 self._waiting[waiting] = message.topic
             return

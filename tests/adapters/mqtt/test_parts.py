@@ -407,3 +407,16 @@ def test_however_many_take_much_time_who_takes_little_never_waits(heavy: int, sh
         at += 0.1
         clock.suspend(0.1)
     assert 0.5 * share < spent / at < 1.3 * share + 0.1
+
+
+def test_while_many_take_all_there_is_only_those_pass_who_are_known_to_take_little() -> None:
+    clock = VirtualClock()
+    shares = TimeShares(clock)
+    shares.spend("quiet", 0.0002)
+    assert not shares.is_crowded_out("new")
+    for number in range(150):
+        if not shares.is_crowded_out(f"heavy{number}"):
+            shares.spend(f"heavy{number}", 0.02)
+    assert shares.is_crowded_out("heavy0") and shares.is_crowded_out("new") and not shares.is_crowded_out("quiet")
+    clock.suspend(0.05)
+    assert not shares.is_crowded_out("new")

@@ -1,0 +1,173 @@
+"""Root in the home of somebody who means harm: no command hangs, nothing of root's is read, given or written."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands_line import LOOPBACK, environment
+from tests.cli.test_owner import SECRET, USER, give, theirs
+
+__all__ = ["theirs"]
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
+
+PATIENCE_SECS = 40
+"""How long a command may take; 20 GB are not read within it, and the other end of a pipe never comes."""
+
+PLACES = {
+    ("config/default.toml", "config/scenes/a.lua", "config/scripts/a.lua", "config/password"): (
+        ("check",), ("simulate", "--hours", "1"), ("init", "."), ("backup", "{root}/home.tar.gz"),
+        ("restore", "{root}/first.tar.gz"),
+    ),
+    ("data/lock", "data/journal-1", "data/snapshot-1", "data/control.sock"): (
+        ("doctor",), ("key", "list"), ("status",), ("clock", "trust"), ("backup", "{root}/home.tar.gz"),
+        ("restore", "{root}/first.tar.gz"),
+    ),
+}  # fmt: skip
+"""What each command may meet in these places."""
+
+
+def pipe(path: Path, secret: Path) -> None:
+    """A pipe that nobody writes to."""
+    os.mkfifo(path)
+
+
+def huge(path: Path, secret: Path) -> None:
+    """A file of 20 GB that takes no room."""
+    with path.open("wb") as stream:
+        stream.truncate(20 << 30)
+
+
+def link(path: Path, secret: Path) -> None:
+    """A link to what only root may read."""
+    path.symlink_to(secret)
+
+
+def hard_link(path: Path, secret: Path) -> None:
+    """Another name of what only root may read."""
+    path.hardlink_to(secret)
+
+
+def deaf(path: Path, secret: Path) -> None:
+    """A socket at which nobody accepts."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = Path.cwd()
+        os.chdir(path.parent)  # a name of a socket has at most 107 bytes
+        try:
+            listener.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def as_root(home: Path, *arguments: str) -> tuple[int, str]:
+    """What the command comes to; it ends by itself, in sentences, and shows nothing of root's."""
+    done = subprocess.run(
+        [sys.executable, "-m", "appliance", *arguments],
+        cwd=home,
+        env=environment(),
+        capture_output=True,
+        timeout=PATIENCE_SECS,
+        text=True,
+        errors="replace",
+    )
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said and SECRET not in said, said
+    return done.returncode, said
+
+
+def text_of(archive: Path) -> bytes:
+    """Everything that is in the archive."""
+    return subprocess.run(["tar", "xzOf", str(archive)], capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("lay", [pipe, huge, link, hard_link, deaf], ids=lambda each: str(each.__name__))
+def test_whatever_lies_in_a_place_every_command_ends_and_gives_nothing_away(
+    theirs: Path, open_folder: Path, lay: Callable[[Path, Path], None]
+) -> None:
+    secret, archive = open_folder / "secret.lua", open_folder / "home.tar.gz"
+    assert as_root(theirs, "backup", str(open_folder / "first.tar.gz"))[0] == 0
+    for places, commands in PLACES.items():
+        for place, arguments in itertools.product(places, commands):
+            shutil.rmtree(theirs)
+            furnish(theirs)
+            (theirs / place).parent.mkdir(exist_ok=True)
+            (theirs / place).unlink(missing_ok=True)
+            give(theirs)
+            lay(theirs / place, secret)
+            if lay is not hard_link:
+                os.chown(theirs / place, USER, USER, follow_symlinks=False)
+            archive.unlink(missing_ok=True)
+            as_root(theirs, *(each.format(root=open_folder) for each in arguments))
+            state = secret.stat()
+            assert (secret.read_text(), state.st_uid, state.st_mode & 0o777) == (f"-- {SECRET}", 0, 0o600), (
+                place, arguments,
+            )  # fmt: skip
+            if archive.exists():
+                assert archive.stat().st_uid == 0 and archive.stat().st_mode & 0o777 == 0o600
+                assert SECRET.encode() not in text_of(archive), (place, arguments)
+
+
+SWAPPER = """
+import os, sys
+os.setgid(12345); os.setuid(12345)
+mine, other = sys.argv[1:]
+print("on", flush=True)
+while True:
+    for now in (mine + ".real", mine + ".link"):
+        try:
+            os.rename(mine, mine + ".aside")
+            os.rename(now, mine)
+            os.rename(mine, now)
+            os.rename(mine + ".aside", mine)
+        except OSError:
+            pass
+"""
+"""Puts, again and again, its own folder and a link to another in one place."""
+
+
+@pytest.mark.parametrize("place", ["data", "config", "out"])
+def test_a_folder_that_turns_into_a_link_and_back_leads_root_nowhere(
+    theirs: Path, open_folder: Path, place: str
+) -> None:
+    other = open_folder / "other"
+    other.mkdir(mode=0o777)
+    (other / "default.toml").write_text(f"# {SECRET}")
+    other.chmod(0o700)
+    assert as_root(theirs, "backup", str(open_folder / "first.tar.gz"))[0] == 0
+    (theirs / "out").mkdir()
+    (theirs / f"{place}.link").symlink_to(other)
+    (theirs / f"{place}.real").mkdir()
+    give(theirs)
+    before = sorted((each.name, each.stat().st_mtime_ns) for each in other.iterdir())
+    with subprocess.Popen(
+        [sys.executable, "-c", SWAPPER, str(theirs / place), str(other)], stdout=subprocess.PIPE
+    ) as swapper:
+        try:
+            assert swapper.stdout is not None and swapper.stdout.readline()
+            for _ in range(3):
+                for arguments in (
+                    ("key", "create", "--label", "x", "--role", "read"), ("backup", str(theirs / "out" / "x.tar.gz")),
+                    ("restore", str(open_folder / "first.tar.gz")), ("clock", "trust"),
+                ):  # fmt: skip
+                    as_root(theirs, *arguments)
+                    after = sorted((each.name, each.stat().st_mtime_ns) for each in other.iterdir())
+                    assert after == before and other.stat().st_uid == 0, arguments
+        finally:
+            swapper.kill()
+
+
+def furnish(home: Path) -> None:
+    """A home with a configuration, a scene and folders."""
+    for folder in (home / "config" / "scenes", home / "data"):
+        folder.mkdir(parents=True)
+    (home / "config" / "default.toml").write_text(LOOPBACK)
+    (home / "config" / "scenes" / "b.lua").write_text('return { id = "b", name = "B", execute = function(ctx) end }')

@@ -28,7 +28,7 @@ PLACES = {
         ("check",), ("simulate", "--hours", "1"), ("init", "."), ("backup", "{root}/home.tar.gz"),
         ("restore", "{root}/first.tar.gz"),
     ),
-    ("data/lock", "data/journal-1", "data/snapshot-1", "data/control.sock"): (
+    ("data/lock", "data/journal.000001.json", "data/snapshot.000001.json", "data/control.sock"): (
         ("doctor",), ("key", "list"), ("status",), ("clock", "trust"), ("backup", "{root}/home.tar.gz"),
         ("restore", "{root}/first.tar.gz"),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ import tomli
 from msgspec import Struct
 
 from appliance.adapters.kinds import KINDS, kind_of
+from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, KIND_NAME
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.home_locale import Locale
 from appliance.settings import (
@@ -32,6 +34,7 @@ from appliance.settings import (
 )
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
+from appliance.tables.fields import Path as ValuePath
 from appliance.tables.plain_files import read_plain
 from appliance.tables.sections import hint_of_keys, line_finder
 
@@ -42,7 +45,8 @@ BIND_ADDRESS = ("api", "bind_address")
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """The whole configuration. `adapters` holds those that are enabled, by section name.
+    """The whole configuration. `adapters` holds those that are enabled, by section name; of kinds in Lua as
+    `LuaSection`, which their files have yet to check. `watch_adapters`: whether those files are watched.
 
     Relative paths in it start at `root`, the folder that holds the configuration's.
     """
@@ -63,6 +67,7 @@ class Config(Struct, frozen=True, kw_only=True):
     scripts: ScriptsSettings
     adapters: Mapping[str, Any]
     adapter_names: frozenset[str]
+    watch_adapters: bool
     warnings: tuple[str, ...]
 
 
@@ -89,7 +94,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     sections = {section: _read_section(root, section) for section in SECTIONS}
     _refuse_others(root, "", [*_names_in(""), "adapters"])
     _check_place(root)
-    adapters = _read_adapters(root)
+    adapters = _read_adapters(root, Path(name), line_of)
     faults = located(root.findings.faults, name, line_of)
     sections["auth"] |= {"source": name, "line": line_at(MASTER_KEY_PATH, line_of)}
     built = {section: _build(section, sections) for section in _names_in("")}
@@ -104,7 +109,8 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         file=name,
         root=Path(name).absolute().parent.parent,
         adapters=adapters,
-        adapter_names=frozenset(raw.get("adapters", ())),
+        adapter_names=frozenset(raw.get("adapters", ())) - {WATCH_KEY},
+        watch_adapters=raw.get("adapters", {}).get(WATCH_KEY, True),
         warnings=tuple(map(str, sorted([*weaknesses, *_risks(adapters, name, line_of)]))),
     )
 
@@ -176,35 +182,54 @@ def _check_place(root: Table) -> None:
             root.findings.faults.append(Problem(("locale", one), f"needs locale.{other} beside it"))
 
 
+WATCH_KEY = "watch"
+"""The one key of `[adapters]` that is no section."""
+
 _ADAPTER_FIELDS: Fields = {
     "type": Field(string, required=False),
     "enabled": Field(boolean, default=True),
 }
 
 
-def _read_adapters(root: Table) -> dict[str, Any]:
+def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int]) -> dict[str, Any]:
     raw = root.raw("adapters")
     if raw is not None and not isinstance(raw, dict):
         root.fault("adapters", "must hold sections like [adapters.elgato_lights]")
         return {}
     adapters = Table(raw or {}, root.findings, ("adapters",))
-    read = {name: _read_adapter(adapters, name) for name in raw or {}}
+    adapters.take(WATCH_KEY, boolean)
+    kinds = list_lua_kinds(file)
+    read = {name: _read_adapter(adapters, name, kinds, file, line_of) for name in raw or {} if name != WATCH_KEY}
     return {name: settings for name, settings in read.items() if settings is not None}
 
 
-def _read_adapter(adapters: Table, name: str) -> Any:
+def list_lua_kinds(file: Path) -> list[str]:
+    """The names of kinds in Lua: those that come with Lares, and those beside this configuration file."""
+    folders = (BUNDLED_KINDS, file.absolute().parent / "adapters")
+    names = {each.stem for folder in folders for each in folder.glob("*.lua")}
+    return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
+
+
+def _read_adapter(
+    adapters: Table, name: str, lua_kinds: Collection[str], file: Path, line_of: Callable[[ValuePath], int]
+) -> Any:
     """The settings of one section, or None when it is not enabled or has faults, which are noted."""
     faults = adapters.findings.faults
     before = len(faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
         adapters.fault(name, "is not a name for an adapter; use a-z, 0-9 and _ only")
     raw = adapters.raw(name)
-    kind = _read_kind(adapters, name, raw)
+    kind = _read_kind(adapters, name, raw, lua_kinds)
     table = None if kind is None else _section_in(adapters, name)
     if kind is None or table is None:
         return None
-    fields = KINDS[kind].settings.FIELDS
     is_enabled = raw.get("enabled", True) is not False
+    if kind not in KINDS:
+        table.read(_ADAPTER_FIELDS)
+        if not is_enabled or len(faults) > before:
+            return None
+        return LuaSection(name=name, kind=kind, raw=raw, file=str(file), line_of=line_of)
+    fields = KINDS[kind].settings.FIELDS
     found = table.read({**_ADAPTER_FIELDS, **fields}, is_needed=is_enabled)
     _refuse_others(table, dotted(table.path))
     if not is_enabled or len(faults) > before:
@@ -216,18 +241,22 @@ def _read_adapter(adapters: Table, name: str) -> Any:
         return None
 
 
-def _read_kind(adapters: Table, name: str, raw: Any) -> str | None:
+def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str]) -> str | None:
     """The kind that the section states or is named after, or None when there is no such kind, which is noted."""
-    kinds = " or ".join(KINDS)
+    every = (*KINDS, *lua_kinds)
+    kinds = " or ".join(every)
     if isinstance(raw, dict) and "type" in raw:
-        if isinstance(raw["type"], str) and raw["type"] in KINDS:
-            return raw["type"]
+        stated = raw["type"]
+        if isinstance(stated, str) and stated in every:
+            return stated
+        near = nearest(stated, every) if isinstance(stated, str) else None
+        hint = f"; did you mean {near}" if near else ""
         adapters.findings.faults.append(
-            Problem(("adapters", name, "type"), f"must be {kinds}, not {shown(raw['type'], TOML)}")
+            Problem(("adapters", name, "type"), f"must be {kinds}, not {shown(stated, TOML)}{hint}")
         )
-    elif name in KINDS:
+    elif name in every:
         return name
-    elif near := nearest(name, KINDS):
+    elif near := nearest(name, every):
         adapters.fault(name, f"needs a type, {kinds}; or did you mean adapters.{near}")
     else:
         adapters.fault(name, f"needs a type, {kinds}")

@@ -32,6 +32,7 @@ class AdapterStatus(StrEnum):
 class AdapterHealth(Struct, frozen=True, kw_only=True):
     """How one adapter does. `is_well`: whether the last poll or command succeeded, None before the first.
 
+    `file_fault` is what is wrong with its Lua file as it was saved last, of a kind in Lua; an older one may run.
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
     took `timed_secs` together. `dropped` are values that the catalog does not allow, once for each device and
     attribute. `operations` are the adapter's own.
@@ -44,6 +45,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
     last_updated: datetime | None = None
     last_success: datetime | None = None
     last_error: str | None = None
+    file_fault: str | None = None
     dropped: tuple[events.ObservationDropped, ...] = ()
     answers: int = 0
     failures: int = 0
@@ -102,6 +104,8 @@ class Health:
                 )
             case events.AdapterProgressed(adapter=name, message=message):
                 self._update(name, message=message)
+            case events.AdapterFileChecked(adapter=name, fault=fault):
+                self._update(name, file_fault=fault)
             case events.AdapterErrored(adapter=name, message=message, at=at):
                 failures = self._adapters[name].failures + 1
                 self._update(

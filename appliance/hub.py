@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.adapter_setup import AdapterStart, LateSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
@@ -39,8 +41,9 @@ from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
 from appliance.lua.context import Context, FailedCalls, MoreCall
 from appliance.lua.executor import Executor
+from appliance.lua.kind_catalog import KindCatalog, KindRunner, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
-from appliance.lua.lua_setup import build_pool, folder_of, refusal_of
+from appliance.lua.lua_setup import build_pool, folder_of, refusal_of, targets_of
 from appliance.lua.reload import LoadWork, Reloader
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -72,6 +75,7 @@ class Hub:
     document: Document
     dispatcher: Dispatcher
     health: Health
+    kinds: KindCatalog
     keys: Keys
     recorder: Recorder
     reloaders: Mapping[str, Reloader]
@@ -129,25 +133,18 @@ class Hub:
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             await enter(self._connect_history(session))
-            runners = self.adapters.build_runners(
-                self.registry,
-                self.bus,
-                self.clock,
-                self._store.secrets_of,
-                session.open,
-                self.recorder.record,
-                config.root,
-                self.timezone,
-            )
-            self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.pool = await enter(self._build_pool())
+            file, describe = Path(config.file), self.pool.describe
+            self.kinds, kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
+            runners = self._build_runners(session.open, kinds)
+            self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.scenes = await enter(self._build_scenes())
             reload_automations = await self._enter_automations(stack, began)
             self.executors = (self.scenes.executor, self.automations.executions)
             self.reloaders = self._build_reloaders(reload_automations)
             for reloader in self.reloaders.values():
                 await enter(reloader)
-            await enter(Watcher(self._watched(), self.clock))
+            await enter(Watcher(self._list_watched(), self.clock))
             for runner in runners:
                 await enter(runner)
             for outlet in await self._build_outlets():
@@ -155,6 +152,11 @@ class Hub:
             self._stack = stack.pop_all()
         self._report_start()
         return self
+
+    def _build_runners(self, open_session: Callable[[], Any], kinds: KindRunner | None) -> list[AdapterRunner]:
+        record, root = self.recorder.record, self._config.root
+        home = (self.registry, self.bus, self.clock, self._store.secrets_of)
+        return self.adapters.build_runners(*home, open_session, record, root, self.timezone, kinds)
 
     def _take_parts_of(self, store: Store) -> None:
         self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
@@ -167,7 +169,7 @@ class Hub:
 
     def _report_start(self) -> None:
         """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""
-        rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected)
+        rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected, *self.kinds.rejected)
         for fault in rejected:
             log.warning("left out: %s", fault)
         messages = (
@@ -187,7 +189,7 @@ class Hub:
     async def reload(self) -> None:
         """Reload every folder of Lua files that is enabled, one after another."""
         for target, reloader in self.reloaders.items():
-            if self.folders[target].enabled:
+            if target not in self.folders or self.folders[target].enabled:
                 await reloader.reload()
 
     async def trust_clock(self) -> None:
@@ -218,6 +220,7 @@ class Hub:
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
+
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
         return Scenes(catalog, self.pool, self._new_context, self.clock, self.history.new_executions("scene"))
 
@@ -276,7 +279,7 @@ class Hub:
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
         known = replace(
             self._places(),
-            operations=list_operations(self._config.adapters),
+            operations={**list_operations(self._config.adapters), **self.kinds.list_operations()},
             devices={device.id: device.attributes for device in self.registry.list_devices()},
             events=events_by_device(self.registry.list_devices(), sent),
             variables=[each.name for each in self.variables.list_all()],
@@ -294,11 +297,14 @@ class Hub:
         works: dict[str, LoadWork] = {
             "scenes": self.scenes.catalog.reload,
             "automations": reload_automations,
-            "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
+            "scripts": partial(
+                check_scripts, self.pool.compile, scripts, lambda source: self._places().inspect(source)
+            ),
         }
         refusals = {target: refusal_of(target, folder) for target, folder in self.folders.items()}
         refusals["automations"] = self._safe_mode.refusal_of(config.automations) or refusals["automations"]
-        return {
+        kinds = Reloader("adapters", self.kinds.reload, self.bus, self.clock, keeps_sound=True)
+        return {"adapters": kinds} | {
             target: Reloader(target, work, self.bus, self.clock, refusal=refusals[target])
             for target, work in works.items()
         }
@@ -319,23 +325,16 @@ class Hub:
         )
         return await open_outlets(config.adapters, self._store.secrets_of, access, self.clock, config.root)
 
+    def _list_watched(self) -> list[Target]:
+        reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}
+        kinds = self.kinds.folder if self._config.watch_adapters else None
+        return targets_of(self.folders, self._config.root, reloads, kinds)
+
     def _report_worker_kill(self, reason: str) -> None:
         self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
     def _new_context(self, label: str) -> Context:
         return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
-
-    def _watched(self) -> list[Target]:
-        """What is to be watched."""
-        return [
-            Target(
-                folder=self._config.root / folder.directory,
-                is_deep=target == "scripts",
-                on_change=self.reloaders[target].reload,
-            )
-            for target, folder in self.folders.items()
-            if folder.watch and folder.enabled and target in self.reloaders
-        ]
 
     def _is_ours(self, device: Device) -> bool:
         """Whether a device that was stored is one that an enabled adapter, as it is configured now, may have made."""

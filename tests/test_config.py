@@ -37,7 +37,7 @@ STRIP = '[adapters.wled]\nbase_url = "http://192.168.1.40"\n'
 
 MESSAGES = '[adapters.notify]\nservice = "ntfy"\ntopic = "change-this"\n'
 
-KIND_NAMES = " or ".join(KINDS)
+KIND_NAMES = " or ".join([*KINDS, *config.list_lua_kinds(Path("home.toml"))])
 
 NEEDED = {
     "adapters.elgato_lights": LIGHT.splitlines()[1],
@@ -52,6 +52,7 @@ NEEDED = {
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
     *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *row.settings.FIELDS)],
+    ("adapters", "watch"),
 ]
 
 
@@ -84,6 +85,8 @@ def in_section(section: str, line: str) -> str:
 
 def value_of(settings: Config, section: str, key: str) -> Any:
     """What became of the key."""
+    if (section, key) == ("adapters", "watch"):
+        return settings.watch_adapters
     owner: Any = settings
     for step in section.split("."):
         owner = owner[step] if isinstance(owner, Mapping) else getattr(owner, step)
@@ -434,7 +437,7 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
         ("[adapters.desk]\nenabled = false", f"1: adapters.desk needs a type, {KIND_NAMES}"),
         (
             "[adapters.desk]\nenabled = false\ntype = 'elgato'",
-            f"3: adapters.desk.type must be {KIND_NAMES}, not 'elgato'",
+            f"3: adapters.desk.type must be {KIND_NAMES}, not 'elgato'; did you mean elgato_lights",
         ),
         ("[adapters.desk]\ntype = 5", f"2: adapters.desk.type must be {KIND_NAMES}, not 5"),
         (

@@ -65,7 +65,7 @@ def test_the_readme_has_a_row_for_every_kind_of_adapter() -> None:
 def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
     bundled = tomli.loads((ROOT / "config" / "default.toml").read_text())
     assert bundled["api"]["bind_address"] == "0.0.0.0:3000"
-    assert not any(adapter["enabled"] for adapter in bundled["adapters"].values())
+    assert not any(each["enabled"] for each in bundled["adapters"].values() if isinstance(each, dict))
 
 
 def test_the_errors_that_the_reference_of_lua_explains_are_those_that_are_said() -> None:

@@ -9,7 +9,15 @@ from contextlib import suppress
 from typing import TypeVar
 
 from appliance.adapters.address_gates import AddressGate
-from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult, HookRequest, Picture
+from appliance.adapters.base import (
+    COMMAND_TIMEOUT_SECS,
+    Adapter,
+    AdapterContext,
+    AdapterReplaced,
+    CommandResult,
+    HookRequest,
+    Picture,
+)
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -53,6 +61,7 @@ class AdapterRunner:
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
         self._hooks: Collection[str] = ()
+        self._is_replaced = False
         self._begin = begin
         self._is_made = asyncio.Event()
 
@@ -180,6 +189,10 @@ class AdapterRunner:
                 await asyncio.wait({self._current})
             finally:
                 await end(self._current)
+            is_replaced, self._is_replaced = self._is_replaced, False
+            if is_replaced:
+                self._failures = 0
+                continue
             self._failures = 0 if clock.monotonic() - began >= HEALTHY_AFTER_SECS else self._failures + 1
             await clock.sleep(restart_delay(self._failures))
 
@@ -198,6 +211,9 @@ class AdapterRunner:
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it ended by itself")
+        except AdapterReplaced:
+            self._is_replaced = True
+            return
         except asyncio.CancelledError as error:
             if _is_cancelled():
                 raise

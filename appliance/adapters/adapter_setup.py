@@ -14,6 +14,7 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.line_post import LinePost
+from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -42,8 +43,9 @@ class AdapterStart:
         record: Callable[[Iterable[Device]], Awaitable[None]],
         root: Path,
         timezone: tzinfo = UTC,
+        kinds: KindHost | None = None,
     ) -> list[AdapterRunner]:
-        """A runner for each section, in the order of the configuration."""
+        """A runner for each section, in the order of the configuration; `kinds` runs those in Lua."""
         gates = AddressGates()
         return [
             AdapterRunner(
@@ -58,6 +60,7 @@ class AdapterStart:
                     record=record,
                     root=root,
                     timezone=timezone,
+                    kinds=kinds,
                 ),
                 self._begins[name],
             )

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 from msgspec import Struct
 
 from appliance.adapters.address_gates import AddressGate, AddressGates
+from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import NotFound, Unanswered, Unreachable
@@ -57,8 +58,8 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
     `open_session` gives the `aiohttp.ClientSession` of all adapters, opened by the first call. Relative paths in the
-    section start at `root`. `timezone` is that of the home. `record` returns once these devices are on the card as
-    they are handed in, or raises `StoreFailed`; it publishes nothing.
+    section start at `root`. `timezone` is that of the home. `kinds` runs kinds in Lua. `record` returns once these
+    devices are on the card as they are handed in, or raises `StoreFailed`; it publishes nothing.
     """
 
     name: str
@@ -70,6 +71,11 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     record: Callable[[Iterable[Device]], Awaitable[None]]
     root: Path = Path()
     timezone: tzinfo = UTC
+    kinds: KindHost | None = None
+
+
+class AdapterReplaced(Exception):
+    """Raised by `run`: what the adapter was made of has changed, and another is to be made at once in its place."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):

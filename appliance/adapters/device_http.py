@@ -128,14 +128,21 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 class HttpClient:
     """Requests to one vendor address; they may be sent concurrently. `answers` counts the responses of any status.
 
-    Responses beyond 256 KiB are refused; the time is limited by the command or poll. An address that left a request
-    unanswered which came soon after another gets a new connection per request from then on: it may close them early.
+    Responses beyond `max_bytes` are refused; the time is limited by the command or poll. An address that left a
+    request unanswered which came soon after another gets a new connection per request from then on: it may close them
+    early.
     """
 
     def __init__(
-        self, session: aiohttp.ClientSession, address: str, clock: Clock, access: HttpAccess | None = None
+        self,
+        session: aiohttp.ClientSession,
+        address: str,
+        clock: Clock,
+        access: HttpAccess | None = None,
+        max_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self.address = address
+        self._max_bytes = max_bytes
         self.answers = 0
         self._answered_at = -math.inf
         self._keeps = True
@@ -243,8 +250,8 @@ class HttpClient:
         try:
             while chunk := await response.content.readany():
                 body += chunk
-                if len(body) > MAX_RESPONSE_BYTES:
-                    raise BadAnswer(f"{self.address} answered with more than {MAX_RESPONSE_BYTES // 1024} KiB")
+                if len(body) > self._max_bytes:
+                    raise BadAnswer(f"{self.address} answered with more than {self._max_bytes // 1024} KiB")
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} broke off its answer") from None
         return bytes(body)

@@ -130,7 +130,7 @@ def _build_resources(
         system.SystemApi(hub.health, build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
         log.LogApi(hub.log),
         metrics.MetricsPage(shown),
-        adapters.AdaptersApi(hub.health, hub.dispatcher),
+        adapters.AdaptersApi(hub.health, hub.dispatcher, hub.reloaders["adapters"]),
         devices.DevicesApi(hub.registry, hub.changes, hub.dispatcher, encoder),
         history.HistoryApi(hub.registry, hub.history),
         rooms.RoomsApi(hub.registry, hub.changes, hub.dispatcher, encoder),

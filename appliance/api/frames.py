@@ -36,6 +36,7 @@ RELOAD_PREFIXES: Mapping[str, str] = {
     "scenes": "scene.catalog_reload",
     "automations": "automation.catalog_reload",
     "scripts": "scripts.reload",
+    "adapters": "adapters.reload",
 }
 """How the types of the frames of each target's reloads begin."""
 
@@ -121,12 +122,15 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         "ed", "A reload of the {} has ended; what it read is in force.", schemas.RELOADED_PARTS
     ),
     events.CatalogReloadFailed: _reload_frames(
-        "_failed", "A reload of the {} has ended without effect; `errors` lists every fault.", schemas.RELOADED_PARTS
+        "_failed",
+        "A reload of the {} has ended with faults, which `errors` lists; what was in force before stays.",
+        schemas.RELOADED_PARTS,
     ),
     events.KeyRevoked: None,
     events.AdapterAnswered: None,
     events.AdapterProgressed: None,
     events.AdapterErrored: None,
+    events.AdapterFileChecked: None,
     events.CommandStarted: None,
     events.CommandEnded: None,
     events.ObservationDropped: None,

@@ -75,6 +75,13 @@ ADAPTER_IN_FULL = record(
     health=Part(ADAPTER_HEALTH, lambda health: health),
     last_success=maybe(INSTANT),
     last_error=maybe(TEXT),
+    file_fault=Part(
+        {
+            **maybe(TEXT),
+            "description": "What is wrong with the Lua file of its kind as it was saved last; one before may run.",
+        },
+        "file_fault",
+    ),
     dropped=array_of(record("DroppedAttribute", device_id=TEXT, attribute=TEXT, reason=TEXT)),
     operations=array_of(TEXT),
 )
@@ -189,7 +196,7 @@ VALIDATED = record("Validated", status=only("ok"), automation=AUTOMATION)
 
 FAULT = record("Fault", file=TEXT, line=COUNT, message=TEXT)
 RELOADED_PARTS: Mapping[str, Schema | Part] = {
-    "target": one_of("scenes", "automations", "scripts"),
+    "target": one_of("scenes", "automations", "scripts", "adapters"),
     "loaded_count": COUNT,
     "errors": Part(array_of(FAULT), "faults"),
     "duration_ms": COUNT,

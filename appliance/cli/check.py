@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from appliance import config
 from appliance.adapters.kinds import list_operations
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automation_setup import catalog_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.home_names import HomeNames, events_by_device
@@ -28,7 +29,9 @@ from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
+from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
+from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.names import find_undefined
@@ -100,7 +103,9 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         _, in_scripts = await check_scripts(pool.compile, folders[-1])
-        checked = [await scenes.check(), await automations.check(), (in_scripts, [])]
+        sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
+        kinds = catalog_of_kinds(file, sections, pool.describe, Bus())
+        checked = [await scenes.check(), await automations.check(), (in_scripts, []), await kinds.check()]
         faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]

@@ -15,14 +15,14 @@ _lares() {{
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${{COMP_WORDS[i]}}
     case $word in
-      --config|--data-dir|--events) ((i++)) ;;
+      --config|--data-dir|--events|--adapter|--set|--record|--replay) ((i++)) ;;
       -*) ;;
       *) words+=("$word") ;;
     esac
   done
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
   case $previous in
-    --config|--events) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    --config|--events|--record|--replay) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --data-dir) COMPREPLY=($(compgen -d -- "$current")); return ;;
   esac
   case "${{words[*]:0:2}}" in

@@ -9,9 +9,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS
 from appliance.cli.owner import become_owner
-from appliance.cli.paths import CONFIG_FILE, find_template, read_template, write_config
+from appliance.cli.paths import CONFIG_FILE, HubPaths, find_template, read_template, write_config
 from appliance.cli.terminal import say
+from appliance.errors import StartFailed
+from appliance.tables.checks import nearest
 
 
 def init(arguments: argparse.Namespace) -> int:
@@ -19,6 +22,10 @@ def init(arguments: argparse.Namespace) -> int:
 
     It is the bundled one, or that of the file that `--config` names.
     """
+    if arguments.adapter is not None:
+        return _write_kind(arguments)
+    if arguments.folder is None:
+        raise StartFailed("name a folder, as in `lares init /etc/lares`, or a kind with --adapter", os.EX_USAGE)
     folder = Path(arguments.folder).absolute()
     template = read_template(find_template(arguments.config))
     become_owner(folder / CONFIG_FILE.parent, folder)
@@ -31,6 +38,26 @@ def init(arguments: argparse.Namespace) -> int:
     data_dir = Path(arguments.data_dir or folder / "data").absolute()
     words = [*program_words(), "--config", str(folder / file), "--data-dir", str(data_dir)]
     say(f"Run it with: {shlex.join(words)}")
+    return os.EX_OK
+
+
+def _write_kind(arguments: argparse.Namespace) -> int:
+    """Write a bundled kind beside the configuration, never over a file that exists, and say how to use it."""
+    name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
+    folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
+    bundled = {each.stem: each for each in sorted(BUNDLED_KINDS.glob("*.lua"))}
+    if name not in bundled:
+        near = nearest(name, bundled)
+        hint = f"did you mean {near}" if near else f"there are {', '.join(bundled)}"
+        raise StartFailed(f"no kind {name} in Lua comes with Lares; {hint}", os.EX_USAGE)
+    become_owner(folder, folder.parent)
+    text = bundled[name].read_bytes()
+    written = write_config(folder, {Path("adapters", f"{name}.lua"): (text, 0o644)})
+    for each in written:
+        say(f"wrote {each}; it takes the place of the bundled kind {name}")
+    if not written:
+        say(f"{folder / 'adapters' / name}.lua is there already; nothing was changed")
+    say(f"Try it with: lares try-adapter {name} --set base_url=http://…")
     return os.EX_OK
 
 

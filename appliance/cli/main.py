@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
-    name = {"import": "take_over"}.get(parsed.command, parsed.command or "run")
+    name = {"import": "take_over"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     gc.disable()  # next to nothing that importing makes is garbage
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--keep", metavar="DIR", help="a home that stays in this folder, with sensors to move by hand")
     commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a fresh configuration to begin with")
-    init.add_argument("folder", metavar="DIR", help="the folder that gets a config/")
+    _add_kinds(commands, common, init)
     backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
     backup.add_argument("file", metavar="FILE", help="the archive to write")
     backup.add_argument("--without-history", action="store_true", help="leave out what devices showed before")
@@ -144,6 +144,21 @@ def _parser() -> argparse.ArgumentParser:
     _explain(parser)
     parser.set_defaults(parser=parser, commands=subcommands(parser))
     return parser
+
+
+def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
+    """What `init` takes, and the command that tries a kind in Lua."""
+    init.add_argument("folder", metavar="DIR", nargs="?", help="the folder that gets a config/")
+    init.add_argument("--adapter", metavar="NAME", help="write a bundled kind in Lua to config/adapters/, to edit it")
+    attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
+    attempt.add_argument("name", metavar="NAME", help="a kind in Lua, or a section of one")
+    attempt.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of the section")
+    attempt.add_argument(
+        "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="command a device after that"
+    )
+    files = attempt.add_mutually_exclusive_group()
+    files.add_argument("--record", metavar="FILE", help="keep what was asked and answered, without secrets")
+    files.add_argument("--replay", metavar="FILE", help="answer from a recording, without the device")
 
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:

@@ -137,6 +137,13 @@ class AdapterProgressed(Event, frozen=True, kw_only=True):
     message: str
 
 
+class AdapterFileChecked(Event, frozen=True, kw_only=True):
+    """The Lua file of an adapter was loaded; `fault` says what is wrong with it, None where nothing is. Internal."""
+
+    adapter: str
+    fault: str | None
+
+
 class AdapterErrored(Event, frozen=True, kw_only=True):
     """A poll or command of an adapter failed. Internal: `SystemErrorReported` is published once for an outage."""
 
@@ -214,7 +221,7 @@ class HookCalled(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloadStarted(Event, frozen=True, kw_only=True):
-    """The files of `scenes`, `automations` or `scripts` are being reloaded."""
+    """The files of `scenes`, `automations`, `scripts` or `adapters` are being reloaded."""
 
     target: str
 
@@ -229,7 +236,7 @@ class CatalogReloaded(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloadFailed(Event, frozen=True, kw_only=True):
-    """A reload failed with these faults; what was in force before stays in force."""
+    """A reload failed with these faults; what was in force before stays, of `adapters` each file by itself."""
 
     target: str
     loaded_count: int

@@ -33,7 +33,7 @@ UNCOUNTED = ("sleep", "wait_for", "run_scene")
 
 READING = frozenset(
     {"get", "get_device", "get_room", "get_group", "snapshot", "list_devices", "list_rooms", "list_groups"}
-    | {"list_room_devices", "list_group_devices"}
+    | {"list_room_devices", "list_group_devices", "json", "xml", "crypto", "kept"}
 )
 """Methods that are answered from memory, and so do not interrupt the running time."""
 
@@ -59,8 +59,8 @@ class Channel(Protocol):
 class LuaExecution:
     """One run of a file, known to people by its `name`. It continues with or without a waiter.
 
-    `kind` says what of the file is run, with an `event` in JSON where it is EXECUTE. `on_end` is called once, never
-    before `begin` has returned.
+    `kind` says what of the file is run; `event` is the last part of its frame, in JSON where it is EXECUTE or CALL.
+    `on_end` is called once, never before `begin` has returned.
     """
 
     _place = b""
@@ -88,7 +88,7 @@ class LuaExecution:
         self.is_lost = False
         """Whether it ended because its worker did."""
         self.description = b""
-        """The result of DESCRIBE, as JSON."""
+        """The result of DESCRIBE or CALL, as JSON."""
         self.source = source
         self._files = [source]
         self._calls = calls

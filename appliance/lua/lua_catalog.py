@@ -29,6 +29,7 @@ class LuaDefinition(Protocol):
 
 
 T = TypeVar("T", bound=LuaDefinition)
+D = TypeVar("D")
 
 log = logging.getLogger("lua")
 
@@ -167,7 +168,7 @@ class Catalog(Generic[T]):
         try:
             described = await self._describe(source)
         except ScriptFailed as failed:
-            raise ConfigFailed([_fault_of(failed, source)]) from None
+            raise ConfigFailed([fault_of(failed, source)]) from None
         return await asyncio.to_thread(self._check_fields, source, described)
 
     def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
@@ -190,14 +191,14 @@ async def check_scripts(
         try:
             await compile_(source)
         except ScriptFailed as failed:
-            faults.append(_fault_of(failed, source))
+            faults.append(fault_of(failed, source))
             continue
         for warning in await asyncio.to_thread(list, inspect(source) if inspect else ()):
             log.warning("%s", warning)
     return len(contents.sources), sorted(faults)
 
 
-def _fault_of(failed: ScriptFailed, source: Source) -> Fault:
+def fault_of(failed: ScriptFailed, source: Source) -> Fault:
     """What is wrong, as a fault of this file, also where a script that it requires is to blame."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
@@ -215,7 +216,9 @@ def _duplicates(assets: tuple[Asset[T], ...]) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
-def read_definition(described: Any, source: Source, parse: Parse[T]) -> tuple[T, tuple[Fault, ...]]:
+def read_definition(
+    described: Any, source: Source, parse: Callable[[Table], D | None]
+) -> tuple[D, tuple[Fault, ...]]:
     """The definition of a file that returned this, and warnings; raises `ConfigFailed` with every fault."""
     findings = Findings(LUA)
     definition = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
 from appliance.lua.worker_pool import WorkerPool
 from appliance.settings import AutomationRunner, LuaFolder, ScriptsSettings
+from appliance.watch import Target
 
 
 def build_pool(
@@ -47,3 +48,20 @@ def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folde
 def refusal_of(target: str, section: LuaFolder) -> Fault | None:
     """What a reload of a target that is not enabled answers with."""
     return None if section.enabled else Fault(section.directory, 0, f"{target}.enabled is false in the configuration")
+
+
+def targets_of(
+    sections: Mapping[str, LuaFolder],
+    root: Path,
+    reloads: Mapping[str, Callable[[], Awaitable[object]]],
+    kinds: Path | None,
+) -> list[Target]:
+    """What is to be watched of these folders and of that of `kinds`, and what to do then, by target."""
+    targets = [
+        Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
+        for target, section in sections.items()
+        if section.watch and section.enabled
+    ]
+    if kinds is not None:
+        targets.append(Target(folder=kinds, is_deep=False, on_change=reloads["adapters"]))
+    return targets

@@ -15,25 +15,36 @@ from appliance.tasks import Tasks
 log = logging.getLogger("lua")
 
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
-"""How a reload ended. With faults nothing of it counts, and `loaded_count` is 0."""
+"""How a reload ended. With faults nothing of it counts, and `loaded_count` is 0, unless it keeps what is sound."""
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
 """Reads a target again, and uses it if there is no fault: how many were found, and every fault."""
 
 
 class Reloader:
-    """The reloads of one target: `scenes`, `automations` or `scripts`. One that was begun is finished.
+    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished.
 
-    `refusal` is the fault that a target which is not enabled answers with.
+    `refusal` is the fault that a target which is not enabled answers with. Where it `keeps_sound`, files without
+    fault are in force though others have some.
     """
 
-    def __init__(self, target: str, work: LoadWork, bus: Bus, clock: Clock, *, refusal: Fault | None) -> None:
+    def __init__(
+        self,
+        target: str,
+        work: LoadWork,
+        bus: Bus,
+        clock: Clock,
+        *,
+        refusal: Fault | None = None,
+        keeps_sound: bool = False,
+    ) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._work = work
         self._bus = bus
         self._clock = clock
         self._refusal = refusal
+        self._keeps_sound = keeps_sound
         self._lock = asyncio.Lock()
         self._tasks = Tasks()
 
@@ -63,7 +74,7 @@ class Reloader:
             kind = events.CatalogReloadFailed if faults else events.CatalogReloaded
             self.last = kind(
                 target=self.target,
-                loaded_count=0 if faults else count,
+                loaded_count=0 if faults and not self._keeps_sound else count,
                 faults=tuple(sorted(faults)),
                 duration_ms=elapsed,
             )

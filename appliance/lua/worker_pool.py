@@ -11,7 +11,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
-from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
@@ -22,7 +21,7 @@ from appliance.lua.replies import Calls
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
-from appliance.tables.checks import Mismatch
+from appliance.tables.functions import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
@@ -47,22 +46,6 @@ log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
-
-
-class Function(Struct, frozen=True):
-    """Stands for a function in what a file describes; `line` is where the function begins."""
-
-    line: int
-
-    def __str__(self) -> str:
-        return "a function"
-
-
-def function(value: Any) -> Function:
-    """A check: a Lua function."""
-    if not isinstance(value, Function):
-        raise Mismatch("a function", value)
-    return value
 
 
 class WorkerPool:
@@ -115,10 +98,39 @@ class WorkerPool:
         kills = {"kills": self._kill_count, "last_kills": list(self._kills)}
         return {"running": self.running, "workers": workers, **kills}
 
-    async def describe(self, source: Source) -> Mapping[str, Any]:
-        """What the file's own code returns, as plain data with `Function` for functions; raises `ScriptFailed`."""
-        description = await self._run_file(FrameKind.DESCRIBE, source)
+    async def describe(self, source: Source, *, is_kind: bool = False) -> Mapping[str, Any]:
+        """What the file's own code returns, as plain data with `Function` for functions; raises `ScriptFailed`.
+
+        That of a kind of adapter sees what only those files do.
+        """
+        description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
+
+    async def call(self, source: Source, calls: Calls, call: Mapping[str, Any], *, name: str) -> bytes:
+        """Run the file of a kind of adapter, then the function that `call` names: what it returned, as JSON.
+
+        `call` is `{path, settings, memory, first?, second?}`. A waiting task that is cancelled ends it.
+        One that the end of a worker cut off is begun once more if `call` says `repeat`. Raises `ScriptFailed`.
+        """
+        execution, failure = await self._try_call(source, calls, call, name)
+        if execution.is_lost and call.get("repeat") and self._refusal_of(source) is None:
+            execution, failure = await self._try_call(source, calls, call, name)
+        if failure is not None:
+            raise failure
+        return execution.description
+
+    async def _try_call(
+        self, source: Source, calls: Calls, call: Mapping[str, Any], name: str
+    ) -> tuple[LuaExecution, Failure]:
+        execution = LuaExecution(
+            name, FrameKind.CALL, source, orjson.dumps(call), calls, self._settings, self._forget
+        )
+        self._running.add(execution)
+        if (refusal := self._refusal_of(source)) is None:
+            self._place(execution)
+        else:
+            execution.lose(refusal)
+        return await self._finish(execution)
 
     async def compile(self, source: Source) -> None:
         """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
@@ -139,7 +151,7 @@ class WorkerPool:
         """
 
         def end(execution: LuaExecution, failure: Failure) -> None:
-            self._running.discard(execution)
+            self._forget(execution, failure)
             on_end(failure)
 
         given = b"" if event is None else orjson.dumps(event)
@@ -152,20 +164,23 @@ class WorkerPool:
         execution.begin(self._tasks)
         return execution
 
-    async def _run_file(self, kind: FrameKind, source: Source) -> bytes:
+    def _forget(self, execution: LuaExecution, _: Failure) -> None:
+        self._running.discard(execution)
+
+    async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
         """The result of the file's own code.
 
         What failed is tried once more, and what the end of a worker cut off as often as that may be the fault of
         others; these run one after another, so that none cuts off the next.
         """
-        execution, failure = await self._try_file(kind, source)
+        execution, failure = await self._try_file(kind, source, given)
         if isinstance(failure, ScriptFailed) and failure.status != "timeout":
             async with self._alone:
                 for losses in range(1, MAX_LOSSES):
                     was_lost = execution.is_lost
                     if was_lost:
                         await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
-                    execution, failure = await self._try_file(kind, source)
+                    execution, failure = await self._try_file(kind, source, given)
                     if failure is None or not was_lost:
                         break
         if isinstance(failure, ExecutionCancelled):
@@ -174,10 +189,14 @@ class WorkerPool:
             raise failure
         return execution.description
 
-    async def _try_file(self, kind: FrameKind, source: Source) -> tuple[LuaExecution, Failure]:
+    async def _try_file(self, kind: FrameKind, source: Source, given: bytes) -> tuple[LuaExecution, Failure]:
         calls = _FileCalls(source.name)
-        execution = LuaExecution(source.name, kind, source, b"", calls, self._settings, lambda *_: None)
+        execution = LuaExecution(source.name, kind, source, given, calls, self._settings, lambda *_: None)
         self._place(execution)
+        return await self._finish(execution)
+
+    async def _finish(self, execution: LuaExecution) -> tuple[LuaExecution, Failure]:
+        """Begin the execution and wait: it, and how it ended. Aborts it where the waiting task is cancelled."""
         execution.begin(self._tasks)
         try:
             await execution.wait()

@@ -16,7 +16,7 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
-"""What EXECUTE, DESCRIBE, COMPILE and ANSWER begin with: for how many seconds Lua may run now, the
+"""What EXECUTE, DESCRIBE, COMPILE, CALL and ANSWER begin with: for how many seconds Lua may run now, the
 `Reason` why it is stopped then, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
@@ -34,15 +34,16 @@ class FrameKind(IntEnum):
     """What a frame is for, and its parts. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
-    DESCRIBE = 2  # timing, text, name: run the file and describe what it returns
+    DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe what it returns
     COMPILE = 3  # timing, text, name: only compile the file
     ANSWER = 4  # timing, is_ok as "1" or "", body, name of a module
     STOP = 5  # reason as a byte
     PING = 6  # answered by PONG about the same execution
+    CALL = 7  # timing, text, name, call as JSON: run the file of a kind of adapter, then one of its functions
     READY = 16  # what of the confinement is missing, in words
     REQUEST = 17  # operation, arguments as JSON, place, CPU
     LOG = 18  # level, message, fields as JSON or nothing
-    DONE = 19  # description as JSON or nothing
+    DONE = 19  # description, or what CALL returned, as JSON or nothing
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, what a look-up did not find
     PONG = 22  # MEMORY_USE, place, CPU_SECS of each that computes

@@ -31,7 +31,7 @@ TRIM_BYTES = 1 << 20
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 """Python functions for Lua. Each returns a whole number, bytes or nothing, and never raises."""
 
-PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
+PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "kind", "driver")
 """The Lua files that every state begins with, in this order; all are given one table, which they fill."""
 
 Work = Callable[[], None]
@@ -126,7 +126,7 @@ class WorkerExecution:
         return None
 
     def begin(self, kind: FrameKind, parts: Sequence[bytes]) -> None:
-        """Run what EXECUTE, DESCRIBE or COMPILE names."""
+        """Run what EXECUTE, DESCRIBE, COMPILE or CALL names."""
         self.prepare()
         timing, *rest = parts
         self._start(int(kind), *rest)

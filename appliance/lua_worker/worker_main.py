@@ -171,7 +171,7 @@ class WorkerLoop:
         execution = self._executions.get(number)
         if kind is FrameKind.PING:
             return partial(self._pong, number, b"" if execution is None else execution.place)
-        if kind in (FrameKind.EXECUTE, FrameKind.DESCRIBE, FrameKind.COMPILE):
+        if kind in (FrameKind.EXECUTE, FrameKind.DESCRIBE, FrameKind.COMPILE, FrameKind.CALL):
             execution = self._spares.pop() if self._spares else self._new_execution()
             execution.number = number
             self._executions[number] = execution

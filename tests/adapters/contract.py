@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -50,6 +50,8 @@ class FastClock(Clock):
 class Subject:
     """One kind, and a device that has power. `simulate` and `settings` take the place of the kind's simulation.
 
+    `open_kinds` gives what runs kinds in Lua, for a section of one.
+
     `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one. One that is
     not `is_polled` keeps a connection: until that is back, commands fail, and garbage is noticed by who waits.
     """
@@ -60,6 +62,7 @@ class Subject:
     simulate: Callable[[], Any] | None = None
     settings: Callable[[Any], Any] | None = None
     is_polled: bool = True
+    open_kinds: Callable[[Any], AbstractAsyncContextManager[Any]] = lambda settings: nullcontext()
     garbage: tuple[bytes, ...] = GARBAGE
     speed: float = 20
     fewer: Callable[[Any], object] | None = None
@@ -116,10 +119,11 @@ async def trial(subject: Subject) -> AsyncIterator[Trial]:
     simulate = subject.simulate or subject.kind.simulate
     settings_for = subject.settings or (None if simulation is None else simulation.settings)
     assert settings_for is not None
-    async with simulate() as vendor, open_session() as session:
+    async with AsyncExitStack() as stack, simulate() as vendor, open_session() as session:
         it = Trial(subject, vendor)
         settings = settings_for(vendor)
-        context = context_of(subject.name, session, it.clock, registry=it.registry, bus=it.bus)
+        kinds = await stack.enter_async_context(subject.open_kinds(settings))
+        context = context_of(subject.name, session, it.clock, registry=it.registry, bus=it.bus, kinds=kinds)
         it.runner = AdapterRunner(partial(subject.kind.build, settings), context)
         it.dispatcher = Dispatcher([it.runner], it.bus, it.clock)
         async with it.runner, it.dispatcher:

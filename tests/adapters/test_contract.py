@@ -7,15 +7,20 @@ import importlib
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.kind import AdapterKind
+from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.matter.simulator import PLUG, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import segment
 from tests.adapters.contract import AdapterContract, Subject
+from tests.adapters.lua_kinds.bench import open_kinds, section
+from tests.adapters.lua_kinds.simulators import ShellyOne, ShellyTwo, Tasmota
 from tests.adapters.page import make_importable
 
 with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
@@ -70,6 +75,50 @@ class TestMatter(AdapterContract):
         is_polled=False,
         fewer=lambda vendor: asyncio.ensure_future(vendor.remove(2)),
         more=lambda vendor: asyncio.ensure_future(vendor.add(simulated_node(2, "Simulated plug", PLUG))),
+    )
+
+
+@pytest.mark.slow
+class TestShellyOfTheFirstGeneration(AdapterContract):
+    """A plug, in Lua."""
+
+    subject = Subject(
+        name="plug",
+        kind=LUA_KIND,
+        device="switch:0",
+        simulate=ShellyOne,
+        settings=lambda vendor: section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "plug"),
+        open_kinds=open_kinds,
+    )
+
+
+@pytest.mark.slow
+class TestShellyOfTheSecondGeneration(AdapterContract):
+    """Three relays, in Lua."""
+
+    subject = Subject(
+        name="pro",
+        kind=LUA_KIND,
+        device="switch:1",
+        simulate=ShellyTwo,
+        settings=lambda vendor: section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "pro"),
+        open_kinds=open_kinds,
+        fewer=lambda vendor: vendor.status.pop("switch:2"),
+        more=lambda vendor: vendor.status.update({"switch:2": {"id": 2, "output": False}}),
+    )
+
+
+@pytest.mark.slow
+class TestTasmotaOverHttp(AdapterContract):
+    """A relay, in Lua."""
+
+    subject = Subject(
+        name="heater",
+        kind=LUA_KIND,
+        device="relay:1",
+        simulate=Tasmota,
+        settings=lambda vendor: section("tasmota_http", {"base_url": vendor.url, "poll_interval_secs": 1}, "heater"),
+        open_kinds=open_kinds,
     )
 
 

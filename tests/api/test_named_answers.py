@@ -73,6 +73,7 @@ NAMED: dict[str, set[int]] = {
     "POST /automations/{id}/validate": {200, 400, 401, 403, 404},
     "GET /automations/{id}/history": {200, 400, 401, 404},
     "POST /scripts/reload": {200, 401, 403},
+    "POST /adapters/reload": {200, 401, 403},
     "GET /openapi.json": {200, 401},
     "GET /asyncapi.json": {200, 401},
     "GET /metrics": {200, 401},

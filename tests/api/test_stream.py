@@ -66,6 +66,7 @@ RELOADS = {
     "scenes": "scene.catalog_reload",
     "automations": "automation.catalog_reload",
     "scripts": "scripts.reload",
+    "adapters": "adapters.reload",
 }
 """How the frames of each target's reloads begin."""
 

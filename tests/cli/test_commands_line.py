@@ -200,8 +200,8 @@ class TestSayings:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["dance"], "invalid choice: dance (choose from run, demo, check, init, backup, "),
-            (["init"], "the following arguments are required: DIR"),
+            (["dance"], "invalid choice: dance (choose from run, demo, check, init, try-adapter, "),
+            (["init", "a", "b"], "unrecognized arguments: b"),
             (["--loud"], "unrecognized arguments: --loud"),
             (["run", "now"], "unrecognized arguments: now"),
             (["check", "--config"], "argument --config: expected one argument"),

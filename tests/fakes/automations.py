@@ -31,8 +31,8 @@ from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
 from appliance.lua.source import Source
-from appliance.lua.worker_pool import Function
 from appliance.store.records import Storage
+from appliance.tables.functions import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry

@@ -37,6 +37,7 @@ def context_of(
     registry: Registry | None = None,
     bus: Bus | None = None,
     gates: AddressGates | None = None,
+    kinds: Any = None,
 ) -> AdapterContext:
     """The context of an adapter of this name; what is not given is its own."""
     bus = bus or Bus()
@@ -48,6 +49,7 @@ def context_of(
         open_session=lambda: session,
         gates=gates or AddressGates(),
         record=_record_nothing,
+        kinds=kinds,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 
 async def until(holds: Callable[[], object], within: float = 20.0) -> None:
@@ -11,3 +11,10 @@ async def until(holds: Callable[[], object], within: float = 20.0) -> None:
     async with asyncio.timeout(within):
         while not holds():  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.001)
+
+
+async def until_async(holds: Callable[[], Awaitable[bool]], within: float = 20.0) -> None:
+    """Wait until that which has to be asked holds."""
+    async with asyncio.timeout(within):
+        while not await holds():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)

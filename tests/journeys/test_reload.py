@@ -293,7 +293,7 @@ async def test_reloads_run_one_after_another(lua: House) -> None:
 
 
 async def test_diagnostics_tell_how_the_last_reload_ended(lua: House, tmp_path: Path) -> None:
-    assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"] == dict.fromkeys(lua.hub.folders)
+    assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"] == dict.fromkeys(lua.hub.reloaders)
     write(tmp_path, {"scenes/one.lua": "return {"})
     answer = await lua.post("/scenes/reload")
     assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"]["scenes"] == answer.json

@@ -6,7 +6,8 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.worker_pool import Function, WorkerPool
+from appliance.lua.worker_pool import WorkerPool
+from appliance.tables.functions import Function
 from tests.lua.bench import FILE, Notes, file, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

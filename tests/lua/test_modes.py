@@ -8,8 +8,8 @@ import pytest
 
 from appliance.errors import Invalid
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode, ModeType, mode_check
-from appliance.lua.worker_pool import Function
 from appliance.tables.checks import LUA, Mismatch
+from appliance.tables.functions import Function
 
 DEFAULT_MAX = 8
 FORMS = {

@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from appliance.adapters.access_settings import file_path
+from appliance.adapters.access_settings import fingerprint as certificate
+from appliance.adapters.access_settings import headers as header_table
+from appliance.adapters.access_settings import secret as secret_text
 from appliance.adapters.kind import AdapterKind
 from appliance.errors import Invalid
 from appliance.tables import addresses
@@ -19,9 +23,7 @@ from appliance.tables.fields import Settings, key
 PLACEHOLDER = re.compile(r"\{(message|title|token)\}")
 """What stands in a URL, a header or a body for a part of the message, or for the section's token."""
 
-_path = matching(r"[^\0]+", "the path of a file")
 _word = matching(r"[!-~]+", "a word of visible ASCII characters")
-_fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 of a certificate in hexadecimal")
 _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address like "hub@example.org"')
 
 
@@ -67,13 +69,6 @@ SERVICES: Mapping[str, Service] = {
 """The services by what `service` in a section says."""
 
 
-def _secret(value: Any) -> str:
-    """A check whose message never shows the value."""
-    if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
-        raise Invalid("must be a string that is not empty, of one line")
-    return value
-
-
 def _url(value: Any) -> str:
     """A check: an http or https URL whose path and query may hold placeholders. Its message shows no secret."""
     try:
@@ -85,17 +80,6 @@ def _url(value: Any) -> str:
     if parts.fragment or not text.isprintable() or " " in text:
         raise Invalid("must have neither a fragment nor blanks; placeholders are encoded where they stand")
     return text
-
-
-def _headers(value: Any) -> Mapping[str, str]:
-    if not isinstance(value, dict):
-        raise Invalid('must be a table like { Priority = "high" }')
-    for name, text in value.items():
-        if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
-            raise Invalid(f"holds {name!r}, which is no name of a header")
-        if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
-            raise Invalid(f"must state the header {name} as a string of one line")
-    return value
 
 
 def _recipients(value: Any) -> tuple[str, ...]:
@@ -113,19 +97,19 @@ class NotifySection(Settings, frozen=True, kw_only=True):
 
     url: str | None = key(_url, required=False, secret=True)
     method: str = key(one_of("POST", "PUT", "GET", "PATCH"), "POST")
-    headers: Mapping[str, str] | None = key(_headers, required=False, secret=True)
+    headers: Mapping[str, str] | None = key(header_table, required=False, secret=True)
     body: str | None = key(string, required=False, secret=True)
     service: str | None = key(one_of(*SERVICES), required=False)
     topic: str | None = key(_word, required=False, secret=True)
     chat: str | None = key(_word, required=False)
     user: str | None = key(_word, required=False, secret=True)
-    token: str | None = key(_secret, required=False, secret=True)
-    token_file: str | None = key(_path, required=False)
-    username: str | None = key(_secret, required=False)
-    password: str | None = key(_secret, required=False, secret=True)
-    password_file: str | None = key(_path, required=False)
-    ca_file: str | None = key(_path, required=False)
-    fingerprint: str | None = key(_fingerprint, required=False)
+    token: str | None = key(secret_text, required=False, secret=True)
+    token_file: str | None = key(file_path, required=False)
+    username: str | None = key(secret_text, required=False)
+    password: str | None = key(secret_text, required=False, secret=True)
+    password_file: str | None = key(file_path, required=False)
+    ca_file: str | None = key(file_path, required=False)
+    fingerprint: str | None = key(certificate, required=False)
     smtp: Address | None = key(addresses.address, required=False)
     tls: str | None = key(one_of("starttls", "tls", "none"), required=False)
     from_: str | None = key(_mailbox, required=False)

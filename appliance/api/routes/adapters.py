@@ -12,6 +12,7 @@ from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.api.validation import table
 from appliance.health import Health
+from appliance.lua.reload import Reloader
 from appliance.tables.json_schema import ANY, array_of, only, record
 
 _RESULT = record("OperationResult", status=only("ok"), result=ANY)
@@ -20,14 +21,20 @@ _RESULT = record("OperationResult", status=only("ok"), result=ANY)
 class AdaptersApi:
     """Handlers of the routes under `/adapters`."""
 
-    def __init__(self, health: Health, dispatcher: Dispatcher) -> None:
+    def __init__(self, health: Health, dispatcher: Dispatcher, reloader: Reloader) -> None:
         self._health = health
+        self._reloader = reloader
         self._dispatcher = dispatcher
 
     @route("GET", "/adapters", Role.READ, array_of(schemas.ADAPTER))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every enabled adapter by name, with its status: starting, running or degraded."""
         return json_response(schemas.ADAPTER.each(self._health.list_adapters()))
+
+    @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
+    async def reload(self, call: Call) -> HTTPResponse:
+        """Read the Lua files of kinds anew. Each that is sound is in force; one with a fault changes nothing."""
+        return json_response(schemas.RELOADED(await self._reloader.reload()))
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
     async def get(self, call: Call, name: str) -> HTTPResponse:

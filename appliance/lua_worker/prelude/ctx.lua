@@ -95,12 +95,17 @@ end
 
 local LEVELS = {trace = true, debug = true, info = true, warn = true, error = true}
 
-function ctx.log(self, level, message, fields)
-  check_self(self, 'log')
+-- ctx:log of scenes, automations and kinds of adapter.
+function lares.write(level, message, fields)
   check_argument(level, 'string', 1, 'log')
   check_argument(fields, 'table?', 3, 'log')
   if not LEVELS[level] then raise("ctx:log: level must be trace, debug, info, warn or error, not '" .. sub(level, 1, 40) .. "'") end
   local text = fields and encoded(fields, 'ctx:log: fields') or nil
   if text and #text > MAX_LOG_BYTES then raise('ctx:log: fields are larger than 8 KiB') end
   lares.log(level, tostring(message), text)
+end
+
+function ctx.log(self, level, message, fields)
+  check_self(self, 'log')
+  lares.write(level, message, fields)
 end

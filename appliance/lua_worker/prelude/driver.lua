@@ -1,11 +1,11 @@
 -- The driver: what the hub calls. It begins an execution or a description, and takes it on step by step; every step
 -- ends with a kind and up to three texts.
 local lares = ...
-local error, type, tostring, next, sub, rawget = error, type, tostring, next, string.sub, rawget
+local error, type, tostring, next, sub, rawget, concat = error, type, tostring, next, string.sub, rawget, table.concat
 local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
 local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares.place_at
 
-local DESCRIBE, COMPILE, REQUEST, DONE, STOPPED, FAILED = 2, 3, 17, 19, 20, 21    -- protocol.FrameKind
+local DESCRIBE, COMPILE, CALL, REQUEST, DONE, STOPPED, FAILED = 2, 3, 7, 17, 19, 20, 21    -- protocol.FrameKind
 local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
 
@@ -29,16 +29,31 @@ local function execute(text, name, event)
   if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
 end
 
-local function describe(text, name)
+local function describe(text, name, of_kind)
+  if of_kind ~= '' then lares.open_kind() end
   local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
   return description or error(fault, 0)
 end
 
+-- One function of a kind of adapter; what it returns as JSON, with what ctx.memory holds then.
+local function call(text, name, given)
+  local job = lares.decode(given)
+  lares.open_kind()
+  local run, path = definition_of(text, name), concat(job.path, '.')
+  for index = 1, #job.path do run = type(run) == 'table' and run[job.path[index]] or nil end
+  if type(run) == 'table' then run = run.run end
+  if type(run) ~= 'function' then error(path .. ' must be a function, not ' .. type(run), 0) end
+  lares.poll(name .. ':' .. lares.line_of(run))
+  return lares.call_kind(job, path, run)
+end
+
+local BODIES = {[COMPILE] = lares.compile, [DESCRIBE] = describe, [CALL] = call}
+
 local function start(kind, text, name, event)
-  local body = kind == COMPILE and lares.compile or kind == DESCRIBE and describe or execute
+  local body = BODIES[kind] or execute
   lares.main = create(function()
-    local description = body(text, name, event)
-    return kind == DESCRIBE and description or ''
+    local result = body(text, name, event)
+    return type(result) == 'string' and result or ''
   end)
   lares.watch(lares.main)
   lares.begin()

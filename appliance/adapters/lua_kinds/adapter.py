@@ -1,0 +1,311 @@
+"""An adapter whose kind is written in Lua: polls, commands and operations are calls of the file's functions.
+
+Each call runs in a Lua state of its own; what lasts is `ctx.memory`, which is kept here. So the end of a worker takes
+nothing of an adapter along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from appliance.adapters.base import (
+    COMMAND_TIMEOUT_SECS,
+    Adapter,
+    AdapterContext,
+    AdapterReplaced,
+    CommandResult,
+    HookRequest,
+    Operation,
+)
+from appliance.adapters.confirmation import Confirmation
+from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts, Redaction
+from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.origins import Origins, access_of, lua_settings
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.told_devices import (
+    DeviceReader,
+    FaultTeller,
+    ToldDevices,
+    ToldUpdate,
+    report_of,
+)
+from appliance.adapters.lua_kinds.web_request import Transport
+from appliance.adapters.polling import PollingAdapter
+from appliance.errors import (
+    AdapterFailed,
+    BadAnswer,
+    Invalid,
+    ScriptFailed,
+    Unreachable,
+)
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command
+from appliance.home.json_shapes import STATED_COMMAND
+from appliance.home.model import Device, Observation, Report
+from appliance.home.values import Value
+from appliance.tables.checks import is_number, shown
+from appliance.tasks import run_together
+
+CONFIRM_SECS = 3.5
+"""Seconds within which a command that the file only sent must show."""
+
+CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
+"""Pauses before each look whether it does; the last one repeats."""
+
+MAX_POLL_SECS = 86_400
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class LuaAdapter(PollingAdapter):
+    """One section whose kind is sound. `transport` takes the place of its vendor, where it is given."""
+
+    shares_outages = False
+
+    def __init__(
+        self, context: AdapterContext, host: KindHost, loaded: LoadedSection, transport: Transport | None = None
+    ) -> None:
+        origins = Origins(loaded.settings, context)
+        interval = loaded.settings.values["poll_interval_secs"]
+        super().__init__(context, origins.main, interval)
+        access, _ = access_of(loaded.settings, context)
+        self.kept = KeptTexts(context.secrets)
+        self.redact = Redaction(origins.secrets, self.kept)
+        self._host = host
+        self._loaded = loaded
+        self._transport: Transport = transport or origins
+        self.operation_secs = loaded.definition.operations
+        self._settings = lua_settings(loaded.settings, access)
+        self._interval = interval
+        self._memory: dict[str, Value] = {}
+        self._faults = FaultTeller(self.publish)
+        silence = loaded.settings.values["max_silence_secs"]
+        self._max_silence = None if silence is None else timedelta(seconds=silence)
+        self._heard_at = max((each.last_seen for each in self.publish.devices().values()), default=NEVER)
+
+    async def run(self) -> None:
+        """Poll until cancelled, or until the kind is another; raises `AdapterReplaced` then."""
+        self._wake_sleepers()
+        await run_together(super().run(), _replace_when(self._loaded))
+
+    def _on_miss(self, error: Unreachable, misses: int) -> None:
+        if self._is_asleep():
+            self.publish.record_error(error)
+        else:
+            super()._on_miss(error, misses)
+
+    def _is_asleep(self) -> bool:
+        """Whether silence means nothing yet."""
+        return self._max_silence is not None and self.clock.now() - self._heard_at < self._max_silence
+
+    def _wake_sleepers(self) -> None:
+        """Show what was restored as online, where its silence means nothing yet."""
+        if self._is_asleep():
+            for device_id in self.publish.devices():
+                self.publish.availability(device_id, is_available=True)
+
+    async def poll(self) -> Report:
+        """The devices that the file's `poll` returns; where it has none, nothing is removed."""
+        if not self._loaded.definition.has_poll:
+            return Report(adapter=self.name)
+        found = await self._call(["poll"], repeat=True)
+        self.poll_interval = self._next_poll(found["second"])
+        told = self._read("poll", lambda reader: reader.read_all(found["first"], "poll"))
+        self._heard_at = self.clock.now()
+        self._tell_events(told)
+        return report_of(self.name, told, is_complete=True)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Call the file's `command`, and see that what was asked shows, as the file's answer says."""
+        before = await self._shown(device_id, is_fresh=command.action == "toggle")
+        check_offered(device_id, before.commands or (), command)
+        if not self._loaded.definition.has_command:
+            raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
+        confirmation = Confirmation(command, before.commands or (), before.attributes)
+        found = await self._call(["command"], _device_for_lua(before, self.name), STATED_COMMAND(command))
+        if isinstance(found["second"], str):
+            return CommandResult(error=self.redact(found["second"][:500]))
+        if found["first"] is True:
+            return CommandResult()
+        if found["first"] is None:
+            return await self._confirm(device_id, confirmation)
+        return self._answered(device_id, found["first"], confirmation)
+
+    @property
+    def hooks(self) -> Collection[str]:
+        """The section's own hook, where its file has a function for that."""
+        return (self.name,) if self._loaded.definition.has_hook else ()
+
+    async def hook(self, request: HookRequest) -> None:
+        """Hand the request to the file, and publish what it makes of it."""
+        told = {name: getattr(request, name) for name in ("method", "query", "headers", "data")}
+        body = request.body.decode(errors="replace")
+        found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["hook"], {**told, "body": body}))
+        self._update("hook", found["first"])
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """The functions of the file's `operations`."""
+        return {name: partial(self._operate, name) for name in self._loaded.definition.operations}
+
+    async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
+        found = await self._call(["operations", name], dict(payload))
+        if isinstance(found["second"], str):
+            raise BadAnswer(self.redact(found["second"][:500]))
+        return found["first"]
+
+    async def _call(self, path: list[str], first: Any = None, second: Any = None, *, repeat: bool = False) -> Any:
+        """What a function returns. Raises `Unreachable` where it failed because nothing answered."""
+        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact)
+        before, arguments = self._memory, {"first": first, "second": second}
+        given = {"settings": self._settings, "memory": before, "repeat": repeat, **arguments}
+        try:
+            found = await self._host.call(self._loaded.section, calls, path, given)
+        except ScriptFailed as failed:
+            if calls.outage is not None and str(calls.outage) in failed.message:
+                raise type(calls.outage)(str(calls.outage)) from None
+            raise AdapterFailed(self.redact(str(failed))) from None
+        self._remember(before, found["memory"] or {})
+        return found
+
+    def _update(self, function: str, raw: Any) -> None:
+        """Publish what a function said of some devices, or of all."""
+        updates: list[ToldUpdate] = []
+
+        def read(reader: DeviceReader) -> ToldDevices:
+            updates.append(reader.read_update(raw, function))
+            return updates[0].devices
+
+        told = self._read(function, read)
+        self.publish.report(report_of(self.name, told, is_complete=updates[0].complete))
+        self._tell_events(told)
+        self._heard_at = self.clock.now()
+        self.publish.answered()
+        if updates[0].poll:
+            self.poll_now()
+
+    def _remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+        """Take over what a function made different of its memory; others may have run meanwhile."""
+        changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
+        gone = before.keys() - after.keys()
+        self._memory = {key: value for key, value in {**self._memory, **changed}.items() if key not in gone}
+
+    def _next_poll(self, secs: Any) -> float:
+        if is_number(secs):
+            return min(max(float(secs), 1.0), MAX_POLL_SECS)
+        if secs is not None:
+            raise BadAnswer(f"the second thing that poll returned must be seconds, not {shown(secs)}")
+        return float(self._interval)
+
+    def _read(self, function: str, read: Any) -> ToldDevices:
+        reader = DeviceReader(self.name, self.publish.find)
+        try:
+            told: ToldDevices = read(reader)
+        except Invalid as fault:
+            raise AdapterFailed(f"what {function} returned cannot be used: {fault}") from None
+        self._faults.tell(reader)
+        return told
+
+    def _tell_events(self, told: ToldDevices) -> None:
+        for device_id, event, data in told.events:
+            self.publish.event(device_id, event, data)
+
+    async def _shown(self, device_id: str, *, is_fresh: bool) -> Device:
+        """The device as it shows now, after a poll where it is to be fresh."""
+        if is_fresh and self._loaded.definition.has_poll:
+            self.publish.report(await self.poll())
+        device = self.publish.find(device_id)
+        if device is None:
+            raise BadAnswer(f"{device_id} is not there any more")
+        return device
+
+    def _answered(self, device_id: str, raw: Any, confirmation: Confirmation) -> CommandResult:
+        """The result where the file said what the device shows now."""
+        seen: list[Observation | None] = []
+
+        def read(reader: DeviceReader) -> ToldDevices:
+            seen.append(reader.read_one(raw, device_id, "command"))
+            return ToldDevices()
+
+        self._read("command", read)
+        if seen[0] is None:
+            return CommandResult(error=f"command answered what is no device: {shown(raw)}")
+        report = Report(adapter=self.name, observations=(seen[0],))
+        is_done = confirmation.is_done(seen[0].attributes)
+        return CommandResult(
+            report=report, error=None if is_done else confirmation.sentence(device_id, seen[0].attributes)
+        )
+
+    async def _confirm(self, device_id: str, confirmation: Confirmation) -> CommandResult:
+        """Look until the device shows what was asked: by polling, or in what is pushed."""
+        until, looks = self.clock.monotonic() + CONFIRM_SECS, 0
+        while True:
+            report, attributes, error = await self._look(device_id)
+            if error is None and confirmation.is_done(attributes):
+                return CommandResult(report=report)
+            if self.clock.monotonic() >= until:
+                return CommandResult(report=report, error=error or confirmation.sentence(device_id, attributes))
+            await self.clock.sleep(CONFIRM_PAUSES_SECS[min(looks, len(CONFIRM_PAUSES_SECS) - 1)])
+            looks += 1
+
+    async def _look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
+        """What the device shows now and the poll that says so, if there is one; or what was wrong with that."""
+        if not self._loaded.definition.has_poll:
+            device = self.publish.find(device_id)
+            return None, {} if device is None else device.attributes, None
+        try:
+            report = await self.poll()
+        except Unreachable:
+            raise
+        except AdapterFailed as error:
+            return None, {}, str(error)
+        seen = [each.attributes for each in report.observations if each.device_id == device_id]
+        return report, seen[0] if seen else {}, None
+
+
+class WaitingAdapter(Adapter):
+    """A section whose kind cannot be used now: it says so, and waits for another file."""
+
+    def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
+        super().__init__(context)
+        self._fault = fault
+
+    async def run(self) -> None:
+        """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
+        self.publish.failed(self._error())
+        self.publish.started()
+        await _replace_when(self._fault)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Raises the error."""
+        raise self._error()
+
+    def _error(self) -> AdapterFailed:
+        return AdapterFailed(str(self._fault.faults[0]))
+
+
+async def _replace_when(known: LoadedSection | SectionFault) -> None:
+    await known.changed.wait()
+    raise AdapterReplaced
+
+
+def _device_for_lua(device: Device, section: str) -> dict[str, Any]:
+    """The device as it was shown last, with its local id."""
+    return {
+        "id": device.id.removeprefix(f"{section}:"),
+        "kind": device.kind,
+        "name": device.name,
+        "class": device.info.device_class,
+        "attributes": device.attributes,
+    }
+
+
+def build(section: LuaSection, context: AdapterContext) -> Adapter:
+    """The adapter of a section."""
+    assert context.kinds is not None
+    found = context.kinds.find(section)
+    if isinstance(found, SectionFault):
+        return WaitingAdapter(context, found)
+    return LuaAdapter(context, context.kinds, found)

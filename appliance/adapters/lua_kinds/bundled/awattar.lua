@@ -1,0 +1,70 @@
+-- The hourly price of electricity from aWATTar, of today and, from the afternoon on, of tomorrow.
+--
+--   [adapters.price]
+--   type = "awattar"
+--   country = "de"
+
+local HOUR = 3600
+
+local function sorted(hours)
+  local found = {}
+  for number, hour in ipairs(hours) do found[number] = hour end
+  table.sort(found, function(a, b) return a.price < b.price or a.price == b.price and a.from < b.from end)
+  return found
+end
+
+-- Where this hour stands among the hours of its day, 1 for the cheapest.
+local function rank_of(now, hours)
+  for rank, hour in ipairs(sorted(hours)) do
+    if hour.from == now.from then return rank end
+  end
+end
+
+-- The hours that the market tells, in cents for a kilowatt-hour with what the settings add.
+local function read_hours(ctx, rows)
+  local hours = {}
+  for _, row in ipairs(rows) do
+    if type(row) == "table" and type(row.start_timestamp) == "number" and type(row.marketprice) == "number" then
+      local cents = row.marketprice / 10
+      local price = (cents + ctx.settings.surcharge) * (1 + ctx.settings.vat_percent / 100)
+      hours[#hours + 1] = { from = row.start_timestamp // 1000, price = math.floor(price * 1000 + 0.5) / 1000 }
+    end
+  end
+  return hours
+end
+
+local function poll(ctx)
+  local path = ctx.settings.country == "at" and "austria" or "germany"
+  local answer = ctx:http { path = "/v1/marketdata", origin = path }
+  local rows = type(answer.json) == "table" and answer.json.data
+  if answer.status ~= 200 or type(rows) ~= "table" then error("aWATTar answers no prices (status " .. answer.status .. ")", 0) end
+  local hours, this, day = read_hours(ctx, rows), nil, {}
+  local now = ctx:now()
+  for _, hour in ipairs(hours) do
+    if hour.from <= now and now < hour.from + HOUR then this = hour end
+    if os.date("%Y-%m-%d", hour.from) == os.date("%Y-%m-%d", now) then day[#day + 1] = hour end
+  end
+  local attributes = {}
+  if this then
+    attributes["custom.awattar.price"] = { value = this.price, unit = "ct/kWh" }
+    attributes["custom.awattar.rank"] = rank_of(this, day)
+    attributes["custom.awattar.hours_of_day"] = #day
+  end
+  for _, hour in ipairs(hours) do
+    if this and hour.from == this.from + HOUR then attributes["custom.awattar.price_next"] = { value = hour.price, unit = "ct/kWh" } end
+  end
+  local left = HOUR - now % HOUR + 1                 -- the next hour has another price
+  return { { id = "now", kind = "Sensor", class = "price", name = "Electricity price", attributes = attributes } }, left
+end
+
+return {
+  name = "aWATTar",
+  poll_interval_secs = 3600,
+  origins = { germany = "https://api.awattar.de", austria = "https://api.awattar.at" },
+  settings = {
+    country = { type = "string", default = "de", values = { "de", "at" }, description = "where the price holds" },
+    surcharge = { type = "number", default = 0, min = -100, max = 100, description = "cents that the tariff adds to each kilowatt-hour" },
+    vat_percent = { type = "number", default = 0, min = 0, max = 100, description = "value added tax, in percent" },
+  },
+  poll = poll,
+}

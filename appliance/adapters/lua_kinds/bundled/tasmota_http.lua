@@ -1,0 +1,100 @@
+-- Tasmota over HTTP, for homes without a broker. With a broker, the kind mqtt finds Tasmota by itself.
+--
+--   [adapters.heater]
+--   type = "tasmota_http"
+--   base_url = "http://192.168.1.60"
+
+local function measure(value, unit)
+  return type(value) == "number" and { value = value, unit = unit } or nil
+end
+
+local function energy(value, period)
+  return type(value) == "number" and { value = value, unit = "kWh", period = period } or nil
+end
+
+-- Tasmota takes user and password in the query; what it does not understand it answers with status 200.
+local function ask(ctx, words)
+  local login = ctx.settings.password and { user = ctx.settings.username or "admin", password = ctx.settings.password } or {}
+  login.cmnd = words
+  local answer = ctx:http { path = "/cm", query = login }
+  local found = answer.json
+  if answer.status == 401 or type(found) == "table" and found.WARNING then
+    return nil, "Tasmota asks for a password, or for another one"
+  end
+  if answer.status ~= 200 or type(found) ~= "table" then
+    return nil, "what answers at this address is no Tasmota (status " .. answer.status .. ")"
+  end
+  if found.Command == "Unknown" or found.Command == "Error" then return nil, "Tasmota does not know: " .. words end
+  return found
+end
+
+local RELAY = { capability = "power", actions = { "on", "off", "toggle" } }
+local DIMMER = { capability = "brightness", actions = { "set" }, min = 0, max = 100 }
+local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
+
+-- Numbers and temperatures of every sensor that is connected; the first of a kind counts.
+local function read_sensors(sensors, attributes)
+  local unit = sensors.TempUnit == "F" and "°F" or "°C"
+  for _, each in pairs(sensors) do
+    if type(each) == "table" then
+      attributes.temperature = attributes.temperature or measure(each.Temperature, unit)
+      attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
+      attributes.pressure = attributes.pressure or measure(each.Pressure, "hPa")
+      attributes.illuminance = attributes.illuminance or math.tointeger(each.Illuminance)
+      attributes.co2 = attributes.co2 or measure(each.CarbonDioxide, "ppm")
+    end
+  end
+  local meter = type(sensors.ENERGY) == "table" and sensors.ENERGY or {}
+  attributes.power_consumption = measure(meter.Power, "W")
+  attributes.voltage, attributes.current = measure(meter.Voltage, "V"), measure(meter.Current, "A")
+  attributes.energy_total, attributes.energy_today = energy(meter.Total, "total"), energy(meter.Today, "today")
+  attributes.energy_yesterday = energy(meter.Yesterday, "yesterday")
+end
+
+local function poll(ctx)
+  local found, fault = ask(ctx, "Status 0")
+  if not found then error(fault, 0) end
+  local state, status = found.StatusSTS, found.Status
+  if type(state) ~= "table" or type(status) ~= "table" then error("what answers at this address is no Tasmota", 0) end
+  local names = type(status.FriendlyName) == "table" and status.FriendlyName or { status.FriendlyName }
+  local info = { manufacturer = "Tasmota", firmware = (found.StatusFWR or {}).Version, serial = (found.StatusNET or {}).Mac }
+  local devices = {}
+  for number = 0, 8 do
+    local power = state["POWER" .. (number == 0 and "" or number)]
+    if power then
+      devices[#devices + 1] = { id = "relay:" .. math.max(number, 1), kind = "Switch", class = "plug", info = info,
+        name = names[math.max(number, 1)] or status.DeviceName, commands = { RELAY }, attributes = { power = power == "ON" and "on" or "off" } }
+    end
+  end
+  local first = devices[1]
+  if not first then
+    first = { id = "sensor", kind = "Sensor", info = info, name = names[1] or status.DeviceName, attributes = {} }
+    devices[1] = first
+  elseif state.Dimmer then
+    first.kind, first.class, first.attributes.brightness = "Light", nil, state.Dimmer
+    first.commands = { RELAY, DIMMER, state.CT and WHITE or nil }
+    if state.CT then first.attributes.color_temperature = { value = 1000000 // state.CT, unit = "kelvin" } end
+  end
+  read_sensors(type(found.StatusSNS) == "table" and found.StatusSNS or {}, first.attributes)
+  return devices
+end
+
+local function command(ctx, device, asked)
+  local number, words = device.id:match("%d+$"), nil
+  if asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
+  elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value
+  else
+    local mired = asked.value.unit == "mireds" and asked.value.value or 1000000 // asked.value.value
+    words = "CT " .. math.max(153, math.min(500, mired))
+  end
+  local _, fault = ask(ctx, words)
+  if fault then return nil, fault end
+end
+
+return {
+  name = "Tasmota over HTTP",
+  settings = { base_url = { type = "string", required = true, description = 'its address, like "http://192.168.1.60"' } },
+  poll_interval_secs = 5,
+  poll = poll,
+  command = command,
+}

@@ -1,0 +1,169 @@
+"""What a function of a kind in Lua can ask of the hub: HTTP, kept texts, JSON, XML, digests, lines of the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import orjson
+
+from appliance.adapters.base import Secrets
+from appliance.adapters.lua_kinds.crypto import compute
+from appliance.adapters.lua_kinds.web_request import Transport, for_lua, read_request
+from appliance.adapters.lua_kinds.xml_values import decode_xml
+from appliance.errors import Invalid, Unreachable
+from appliance.log_buffer import own_fields
+
+MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
+"""How many texts a section keeps, and the bytes of each."""
+
+KEPT = "kept"
+"""The name under which a section's secrets hold what `ctx:keep` was given, as one JSON object."""
+
+HIDDEN = "***"
+MIN_SECRET_CHARS = 3
+"""Shorter secrets are not looked for in texts: they would be found everywhere."""
+
+_LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
+_KEY = re.compile(r"[a-z0-9_.-]{1,64}")
+
+log = logging.getLogger("adapters")
+
+
+class KeptTexts:
+    """The texts of one section that `ctx:keep` stores. They are secrets."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._lock = asyncio.Lock()
+        stored = secrets.get(KEPT)
+        self._texts: dict[str, str] = {} if stored is None else orjson.loads(stored)
+
+    def get(self, key: str) -> str | None:
+        """The text under the key, None if there is none."""
+        return self._texts.get(key)
+
+    def list_texts(self) -> list[str]:
+        """Every text."""
+        return list(self._texts.values())
+
+    async def put(self, key: Any, text: Any) -> None:
+        """Store the text, on the card when this returns; None forgets it. Raises `Invalid` or `StoreFailed`."""
+        if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+            raise Invalid("ctx:keep: the key must be 1 to 64 of a-z, 0-9, _, - and .")
+        if text is not None and not isinstance(text, str):
+            raise Invalid("ctx:keep: what is kept must be a text; json.encode makes one of a table")
+        if text is not None and len(text.encode()) > MAX_KEPT_BYTES:
+            raise Invalid(f"ctx:keep: the text is larger than {MAX_KEPT_BYTES} bytes")
+        async with self._lock:
+            texts = {name: each for name, each in self._texts.items() if name != key}
+            texts |= {} if text is None else {key: text}
+            if len(texts) > MAX_KEPT:
+                raise Invalid(f"ctx:keep: {MAX_KEPT} texts are kept already")
+            if texts != self._texts:
+                await self._secrets.put(KEPT, orjson.dumps(texts).decode())
+                self._texts = texts
+
+
+class Redaction:
+    """Replaces the secrets of a section in texts, however they are written there."""
+
+    def __init__(self, secrets: Sequence[str], kept: KeptTexts) -> None:
+        self._secrets = secrets
+        self._kept = kept
+
+    def __call__(self, text: str) -> str:
+        """The text without them."""
+        for secret in (*self._secrets, *self._kept.list_texts()):
+            if len(secret) >= MIN_SECRET_CHARS:
+                for form in {secret, quote(secret, safe=""), quote_plus(secret), quote(secret)}:
+                    text = text.replace(form, HIDDEN)
+        return text
+
+    def in_value(self, value: Any) -> Any:
+        """A JSON value without them."""
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, Mapping):
+            return {self(name): self.in_value(each) for name, each in value.items()}
+        return [self.in_value(each) for each in value] if isinstance(value, list) else value
+
+
+class FunctionCalls:
+    """The `Calls` of one running function. `outage` is the last request that got no answer, if any did not."""
+
+    counted_secs = 0.0
+
+    def __init__(self, section: str, transport: Transport, kept: KeptTexts, redact: Redaction) -> None:
+        self.outage: Unreachable | None = None
+        self._section = section
+        self._transport = transport
+        self._kept = kept
+        self._redact = redact
+
+    async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
+        """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
+        first, second, *_ = arguments
+        if operation not in _CALLS:
+            raise Invalid(f"ctx:{operation} is not there in a kind of adapter")
+        return await _CALLS[operation](self, first, second)
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Write a line of the file's to the log, without secrets."""
+        stated = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
+        named = self._redact.in_value(stated)
+        extra = own_fields({**dict(sorted(named.items())), "adapter": self._section})
+        log.log(_LEVELS[level], "%s", self._redact(message), extra=extra)
+
+    async def http(self, request: Any, _: Any) -> Any:
+        """The response, `{status, headers, body, json?}`."""
+        try:
+            return for_lua(await self._transport.exchange(read_request(request)))
+        except Unreachable as error:
+            self.outage = error
+            raise
+
+    async def keep(self, key: Any, text: Any) -> None:
+        """Keep a text over restarts."""
+        await self._kept.put(key, text)
+
+    async def kept(self, key: Any, _: Any) -> str | None:
+        """A text that is kept."""
+        return self._kept.get(key)
+
+    async def parse_json(self, text: Any, _: Any) -> Any:
+        """The value that a text holds, or why it holds none."""
+        try:
+            return {"value": orjson.loads(text)}
+        except orjson.JSONDecodeError:
+            return {"fault": "is not JSON"}
+
+    async def parse_xml(self, text: Any, _: Any) -> Any:
+        """The element that a text holds, or why it holds none."""
+        return await asyncio.to_thread(decode_xml, text.encode("latin-1"))
+
+    async def crypto(self, name: Any, given: Any) -> str:
+        """A result of the table `crypto`."""
+        if name == "pbkdf2":
+            return await asyncio.to_thread(compute, name, given)
+        return compute(name, given)
+
+
+_CALLS: Mapping[str, Callable[[FunctionCalls, Any, Any], Awaitable[Any]]] = {
+    "http": FunctionCalls.http,
+    "keep": FunctionCalls.keep,
+    "kept": FunctionCalls.kept,
+    "json": FunctionCalls.parse_json,
+    "xml": FunctionCalls.parse_xml,
+    "crypto": FunctionCalls.crypto,
+}

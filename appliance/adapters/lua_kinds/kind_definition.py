@@ -1,0 +1,269 @@
+"""What the file of a kind returns, as a value: its settings, its defaults, and which functions it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.access_settings import file_path, fingerprint, headers, secret
+from appliance.errors import Invalid
+from appliance.home.texts import MAX_NAME_CHARS, text
+from appliance.tables import addresses
+from appliance.tables.checks import (
+    Mismatch,
+    boolean,
+    is_number,
+    listed,
+    nearest,
+    number_within,
+    one_of,
+    shown,
+    string,
+    whole,
+)
+from appliance.tables.fields import Field, Fields, Table
+from appliance.tables.functions import Function, function
+
+BUNDLED_KINDS = Path(__file__).parent / "bundled"
+"""The folder of the kinds that come with Lares."""
+
+KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
+"""What a kind may be called; its file has this name and `.lua`."""
+
+MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS = 64, 16, 32
+MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
+MAX_SETTING = float(1 << 53)
+MAX_DURATION_SECS = 400 * 86_400.0
+
+_SECRET_NAME = re.compile(r".*(password|token|secret|key)")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def duration(value: Any) -> float:
+    """A check: seconds, as a number or as `"90s"`, `"5m"`, `"1h"`."""
+    if isinstance(value, str) and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smh])", value)):
+        value = float(found[1]) * _UNITS[found[2]]
+    if not is_number(value) or not 0 <= value <= MAX_DURATION_SECS:
+        raise Mismatch('seconds, or a text like "90s", "5m" or "1h"', value)
+    return float(value)
+
+
+KNOWN_SETTINGS: Fields = {
+    "type": Field(string, required=False),
+    "enabled": Field(boolean, default=True),
+    "base_url": Field(addresses.base_url, required=False),
+    "poll_interval_secs": Field(whole(1, 86_400), required=False),
+    "max_silence_secs": Field(whole(1, 30 * 86_400), required=False),
+    "auth": Field(one_of("basic", "digest", "bearer", "none"), required=False),
+    "username": Field(secret, required=False),
+    "password": Field(secret, required=False, secret=True),
+    "password_file": Field(file_path, required=False),
+    "token": Field(secret, required=False, secret=True),
+    "token_file": Field(file_path, required=False),
+    "ca_file": Field(file_path, required=False),
+    "fingerprint": Field(fingerprint, required=False),
+    "headers": Field(headers, required=False, secret=True),
+}
+"""The keys that a section of every kind may have."""
+
+
+class KindDefinition(Struct, frozen=True, kw_only=True):
+    """One kind as its file defines it.
+
+    `settings` are the keys that its sections may have, those of every kind included. `origins` are further addresses
+    by name: a URL, or the setting that holds one. `operations` are their time limits in seconds. `descriptions` are
+    those of settings, where the file has some.
+    """
+
+    name: str
+    settings: Fields
+    descriptions: Mapping[str, str] = {}
+    base_url: str | None = None
+    poll_interval_secs: int = 5
+    max_silence_secs: int | None = None
+    origins: Mapping[str, str | OriginSetting] = {}
+    has_poll: bool = False
+    has_hook: bool = False
+    has_command: bool = False
+    operations: Mapping[str, float] = {}
+
+
+class OriginSetting(Struct, frozen=True):
+    """The setting whose value is the address of an origin."""
+
+    setting: str
+
+
+_TOP: Fields = {
+    "name": Field(text(MAX_NAME_CHARS)),
+    "base_url": Field(addresses.base_url, required=False),
+    "poll_interval_secs": Field(whole(1, 86_400), 5),
+    "max_silence_secs": Field(whole(1, 30 * 86_400), required=False),
+    "poll": Field(function, required=False),
+    "hook": Field(function, required=False),
+    "command": Field(function, required=False),
+}
+_SETTING: Fields = {
+    "type": Field(one_of("string", "integer", "number", "boolean", "duration", "list")),
+    "default": Field(lambda value: value, required=False),
+    "required": Field(boolean, default=False),
+    "min": Field(number_within(-MAX_SETTING, MAX_SETTING), required=False),
+    "max": Field(number_within(-MAX_SETTING, MAX_SETTING), required=False),
+    "values": Field(listed(string), required=False),
+    "secret": Field(boolean, default=False),
+    "description": Field(string, required=False),
+}
+
+
+def parse_kind(table: Table) -> KindDefinition | None:
+    """The kind that a file's table defines; None where it has faults, which are noted in the table's findings."""
+    count = len(table.findings.faults)
+    found = table.read(_TOP)
+    settings = _read_settings(table)
+    origins = _read_origins(table, settings)
+    operations = _read_operations(table)
+    table.refuse_others("a field of a kind")
+    if len(table.findings.faults) > count:
+        return None
+    stated: dict[str, Any] = {f"has_{name}": found[name] is not None for name in ("poll", "hook", "command")}
+    stated |= {name: found[name] for name in ("name", "base_url", "poll_interval_secs", "max_silence_secs")}
+    return KindDefinition(
+        settings={name: field for name, (field, _) in settings.items()},
+        descriptions={name: description for name, (_, description) in settings.items() if description},
+        origins=origins,
+        operations=operations,
+        **stated,
+    )
+
+
+def _named_tables(table: Table, field: str, most: int) -> dict[str, Table]:
+    outer = table.table(field)
+    if outer is None:
+        return {}
+    raw = table.raw(field) or {}
+    if len(raw) > most:
+        table.fault(field, f"has more than {most} entries")
+    return {name: outer for name in raw if _is_name(outer, name)}
+
+
+def _is_name(table: Table, name: str) -> bool:
+    if KIND_NAME.fullmatch(name) is None:
+        table.fault(name, "is not a name; use a-z, 0-9 and _, a letter first")
+        return False
+    return True
+
+
+_Setting = tuple[Field[Any], str | None]
+"""A setting and its description."""
+
+
+def _read_settings(table: Table) -> dict[str, _Setting]:
+    settings: dict[str, _Setting] = {name: (field, None) for name, field in KNOWN_SETTINGS.items()}
+    for name, outer in _named_tables(table, "settings", MAX_SETTINGS).items():
+        inner = outer.table(name)
+        if inner is not None and (setting := _read_setting(inner, name)) is not None:
+            settings[name] = setting
+    return settings
+
+
+def _read_setting(table: Table, name: str) -> _Setting | None:
+    count = len(table.findings.faults)
+    stated = table.read(_SETTING)
+    table.refuse_others("a field of a setting")
+    if len(table.findings.faults) > count:
+        return None
+    known = KNOWN_SETTINGS.get(name)
+    is_secret = stated["secret"] or _SECRET_NAME.fullmatch(name) is not None
+    try:
+        check = _check_of(stated, is_secret=is_secret) if known is None else known.check
+    except Invalid as fault:
+        table.fault("type", str(fault))
+        return None
+    default = stated["default"]
+    if default is not None:
+        try:
+            default = check(default)
+        except Invalid as fault:
+            table.fault("default", str(fault))
+    is_secret = is_secret or (known is not None and known.secret)
+    return Field(check, default, required=stated["required"], secret=is_secret), stated["description"]
+
+
+def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], Any]:
+    kind, low, high, values = (stated[name] for name in ("type", "min", "max", "values"))
+    is_numeric = kind in ("integer", "number", "duration")
+    if not is_numeric and (low is not None or high is not None):
+        raise Invalid(f"{kind} has neither min nor max; only integer, number and duration do")
+    if kind != "string" and values is not None:
+        raise Invalid(f"{kind} has no values; only string does")
+    if is_secret and kind == "string":
+        return secret
+    bounds = (-MAX_SETTING if low is None else low, MAX_SETTING if high is None else high)
+    checks: Mapping[str, Callable[[Any], Any]] = {
+        "string": one_of(*values) if values else string,
+        "integer": whole(int(bounds[0]), int(bounds[1])),
+        "number": number_within(*bounds),
+        "boolean": boolean,
+        "duration": _bounded_duration(*bounds),
+        "list": _texts,
+    }
+    return checks[kind]
+
+
+def _bounded_duration(low: float, high: float) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        secs = duration(value)
+        if not low <= secs <= high:
+            raise Invalid(f"must be from {low:g} to {high:g} seconds, not {shown(value)}")
+        return secs
+
+    return check
+
+
+def _texts(value: Any) -> list[Any]:
+    """A check: an array of strings, numbers and booleans."""
+    if not isinstance(value, list) and value != {}:
+        raise Mismatch("an array", value)
+    if any(not isinstance(each, str | int | float | bool) for each in value):
+        raise Invalid("must be an array of strings, numbers and booleans")
+    return list(value)
+
+
+def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, str | OriginSetting]:
+    origins: dict[str, str | OriginSetting] = {}
+    for name, outer in _named_tables(table, "origins", MAX_ORIGINS).items():
+        raw = outer.raw(name)
+        if isinstance(raw, str):
+            found = outer.take(name, addresses.base_url)
+            origins |= {} if found is None else {name: found}
+            continue
+        inner = outer.table(name, 'an address, or { setting = "the_setting_with_it" }')
+        if inner is None:
+            continue
+        setting = inner.need("setting", string)
+        inner.refuse_others("a field of an origin")
+        if setting is not None and setting not in settings:
+            near = nearest(setting, settings)
+            inner.fault("setting", f"names no setting, {shown(setting)}{f'; did you mean {near}' if near else ''}")
+        elif setting is not None:
+            origins[name] = OriginSetting(setting)
+    return origins
+
+
+def _read_operations(table: Table) -> dict[str, float]:
+    operations: dict[str, float] = {}
+    for name, outer in _named_tables(table, "operations", MAX_OPERATIONS).items():
+        if isinstance(outer.raw(name), Function):
+            operations[name] = DEFAULT_OPERATION_SECS
+            continue
+        inner = outer.table(name, "a function, or { run = function(ctx, payload) … end }")
+        if inner is not None:
+            inner.need("run", function)
+            limit = inner.take("timeout_secs", number_within(0.1, MAX_OPERATION_SECS))
+            inner.refuse_others("a field of an operation")
+            operations[name] = limit or DEFAULT_OPERATION_SECS
+    return operations

@@ -1,0 +1,105 @@
+"""Recordings of what a kind in Lua asked and was answered; they replay without the device, and hold no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.lua_kinds.web_request import Transport, WebRequest, WebResponse
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
+
+UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
+"""Headers that no recording holds."""
+
+
+class WebExchange(Struct, frozen=True, kw_only=True):
+    """One request, and its response or the sentence about why there was none."""
+
+    request: WebRequest
+    response: WebResponse | None = None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.response is None else f"{self.response.status}, {len(self.response.body)} bytes"
+        return f"{self.request.method} {self.request.path} → {self.error or size}"
+
+
+class RecordingTransport:
+    """Keeps what goes over another transport, in `exchanges`."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.exchanges: list[WebExchange] = []
+
+    async def exchange(self, request: WebRequest) -> WebResponse:
+        """As the other one's."""
+        try:
+            response = await self._inner.exchange(request)
+        except AdapterFailed as error:
+            self.exchanges.append(WebExchange(request=request, error=str(error)))
+            raise
+        self.exchanges.append(WebExchange(request=request, response=response))
+        return response
+
+
+class ReplayTransport:
+    """Answers from a recording: each request with the first recorded one like it that was not used, else the last.
+
+    Raises `Invalid` for what is no recording.
+    """
+
+    def __init__(self, recorded: Any) -> None:
+        try:
+            self._rows = [_row(each) for each in recorded["exchanges"]]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Invalid(f"is no recording of lares try-adapter ({type(error).__name__}: {error})") from None
+        self._used: set[int] = set()
+
+    async def exchange(self, request: WebRequest) -> WebResponse:
+        """The recorded response; raises `BadAnswer` where none is like it."""
+        alike = [number for number, row in enumerate(self._rows) if _is_like(row.request, request)]
+        exact = [number for number in alike if self._rows[number].request.query == request.query]
+        found = exact or alike
+        if not found:
+            raise BadAnswer(f"the recording has no answer to {request.method} {request.path}")
+        number = next((each for each in found if each not in self._used), found[-1])
+        self._used.add(number)
+        row = self._rows[number]
+        if row.response is None:
+            raise Unreachable(row.error or "there was no answer")
+        return row.response
+
+
+def recording_of(
+    kind: str, settings: Mapping[str, Any], exchanges: Sequence[WebExchange], redact: Callable[[Any], Any]
+) -> dict[str, Any]:
+    """The exchanges as JSON, with every secret taken out by `redact`."""
+    rows = []
+    for each in exchanges:
+        request = {name: getattr(each.request, name) for name in each.request.__struct_fields__}
+        row: dict[str, Any] = {"request": {name: value for name, value in request.items() if value not in (None, {})}}
+        row["request"].pop("headers", None)
+        if each.response is None:
+            row["error"] = each.error
+        else:
+            headers = {name: value for name, value in each.response.headers.items() if name not in UNRECORDED_HEADERS}
+            body = each.response.body.decode(errors="replace")
+            row["response"] = {"status": each.response.status, "headers": headers, "body": body}
+        rows.append(redact(row))
+    return {"kind": kind, "settings": redact(dict(settings)), "exchanges": rows}
+
+
+def _row(raw: Any) -> WebExchange:
+    stated, response = raw["request"], raw.get("response")
+    known = {name: stated[name] for name in WebRequest.__struct_fields__ if name in stated}
+    if response is None:
+        return WebExchange(request=WebRequest(**known), error=str(raw["error"]))
+    body = str(response["body"]).encode()
+    found = WebResponse(status=int(response["status"]), headers=dict(response["headers"]), body=body)
+    return WebExchange(request=WebRequest(**known), response=found)
+
+
+def _is_like(one: WebRequest, other: WebRequest) -> bool:
+    return (one.method, one.path, one.origin) == (other.method, other.path, other.origin)

@@ -1,0 +1,107 @@
+"""A section of the configuration whose kind is written in Lua: as it stands there, and as its kind reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.lua_kinds.kind_definition import KindDefinition
+from appliance.errors import Fault, Invalid
+from appliance.tables import addresses
+from appliance.tables.checks import TOML
+from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, located
+from appliance.tables.sections import hint_of_keys
+
+NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
+"""Keys of a section that its file does not see as `ctx.settings`."""
+
+_EXCLUSIVE = (("password", "password_file"), ("token", "token_file"), ("ca_file", "fingerprint"))
+
+
+class LuaSection(Redacted, frozen=True, kw_only=True):
+    """An enabled section as the configuration states it, unchecked but for its kind's name.
+
+    `line_of` is the line of a path of keys in `file`, 0 where that is not known.
+    """
+
+    HIDDEN = ("raw",)
+    name: str
+    kind: str
+    raw: Mapping[str, Any]
+    file: str
+    line_of: Callable[[Path], int]
+
+    def fault(self, message: str, *path: str) -> Fault:
+        """A fault of the section, or of a key in it."""
+        at = ("adapters", self.name, *path)
+        return Fault(self.file, self.line_of(at) or self.line_of(at[:2]), f"{dotted(at)} {message}")
+
+
+class SectionSettings(Redacted, frozen=True, kw_only=True):
+    """A section's values, defaults filled in; `secrets` are those that nothing may show."""
+
+    HIDDEN = ("values", "secrets")
+    values: Mapping[str, Any]
+    secrets: tuple[str, ...]
+    origins: Mapping[str, str]
+
+    def for_lua(self) -> dict[str, Any]:
+        """What its file sees as `ctx.settings`."""
+        return {name: value for name, value in self.values.items() if name not in NOT_FOR_LUA and value is not None}
+
+
+class SectionFaults(Struct, frozen=True):
+    """What is wrong with a section."""
+
+    faults: tuple[Fault, ...]
+
+
+def read_section(section: LuaSection, definition: KindDefinition) -> SectionSettings | SectionFaults:
+    """The section's values as its kind checks them, or every fault with its line and the nearest name."""
+    findings = Findings(TOML)
+    table = Table(section.raw, findings, ("adapters", section.name))
+    values = table.read(definition.settings)
+    table.refuse_others(f"a setting of the kind {section.kind}", hint_of_keys(dotted(table.path), ()))
+    for one, other in _EXCLUSIVE:
+        if values.get(one) is not None and values.get(other) is not None:
+            table.fault(other, f"stands beside {one}; keep one of them")
+    origins: dict[str, str] = {}
+    for name, origin in definition.origins.items():
+        if isinstance(origin, str):
+            origins[name] = origin
+        elif values.get(origin.setting) is not None:
+            try:
+                origins[name] = addresses.base_url(values[origin.setting])
+            except Invalid as fault:
+                table.fault(origin.setting, str(fault))
+    if findings.faults:
+        explained = [_explain(each, definition) for each in findings.faults]
+        return SectionFaults(tuple(located(explained, section.file, section.line_of)))
+    values = _with_defaults(values, definition)
+    secrets = _texts_in([values[name] for name, field in definition.settings.items() if field.secret])
+    return SectionSettings(values=values, secrets=tuple(secrets), origins=origins)
+
+
+def _explain(problem: Problem, definition: KindDefinition) -> Problem:
+    """A key that is missing, with what the kind says of it."""
+    description = definition.descriptions.get(str(problem.path[-1]))
+    if not problem.is_missing or description is None:
+        return problem
+    return Problem(problem.path, f"{problem.message}: {description}", is_missing=True)
+
+
+def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[str, Any]:
+    """The values, with what the kind says where the section says nothing."""
+    for name in ("base_url", "poll_interval_secs", "max_silence_secs"):
+        if values[name] is None:
+            values[name] = getattr(definition, name)
+    return values
+
+
+def _texts_in(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [text for each in inner for text in _texts_in(each)]

@@ -1,0 +1,244 @@
+"""Devices as a Lua file tells them: read into observations, each fault in a sentence, a bad device dropped alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from appliance.adapters.publisher import Publisher
+from appliance.errors import Invalid
+from appliance.home.command_specs import CommandSpec
+from appliance.home.model import Device, DeviceKind, Info, Observation, Report
+from appliance.home.observations import check_event
+from appliance.home.values import CHECKS, Value
+from appliance.tables.checks import LUA, Mismatch, boolean, listed, number, one_of, shown, string
+from appliance.tables.fields import Field, Fields, Findings, Table
+
+MAX_DEVICES = 2000
+"""How many devices one answer may tell."""
+
+MAX_DEVICE_FAULTS = 1000
+"""Different faults of one adapter's devices that are said."""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if value == []:
+        return {}
+    if not isinstance(value, Mapping):
+        raise Mismatch("a table with named fields", value)
+    return value
+
+
+def _array(value: Any) -> list[Any]:
+    if value == {}:
+        return []
+    if not isinstance(value, list):
+        raise Mismatch("a list", value)
+    return value
+
+
+_INFO: Fields = {
+    name: Field(string, required=False)
+    for name in ("manufacturer", "model", "firmware", "serial", "parent_id", "area", "class")
+}
+_DEVICE: Fields = {
+    "kind": Field(one_of(*DeviceKind), required=False),
+    "class": Field(string, required=False),
+    "name": Field(string, required=False),
+    "attributes": Field(_mapping, required=False),
+    "state": Field(one_of("online", "unavailable"), required=False),
+}
+_COMMAND: Fields = {
+    "capability": Field(string),
+    "actions": Field(listed(string)),
+    "min": Field(number, required=False),
+    "max": Field(number, required=False),
+    "step": Field(number, required=False),
+    "unit": Field(string, required=False),
+    "values": Field(listed(string), required=False),
+    "type": Field(one_of(*CHECKS, "enum"), required=False),
+}
+_EVENT: Fields = {
+    "event": Field(string),
+    "data": Field(_mapping, required=False),
+}
+_UPDATE: Fields = {
+    "poll": Field(boolean, default=False),
+    "complete": Field(boolean, default=False),
+}
+
+HappenedEvent = tuple[str, str, Mapping[str, Value]]
+"""The device's id, the name of the event, and its data."""
+
+
+class ToldDevices(Struct, kw_only=True):
+    """Some devices: those that were described, and those of which only the id was told."""
+
+    observations: list[Observation] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    events: list[HappenedEvent] = field(default_factory=list)
+
+
+class ToldUpdate(Struct, kw_only=True):
+    """What `receive` or `hook` returned."""
+
+    devices: ToldDevices
+    poll: bool = False
+    complete: bool = False
+
+
+class DeviceReader:
+    """Reads what the functions of one section return. `on_fault` gets the device's id, the field and the sentence."""
+
+    def __init__(self, section: str, find: Callable[[str], Device | None]) -> None:
+        self._section = section
+        self._find = find
+        self.faults: dict[tuple[str, str], str] = {}
+
+    def read_all(self, raw: Any, what: str, *, in_part: bool = False) -> ToldDevices:
+        """The devices of a list; of those `in_part`, attributes that are not named stay. Raises `Invalid`."""
+        told = ToldDevices()
+        try:
+            rows = _array({} if raw is None else raw)
+        except Invalid as fault:
+            raise Invalid(f"{what} {fault}") from None
+        if len(rows) > MAX_DEVICES:
+            raise Invalid(f"{what} must tell at most {MAX_DEVICES} devices, not {len(rows)}")
+        for number_, row in enumerate(rows, 1):
+            self._read(row, f"device {number_} of {what}", told, in_part=in_part)
+        return told
+
+    def read_update(self, raw: Any, what: str) -> ToldUpdate:
+        """What `receive` or `hook` returned; nothing is an update without anything in it."""
+        findings = Findings(LUA)
+        try:
+            table = Table(_mapping({} if raw is None else raw), findings)
+        except Invalid as fault:
+            raise Invalid(f"what {what} returned {fault}") from None
+        found = table.read(_UPDATE)
+        devices, happened = table.raw("devices"), table.raw("events")
+        table.refuse_others("a field of an update")
+        if findings.faults:
+            raise Invalid(f"what {what} returned: {findings.faults[0]}")
+        told = self.read_all(devices, f"devices of {what}", in_part=True)
+        for row in _array(happened if happened is not None else []):
+            self._read_event(row, None, told)
+        return ToldUpdate(devices=told, **found)
+
+    def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
+        """The one device that a command answered, whose id may be left out; None where it tells none."""
+        told = ToldDevices()
+        local = device_id.removeprefix(f"{self._section}:")
+        row = {"id": local, **raw} if isinstance(raw, Mapping) else raw
+        self._read(row, what, told, in_part=True)
+        return next((each for each in told.observations if each.device_id == device_id), None)
+
+    def _read(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool) -> None:
+        try:
+            row = _mapping(raw)
+            local = string(row.get("id"))
+            if not local or not local.isprintable() or len(local) > 200 or local != local.strip():
+                raise Invalid(f"has the id {shown(local)}, which cannot be one")
+        except Invalid as fault:
+            self._fault(what, "id", str(fault))
+            return
+        id_ = f"{self._section}:{local}"
+        told.ids.append(id_)
+        if len(row) > 1:
+            self._describe(row, id_, told, in_part=in_part)
+
+    def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices, *, in_part: bool) -> None:
+        findings, known = Findings(LUA), self._find(id_)
+        table = Table(row, findings)
+        table.raw("id")
+        found = table.read(_DEVICE)
+        info, commands = self._info(table), self._commands(table, known)
+        happened = table.raw("events")
+        table.refuse_others("a field of a device")
+        if found["kind"] is None and known is None and not table.has("kind"):
+            table.fault("kind", f"is missing; it is one of {', '.join(DeviceKind)}")
+        for problem in findings.faults:
+            self._fault(id_, str(problem.path[0]) if problem.path else "device", problem.message)
+        if findings.faults:
+            return
+        shown_before = {} if known is None or not in_part else known.attributes
+        kept = {key: each for key, each in shown_before.items() if key != "state"}
+        told.observations.append(
+            Observation(
+                device_id=id_,
+                kind=known.kind if found["kind"] is None and known is not None else DeviceKind(found["kind"]),
+                attributes={**kept, **(found["attributes"] or {})},
+                name=found["name"],
+                info=Info(**{**info, **({} if found["class"] is None else {"device_class": found["class"]})}),
+                commands=commands,
+                is_available=found["state"] != "unavailable",
+            )
+        )
+        for each in _array(happened if happened is not None else []):
+            self._read_event({"event": each} if isinstance(each, str) else each, id_, told)
+
+    def _info(self, table: Table) -> dict[str, str]:
+        inner = table.table("info")
+        if inner is None:
+            return {}
+        found = inner.read(_INFO)
+        inner.refuse_others("a field of info")
+        info = {name.replace("class", "device_class"): each for name, each in found.items() if each is not None}
+        if "parent_id" in info:
+            info["parent_id"] = f"{self._section}:{info['parent_id']}"
+        return info
+
+    def _commands(self, table: Table, known: Device | None) -> tuple[CommandSpec, ...]:
+        if not table.has("commands"):
+            table.raw("commands")
+            return () if known is None else known.commands or ()
+        specs = []
+        for inner in table.tables("commands", '{ { capability = "power", actions = { "on", "off" } } }'):
+            count = len(inner.findings.faults)
+            found = inner.read(_COMMAND)
+            inner.refuse_others("a field of a command")
+            if len(inner.findings.faults) == count:
+                specs.append(CommandSpec(**{**found, "values": tuple(found["values"] or ())}))
+        return tuple(sorted(specs, key=lambda spec: spec.capability))
+
+    def _read_event(self, raw: Any, id_: str | None, told: ToldDevices) -> None:
+        findings = Findings(LUA)
+        try:
+            table = Table(_mapping(raw), findings)
+            local = None if id_ is not None else table.need("id", string)
+            found = table.read(_EVENT)
+            table.refuse_others("a field of an event")
+            if findings.faults:
+                raise Invalid(str(findings.faults[0]))
+            event, data = check_event(found["event"], found["data"] or {})
+        except Invalid as fault:
+            self._fault(id_ or "an event", "event", str(fault))
+            return
+        told.events.append((id_ or f"{self._section}:{local}", event, data))
+
+    def _fault(self, where: str, name: str, sentence: str) -> None:
+        if len(self.faults) < MAX_DEVICE_FAULTS:
+            self.faults.setdefault((where, name), sentence)
+
+
+class FaultTeller:
+    """Publishes the faults of devices, each once while the adapter runs."""
+
+    def __init__(self, publish: Publisher) -> None:
+        self._publish = publish
+        self._told: set[tuple[str, str]] = set()
+
+    def tell(self, reader: DeviceReader) -> None:
+        """Publish what the reader has found and this has not told yet."""
+        for (where, name), sentence in reader.faults.items():
+            if (where, name) not in self._told:
+                self._told.add((where, name))
+                self._publish.dropped(where, name, sentence)
+
+
+def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:
+    """The devices as a report; a complete one removes those that are missing."""
+    present = frozenset(told.ids) if is_complete else None
+    return Report(adapter=section, present=present, observations=tuple(told.observations))

@@ -1,0 +1,197 @@
+"""`lares try-adapter`: one poll of a kind in Lua without a hub, and a command if one is given."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from appliance import config
+from appliance.adapters.address_gates import AddressGates
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.device_http import open_session
+from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.host import SectionFault
+from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.recording import RecordingTransport, ReplayTransport, recording_of
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.web_request import Transport
+from appliance.adapters.publisher import Publisher
+from appliance.cli.lua_pool import open_pool
+from appliance.cli.paths import HubPaths, write_private
+from appliance.cli.terminal import say
+from appliance.clock import Clock
+from appliance.errors import AdapterFailed, ConfigFailed, Invalid, LaresError, StartFailed
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.lua.kind_catalog import KindRunner, catalog_of_kinds
+from appliance.tables.plain_files import read_plain
+
+MAX_RECORDING_BYTES = 32 << 20
+
+
+def try_adapter(arguments: argparse.Namespace) -> int:
+    """Poll once, print what was sent, what came and what the hub would show; the exit code."""
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    logging.basicConfig(level=logging.INFO, format="log: %(message)s")
+    logging.getLogger("adapters").setLevel(logging.DEBUG)
+    replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
+    section = _section_of(arguments, paths.find_config(), replay)
+    asyncio.run(_Attempt(section, arguments, replay).run(paths.find_config(), paths.find_data_dir()))
+    return os.EX_OK
+
+
+def _read_recording(file: Path) -> Any:
+    try:
+        return orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
+    except OSError as error:
+        raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+    except orjson.JSONDecodeError:
+        raise StartFailed(f"{file} is no recording of lares try-adapter", os.EX_DATAERR) from None
+
+
+def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
+    """The section of that name in the configuration, or one of the kind of that name; with what `--set` says."""
+    name = arguments.name
+    raw: dict[str, Any] = {"type": name}
+    if replay is not None:
+        raw = {**replay.get("settings", {}), "type": replay.get("kind", name)}
+    elif file.is_file():
+        stated = config.parse_toml(read_plain(file).decode(errors="replace"), str(file)).get("adapters", {})
+        raw = {"type": name, **stated[name]} if isinstance(stated.get(name), dict) else raw
+    raw |= dict(_setting(each) for each in arguments.set)
+    kind = str(raw["type"])
+    if kind not in config.list_lua_kinds(file):
+        there = ", ".join(config.list_lua_kinds(file))
+        raise StartFailed(f"there is no kind {kind} in Lua, and no section of one; there are {there}", os.EX_USAGE)
+    return LuaSection(name=name, kind=kind, raw=raw, file="--set", line_of=lambda path: 0)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """A setting and its value: as TOML has it, else as a text."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise StartFailed(f"--set takes key=value, not {text!r}", os.EX_USAGE)
+    try:
+        return key.strip(), config.parse_toml(f"value = {value}", "--set")["value"]
+    except ConfigFailed:
+        return key.strip(), value
+
+
+class _Attempt:
+    """One adapter of the section, in a home of its own that nobody sees."""
+
+    def __init__(self, section: LuaSection, arguments: argparse.Namespace, replay: Any) -> None:
+        self._section = section
+        self._arguments = arguments
+        self._replay = replay
+        self._clock, self._bus = Clock(), Bus()
+        self._registry = Registry(self._bus, self._clock)
+        self._dropped: list[events.ObservationDropped] = []
+        self._bus.listen(self._on_event)
+
+    def _on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.ObservationDropped):
+            self._dropped.append(event)
+        elif isinstance(event, events.DeviceEvent):
+            say(f"event: {event.device_id} {event.event} {orjson.dumps(event.data).decode()}")
+
+    async def run(self, file: Path, data_dir: Path) -> None:
+        """Poll and command. Raises `StartFailed` where that fails, `ConfigFailed` for faults of file and settings."""
+        settings = config.parse("", str(file), {})
+        async with open_pool(settings, self._clock, data_dir, file) as pool, open_session() as session:
+            catalog = catalog_of_kinds(file, [self._section], pool.describe, self._bus)
+            await catalog.load()
+            loaded = catalog.find(self._section)
+            if isinstance(loaded, SectionFault):
+                raise ConfigFailed(list(loaded.faults))
+            context = self._context(session, file)
+            inner: Transport = Origins(loaded.settings, context)
+            if self._replay is not None:
+                inner = ReplayTransport(self._replay)
+            transport = RecordingTransport(inner)
+            adapter = LuaAdapter(context, KindRunner(catalog, pool), loaded, transport)
+            try:
+                await self._attempt(adapter)
+            finally:
+                self._tell(adapter, transport)
+
+    def _context(self, session: Any, file: Path) -> AdapterContext:
+        return AdapterContext(
+            name=self._section.name,
+            clock=self._clock,
+            publish=Publisher(self._section.name, self._registry, self._bus, self._clock),
+            secrets=_Forgetful(),
+            open_session=lambda: session,
+            gates=AddressGates(),
+            record=_record_nothing,
+            root=file.absolute().parent.parent,
+        )
+
+    async def _attempt(self, adapter: LuaAdapter) -> None:
+        try:
+            report = await adapter.within_limit(adapter.poll())
+            self._registry.apply(report)
+            if self._arguments.command_ is not None:
+                await self._command(adapter, *self._arguments.command_)
+        except LaresError as error:
+            raise StartFailed(f"{self._section.name}: {error}", os.EX_UNAVAILABLE) from None
+
+    async def _command(self, adapter: LuaAdapter, device_id: str, text: str) -> None:
+        try:
+            command = Command.parse(orjson.loads(text))
+        except orjson.JSONDecodeError:
+            raise Invalid(f"--command takes an id and a command as JSON, not {text!r}") from None
+        local = device_id.removeprefix(f"{self._section.name}:")
+        result = await adapter.within_limit(adapter.command(f"{self._section.name}:{local}", command))
+        if result.report is not None:
+            self._registry.apply(result.report)
+        if result.error is not None:
+            raise AdapterFailed(result.error)
+        say(f"done: {command}")
+
+    def _tell(self, adapter: LuaAdapter, transport: RecordingTransport) -> None:
+        """Print what was asked and what is shown, and write the recording if one is wanted."""
+        for exchange in transport.exchanges:
+            say(f"asked: {adapter.redact(str(exchange))}")
+        for device in self._registry.list_devices():
+            say(*_describe(device))
+        for drop in self._dropped:
+            say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
+        if self._arguments.record is not None:
+            raw = {name: value for name, value in self._section.raw.items() if name not in ("type", "enabled")}
+            made = recording_of(self._section.kind, raw, transport.exchanges, adapter.redact.in_value)
+            write_private(Path(self._arguments.record), orjson.dumps(made, option=orjson.OPT_INDENT_2))
+            say(f"wrote {self._arguments.record}")
+
+
+def _describe(device: Device) -> list[str]:
+    lines = [f"{device.id}  {device.name}  {device.kind} {device.info.device_class or ''}".rstrip()]
+    lines += [f"    {name} = {orjson.dumps(value).decode()}" for name, value in sorted(device.attributes.items())]
+    return [*lines, *(f"    takes {spec.capability}: {', '.join(spec.actions)}" for spec in device.commands or ())]
+
+
+class _Forgetful:
+    """Secrets for as long as the attempt lasts."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        return self._kept.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        self._kept[key] = value
+
+
+async def _record_nothing(devices: Iterable[Device]) -> None:
+    """There is no card."""

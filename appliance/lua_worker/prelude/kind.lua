@@ -1,0 +1,134 @@
+-- Kinds of adapter: the ctx that their functions are given, and the tables json, xml and crypto. What needs the hub is
+-- a request, as in ctx.lua. Bytes cross as text, each as the character of its number.
+local lares = ...
+local type, tostring, rawequal, next = type, tostring, rawequal, next
+local gsub, char, byte, utf8char = string.gsub, string.char, string.byte, utf8.char
+local encode, decode, raise, request, environment = lares.encode, lares.decode, lares.raise, lares.request, lares.environment
+
+local MAX_MEMORY_BYTES = 65536   -- of ctx.memory as JSON
+
+local function as_text(bytes)
+  return (gsub(bytes, '[\128-\255]', function(each) return utf8char(byte(each)) end))
+end
+
+local function as_bytes(text)
+  return (gsub(text, '[\194\195][\128-\191]', function(pair)
+    local first, second = byte(pair, 1, 2)
+    return char((first & 3) << 6 | second & 63)
+  end))
+end
+
+local function encoded(value, what)
+  if value == nil then return 'null' end
+  local text, fault = encode(value, what)
+  if not text then raise(fault) end
+  return text
+end
+
+local function expect(value, kind, number, name)
+  if type(value) ~= kind then
+    raise('bad argument #' .. number .. ' to ' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
+  end
+end
+
+local function ask(operation, what, first, second)
+  local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2') .. ',null]'
+  return decode(request(operation, arguments))
+end
+
+---------------------------------------------------------------- json, xml, crypto
+local json, xml, crypto = {}, {}, {hex = {}, base64 = {}}
+
+-- The value that a text holds; or nil and a sentence where it is no JSON.
+function json.decode(text)
+  expect(text, 'string', 1, 'json.decode')
+  if not utf8.len(text) then return nil, 'is not UTF-8' end
+  local found = ask('json', 'json.decode', text)
+  return found.value, found.fault
+end
+
+function json.encode(value)
+  return encoded(value, 'json.encode: the value')
+end
+
+function xml.decode(text)
+  expect(text, 'string', 1, 'xml.decode')
+  local found = ask('xml', 'xml.decode', as_text(text))
+  return found.value, found.fault
+end
+
+local function compute(name, given)
+  for key, value in next, given do
+    if type(value) == 'string' then given[key] = as_text(value) end
+  end
+  return as_bytes(ask('crypto', 'crypto.' .. name, name, given))
+end
+
+for _, name in next, {'md5', 'sha1', 'sha256'} do
+  crypto[name] = function(text)
+    expect(text, 'string', 1, 'crypto.' .. name)
+    return compute(name, {text = text})
+  end
+end
+
+function crypto.hmac(algorithm, key, text)
+  expect(algorithm, 'string', 1, 'crypto.hmac') expect(key, 'string', 2, 'crypto.hmac') expect(text, 'string', 3, 'crypto.hmac')
+  return compute('hmac', {algorithm = algorithm, key = key, text = text})
+end
+
+function crypto.pbkdf2(algorithm, password, salt, rounds, length)
+  expect(algorithm, 'string', 1, 'crypto.pbkdf2') expect(password, 'string', 2, 'crypto.pbkdf2')
+  expect(salt, 'string', 3, 'crypto.pbkdf2') expect(rounds, 'number', 4, 'crypto.pbkdf2')
+  return compute('pbkdf2', {algorithm = algorithm, key = password, text = salt, rounds = rounds, length = length})
+end
+
+function crypto.random(count)
+  expect(count, 'number', 1, 'crypto.random')
+  return compute('random', {length = count})
+end
+
+for _, form in next, {'hex', 'base64'} do
+  for _, way in next, {'encode', 'decode'} do
+    local name = form .. '.' .. way
+    crypto[form][way] = function(text)
+      expect(text, 'string', 1, 'crypto.' .. name)
+      return compute(name, {text = text})
+    end
+  end
+end
+
+-- Let the file of a kind see them. Scenes do not.
+function lares.open_kind()
+  environment.json, environment.xml, environment.crypto = json, xml, crypto
+end
+
+---------------------------------------------------------------- ctx
+local METHODS = {http = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
+
+function lares.call_kind(job, path, run)
+  local ctx = {settings = job.settings, memory = job.memory}
+  local function check_self(self, name)
+    if not rawequal(self, ctx) then raise('call it with a colon: ctx:' .. name .. '(...), not ctx.' .. name .. '(...)') end
+  end
+  for name, expected in next, METHODS do
+    ctx[name] = function(self, first, second)
+      check_self(self, name)
+      expect(first, expected, 1, 'ctx:' .. name)
+      return ask(name, 'ctx:' .. name, first, second)
+    end
+  end
+  function ctx.log(self, level, message, fields)
+    check_self(self, 'log')
+    lares.write(level, message, fields)
+  end
+  function ctx.now(self)
+    check_self(self, 'now')
+    return lares.instant()
+  end
+  local first, second = run(ctx, job.first, job.second)
+  if type(ctx.memory) ~= 'table' then raise('ctx.memory must stay a table, and is ' .. tostring(ctx.memory)) end
+  local memory = encoded(ctx.memory, 'ctx.memory')
+  if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end
+  return '{"first":' .. encoded(first, 'what ' .. path .. ' returned') .. ',"second":'
+    .. encoded(second, 'the second thing that ' .. path .. ' returned') .. ',"memory":' .. memory .. '}'
+end

@@ -1,0 +1,1 @@
+"""Kinds of adapter in Lua."""

@@ -1,0 +1,114 @@
+"""What the tests of kinds in Lua share: a kind at work in a home of its own, asked without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
+from appliance.errors import ConfigFailed, Unreachable
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.lua.kind_catalog import KindCatalog, KindRunner, catalog_of_kinds
+from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.contract import FastClock
+from tests.fakes.context import context_of
+from tests.lua.bench import open_pool
+
+Answer = Any
+"""What a request is answered: JSON, `(status, body)`, or an exception to raise."""
+
+
+class Vendor:
+    """A `Transport` that answers each path as a table says, or as a function of the request does."""
+
+    def __init__(self, answers: Mapping[str, Answer] | Callable[[WebRequest], Answer]) -> None:
+        self.answers = answers
+        self.asked: list[WebRequest] = []
+
+    async def exchange(self, request: WebRequest) -> WebResponse:
+        """The answer of the table."""
+        self.asked.append(request)
+        found = self.answers(request) if callable(self.answers) else self.answers.get(request.path, (404, ""))
+        if isinstance(found, Exception):
+            raise found
+        status, body = found if isinstance(found, tuple) else (200, json.dumps(found))
+        return WebResponse(status=status, headers={}, body=body if isinstance(body, bytes) else body.encode())
+
+
+GONE = Unreachable("http://10.0.0.1 does not answer (timed out)")
+
+
+def section(kind: str, raw: Mapping[str, Any] | None = None, name: str = "it") -> LuaSection:
+    """A section of the kind; its values stand in one line."""
+    stated = {"base_url": "http://10.0.0.1", **(raw or {})}
+    return LuaSection(name=name, kind=kind, raw=stated, file="config/default.toml", line_of=lambda path: 7)
+
+
+class KindAtWork:
+    """One section of a kind, polled and commanded by hand."""
+
+    def __init__(self, catalog: KindCatalog, pool: WorkerPool, stated: LuaSection, vendor: Vendor) -> None:
+        self.clock, self.bus = FastClock(20), Bus()
+        self.dropped: list[events.ObservationDropped] = []
+        self.happened: list[events.DeviceEvent] = []
+        self.bus.listen(self._note)
+        self.registry = Registry(self.bus, self.clock)
+        self.vendor = vendor
+        found = catalog.find(stated)
+        if isinstance(found, SectionFault):
+            raise ConfigFailed(list(found.faults))
+        assert isinstance(found, LoadedSection)
+        context = context_of(stated.name, None, self.clock, registry=self.registry, bus=self.bus)
+        self.adapter = LuaAdapter(context, KindRunner(catalog, pool), found, vendor)
+
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.ObservationDropped):
+            self.dropped.append(event)
+        elif isinstance(event, events.DeviceEvent):
+            self.happened.append(event)
+
+    async def poll(self) -> dict[str, Device]:
+        """Poll once: the devices by their local ids."""
+        self.registry.apply(await self.adapter.poll())
+        return {each.id.partition(":")[2]: each for each in self.registry.list_devices()}
+
+    async def command(self, local: str, capability: str, action: str, value: Any = None) -> str | None:
+        """Command a device: why it was not done, None where it was."""
+        command = Command(capability=capability, action=action, value=value)
+        result = await self.adapter.command(f"it:{local}", command)
+        if result.report is not None:
+            self.registry.apply(result.report)
+        return result.error
+
+
+async def start(
+    pool: WorkerPool, tmp_path: Any, text: str | None, vendor: Vendor, kind: str = "mine", **raw: Any
+) -> KindAtWork:
+    """The kind that the text defines, or the bundled one of that name, at work. Raises `ConfigFailed`."""
+    folder = tmp_path / "config"
+    (folder / "adapters").mkdir(parents=True, exist_ok=True)
+    if text is not None:
+        (folder / "adapters" / f"{kind}.lua").write_text(text)
+    stated = section(kind, raw)
+    catalog = catalog_of_kinds(folder / "default.toml", [stated], pool.describe, Bus())
+    await catalog.load()
+    return KindAtWork(catalog, pool, stated, vendor)
+
+
+@asynccontextmanager
+async def open_kinds(stated: LuaSection) -> AsyncIterator[KindRunner]:
+    """What runs the bundled kind of a section, in a worker of its own."""
+    async with open_pool() as pool:
+        catalog = catalog_of_kinds(Path("nowhere/config/default.toml"), [stated], pool.describe, Bus())
+        await catalog.load()
+        yield KindRunner(catalog, pool)

@@ -1,0 +1,257 @@
+"""What the functions of a kind are given, what they may return, and what becomes of their faults."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
+from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.lua_kinds.bench import GONE, Vendor, start
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SWITCH = '{ { capability = "power", actions = { "on", "off", "toggle" } } }'
+DEVICE = f'{{ id = "a", kind = "Switch", attributes = {{ power = "off" }}, commands = {SWITCH} }}'
+
+
+def kind(poll: str = f"return {{ {DEVICE} }}", more: str = "") -> str:
+    """The text of a kind whose poll does this."""
+    return f'return {{ name = "Mine", {more} poll = function(ctx)\n{poll}\nend }}'
+
+
+async def test_memory_lasts_and_what_others_changed_meanwhile_stays(pool: WorkerPool, tmp_path: Path) -> None:
+    named = '{ { id = "a", kind = "Sensor", name = tostring(ctx.memory.n) } }'
+    count = f"ctx.memory.n = (ctx.memory.n or 0) + 1 return {named}"
+    it = await start(pool, tmp_path, kind(count), Vendor({}))
+    await it.poll()
+    assert (await it.poll())["a"].name == "2"
+    it.adapter._remember({"n": 2, "gone": 1}, {"n": 3})
+    assert it.adapter._memory == {"n": 3}
+    it.adapter._remember({}, {"token": "x"})
+    assert it.adapter._memory == {"n": 3, "token": "x"}
+
+
+async def test_memory_is_data_of_at_most_64_kib(pool: WorkerPool, tmp_path: Path) -> None:
+    it = await start(pool, tmp_path, kind('ctx.memory.x = ("x"):rep(70000) return {}'), Vendor({}))
+    with pytest.raises(AdapterFailed, match="memory is larger than 64 KiB"):
+        await it.poll()
+
+
+async def test_nobody_answers_is_an_outage_and_not_a_fault_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
+    it = await start(pool, tmp_path, kind('ctx:http { path = "/x" } return {}'), Vendor({"/x": GONE}))
+    with pytest.raises(Unreachable, match="does not answer"):
+        await it.poll()
+
+
+@pytest.mark.parametrize(
+    ("poll", "sentence"),
+    [
+        ("local x = nil\nreturn x.y", r"config/adapters/mine.lua:3: attempt to index a nil value \(local 'x'\)"),
+        ("return 7", "what poll returned cannot be used: poll must be a list, not 7"),
+        ("error('no weather today', 0)", "no weather today"),
+        ("return {}, 'soon'", "the second thing that poll returned must be seconds, not 'soon'"),
+        ('ctx.http{path = "/"}', "mine.lua:2: call it with a colon"),
+        ('ctx:http{pth = "/"}', "mine.lua:2: ctx:http: path is missing"),
+        ('ctx:http "/"', "mine.lua:2: bad argument #1 to ctx:http"),
+        ('crypto.hmac("md4", "k", "t")', "mine.lua:2: crypto.hmac: the algorithm must be one of md5, sha1, sha256"),
+        ("ctx:sleep(1)", "attempt to call a nil value"),
+        ('ctx:get_device("x")', "attempt to call a nil value"),
+    ],
+)
+async def test_a_fault_of_the_file_names_file_and_line(
+    pool: WorkerPool, tmp_path: Path, poll: str, sentence: str
+) -> None:
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    with pytest.raises((AdapterFailed, BadAnswer), match=sentence):
+        await it.poll()
+
+
+async def test_tables_for_bytes_and_texts(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """
+      local parts = {}
+      local function put(x) parts[#parts + 1] = tostring(x) end
+      put(crypto.md5("abc")) put(crypto.sha1("")) put(crypto.sha256("\\xff\\0é"))
+      put(crypto.hmac("sha256", "key", "text"))
+      put(crypto.pbkdf2("sha256", "secret", crypto.hex.decode("00ff"), 2, 16))
+      put(crypto.base64.encode("\\xfe\\xff")) put(crypto.base64.decode("/v8=") == "\\xfe\\xff")
+      put(#crypto.random(8)) put(json.decode('{"a":[1,{"b":null}]}').a[1]) put(select(2, json.decode("{")))
+      put(json.encode({ 1, 2 })) put(json.decode("7")) put(select(2, json.decode("\\xff")))
+      local page = xml.decode('<a x="1"><n:b xmlns:n="u">t</n:b></a>')
+      put(page.name .. page.attributes.x .. page.children[1].name .. page.children[1].text)
+      put(select(2, xml.decode('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')))
+      return { { id = "a", kind = "Sensor", name = table.concat(parts, "|") } }
+    """
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    assert (await it.poll())["a"].name.split("|") == [
+        "900150983cd24fb0d6963f7d28e17f72",
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+        hashlib.sha256(b"\xff\0" + "é".encode()).hexdigest(),
+        hmac.new(b"key", b"text", "sha256").hexdigest(),
+        hashlib.pbkdf2_hmac("sha256", b"secret", b"\0\xff", 2, 16).hex(),
+        "/v8=",
+        "true",
+        "16",
+        "1",
+        "is not JSON",
+        "[1,2]",
+        "7",
+        "is not UTF-8",
+        "a1bt",
+        "is not XML",
+    ]
+
+
+async def test_what_is_kept_lasts_and_stands_in_no_text(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    poll = """
+      ctx:keep("session", "kept-9f3a")
+      ctx:log("info", "with " .. ctx:kept("session") .. " and " .. ctx.settings.token, { x = ctx.settings.api_key })
+      error("raised " .. ctx:kept("session") .. ctx.settings.token)
+    """
+    settings = 'settings = { api_key = { type = "string", required = true } },'
+    it = await start(pool, tmp_path, kind(poll, settings), Vendor({}), token="tok en/1", api_key="abc-def")
+    with caplog.at_level(logging.INFO), pytest.raises(AdapterFailed) as failed:
+        await it.poll()
+    shown = str(failed.value) + caplog.text + repr(it.adapter._loaded)
+    assert "raised ******" in shown and "with *** and ***" in caplog.text
+    for secret in ("kept-9f3a", "tok en/1", "abc-def"):
+        assert secret not in shown
+    assert it.adapter.redact("/a?token=tok%20en%2F1&b=tok+en%2F1") == "/a?token=***&b=***"
+    with pytest.raises(Invalid, match="16 texts"):
+        for number in range(17):
+            await it.adapter.kept.put(f"k{number}", "x")
+
+
+async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """return {
+      { id = "good", kind = "Sensor" }, { id = "bad", kind = "Lamp" }, { kind = "Sensor" },
+      { id = "nearly", kind = "Sensor", atributes = {} },
+      { id = "odd", kind = "Sensor", attributes = { power = "maybe", uv_index = 2 } },
+    }"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    for _ in range(2):
+        assert set(await it.poll()) == {"good", "odd"}
+    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
+        ("it:bad", "kind", "must be one of Sensor, Light, Switch, Virtual, not 'Lamp'"),
+        ("device 3 of poll", "id", "must be a string, not null"),
+        ("it:nearly", "atributes", "is not a field of a device; did you mean attributes"),
+        ("it:odd", "power", "must be one of on, off, not 'maybe'"),
+    ]
+
+
+async def test_one_with_only_an_id_keeps_what_it_showed_and_who_is_missing_goes(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    poll = f"""
+      ctx.memory.n = (ctx.memory.n or 0) + 1
+      if ctx.memory.n == 1 then return {{ {DEVICE}, {{ id = "b", kind = "Sensor" }} }} end
+      return {{ {{ id = "a" }} }}, 42
+    """
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    assert set(await it.poll()) == {"a", "b"}
+    found = await it.poll()
+    assert set(found) == {"a"} and found["a"].attributes["power"] == "off" and it.adapter.poll_interval == 42
+
+
+COMMANDED: tuple[tuple[str, str | None, Any], ...] = (
+    ("ctx.memory.power = command.action", None, "on"),
+    ("return true", None, "off"),
+    ('return { attributes = { power = "on" } }', None, "on"),
+    ('return { attributes = { power = "off" } }', "it:a was told power on but shows 'off'", "off"),
+    ('return nil, "the fuse is out"', "the fuse is out", "off"),
+    ("local sent = true", "it:a was told power on but shows 'off'", "off"),
+    ("return 7", "command answered what is no device: 7", "off"),
+)
+
+
+@pytest.mark.parametrize(("body", "error", "shown"), COMMANDED)
+async def test_what_a_command_may_return(
+    pool: WorkerPool, tmp_path: Path, body: str, error: str | None, shown: Any
+) -> None:
+    poll = f'local device = {DEVICE} device.attributes.power = ctx.memory.power or "off" return {{ device }}'
+    it = await start(pool, tmp_path, kind(poll, f"command = function(ctx, device, command) {body} end,"), Vendor({}))
+    await it.poll()
+    assert await it.command("a", "power", "on") == error
+    assert it.registry.get_device("it:a").attributes["power"] == shown
+
+
+async def test_a_command_that_raises_is_a_fault_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
+    it = await start(
+        pool, tmp_path, kind(more="command = function(ctx, device) local x = device.no.such end,"), Vendor({})
+    )
+    await it.poll()
+    with pytest.raises(AdapterFailed, match=r"mine.lua:1: attempt to index a nil value \(field 'no'\)"):
+        await it.command("a", "power", "on")
+
+
+async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tmp_path: Path) -> None:
+    add = "add = function(ctx, given) return given.a + 1 end"
+    slow = "slow = { timeout_secs = 60, run = function() return nil, 'no' end }"
+    operations = f"operations = {{ {add}, {slow} }},"
+    it = await start(pool, tmp_path, kind(more=operations), Vendor({}))
+    assert it.adapter.operation_secs == {"add": 5.0, "slow": 60.0}
+    assert await it.adapter.operations["add"]({"a": 2}) == 3
+    with pytest.raises(BadAnswer, match="no"):
+        await it.adapter.operations["slow"]({})
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("return 7", ["config/adapters/mine.lua:1: must return a table, not a number"]),
+        ("return { nam = 'x' }", ["name is missing", "nam is not a field of a kind; did you mean name"]),
+        ("return { name = 'x', pol = 1 }", ["pol is not a field of a kind; did you mean poll"]),
+        ("return { name = 'x', poll = 1 }", ["poll must be a function, not 1"]),
+        (
+            "return { name = 'x', settings = { a = { type = 'strin' } } }",
+            [
+                "settings.a.type must be one of string, integer, number, boolean, duration, list, not 'strin'; "
+                "did you mean string"
+            ],
+        ),
+        (
+            "return { name = 'x', settings = { a = { type = 'integer', default = 'x' } } }",
+            ["settings.a.default must be a whole number"],
+        ),
+        ("return { name = 'x', origins = { api = 'ftp://x' } }", ["origins.api must be an address"]),
+        ("return { name = 'x', origins = { api = { setting = 'nowhere' } } }", ["names no setting, 'nowhere'"]),
+        ("return { name = 'x', operations = { chat = {} } }", ["operations.chat.run is missing"]),
+        ("return {\n name = 'x',\n poll = function() end\n base = 1 }", ["mine.lua:4: '}' expected"]),
+    ],
+)
+async def test_a_file_with_faults_is_refused_with_their_lines(
+    pool: WorkerPool, tmp_path: Path, text: str, faults: list[str]
+) -> None:
+    with pytest.raises(ConfigFailed) as failed:
+        await start(pool, tmp_path, text, Vendor({}))
+    for fault in faults:
+        assert fault in str(failed.value)
+    assert str(failed.value).startswith("config/adapters/mine.lua:")
+
+
+async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path) -> None:
+    settings = (
+        'settings = { host = { type = "string", required = true, description = "which machine" },'
+        ' every = { type = "duration", default = "5m", min = 60 },'
+        ' mode = { type = "string", values = { "eco", "warm" } },'
+        ' api_key = { type = "string" } },'
+    )
+    with pytest.raises(ConfigFailed) as failed:
+        await start(pool, tmp_path, kind(more=settings), Vendor({}), every="5s", mode="ecco", hst="x", api_key=7)
+    assert failed.value.lines == [
+        "config/default.toml:7: adapters.it.api_key must be a string that is not empty, of one line",
+        "config/default.toml:7: adapters.it.every must be from 60 to 9.0072e+15 seconds, not '5s'",
+        "config/default.toml:7: adapters.it.host is missing: which machine",
+        "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
+        "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",
+    ]
+    it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x")
+    assert isinstance(it.adapter, LuaAdapter) and it.adapter._settings["every"] == 300.0

@@ -1,0 +1,170 @@
+"""`ctx:http` reaches the origins of its section and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from appliance.adapters.device_http import open_session
+from appliance.adapters.lua_kinds.origins import Origins, _follow
+from appliance.adapters.lua_kinds.section import SectionSettings
+from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, read_request, url_path
+from appliance.adapters.simulated import SimulatedDevice
+from appliance.clock import Clock
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
+from tests.adapters.lua_kinds.simulators import JsonVendor
+from tests.fakes.context import context_of
+
+PATHS = (
+    "http://other.example/x",
+    "https://10.0.0.1/x",
+    "//other.example/x",
+    "///other.example/x",
+    "other.example",
+    "@other.example/x",
+    "user:secret@other.example",
+    ":80@other.example/",
+    ".other.example/",
+    "",
+    "?a=b",
+    "#x",
+    "/x#y",
+    "/x\r\nHost: other.example",
+    "/x\nX: 1",
+    "/x y",
+    "/\t",
+    "/x\0",
+    "\\\\other.example\\x",
+    "/\\other.example",
+    "[::1]/x",
+    "file:///etc/passwd",
+)
+
+REQUESTS: tuple[dict[str, Any], ...] = (
+    *({"path": path} for path in PATHS),
+    {"path": "/x", "headers": {"Host": "other.example"}},
+    {"path": "/x", "headers": {"host": "other.example"}},
+    {"path": "/x", "headers": {"X": "a\r\nHost: other.example"}},
+    {"path": "/x", "headers": {"X\r\nHost": "a"}},
+    {"path": "/x", "headers": {"Transfer-Encoding": "chunked"}},
+    {"path": "/x", "headers": {"Content-Length": "0"}},
+    {"path": "/x", "headers": {"Connection": "close"}},
+    {"path": "/x", "headers": {"Proxy-Authorization": "x"}},
+    {"path": "/x", "method": "CONNECT"},
+    {"path": "/x", "method": "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST"},
+    {"path": "/x", "url": "http://other.example"},
+    {"path": "/x", "proxy": "http://other.example"},
+)
+
+LOCATIONS = (
+    "http://other.example/",
+    "https://lamp.local/",
+    "http://lamp.local:81/",
+    "//other.example/x",
+    "http://lamp.local@other.example/",
+    "http://user@lamp.local/",
+    "http://127.0.0.1/",
+    "http://[::1]/",
+    "http://lamp.local.other.example/",
+    "ftp://lamp.local/",
+    "http://lamp.local:99999/",
+)
+
+
+def test_there_are_more_than_forty_tries() -> None:
+    assert len(REQUESTS) + len(LOCATIONS) > 40
+
+
+@pytest.mark.parametrize("raw", REQUESTS, ids=repr)
+def test_a_request_that_may_mean_another_origin_is_refused(raw: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match="ctx:http: "):
+        read_request(raw)
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
+def test_no_redirect_leads_to_another_origin(location: str) -> None:
+    with pytest.raises(BadAnswer, match="is not followed"):
+        _follow("http://lamp.local", "/x", location)
+
+
+@pytest.mark.parametrize(
+    ("address", "location", "path"),
+    [
+        ("http://lamp.local", "/y?a=b", "/y?a=b"),
+        ("http://lamp.local", "z", "/z"),
+        ("http://lamp.local", "http://LAMP.local:80/y", "/y"),
+        ("http://lamp.local/hub", "/hub/y", "/y"),
+    ],
+)
+def test_a_redirect_on_the_same_origin_is_followed(address: str, location: str, path: str) -> None:
+    assert _follow(address, "/x", location) == path
+
+
+def test_a_request_as_a_file_writes_it() -> None:
+    assert read_request(
+        {"method": "post", "path": "/a?b=c", "query": {"n": 1.5, "y": True, "z": 2.0}, "json": {}}
+    ) == (WebRequest(method="POST", path="/a?b=c", query={"n": "1.5", "y": "true", "z": "2"}, json={}))
+    assert url_path("/cm%20d") == "/cm%20d"
+    with pytest.raises(Invalid, match="one of json, form and body"):
+        read_request({"path": "/", "json": 1, "body": "x"})
+    with pytest.raises(Invalid, match="did you mean query"):
+        read_request({"path": "/", "qery": {}})
+
+
+def settings_of(base_url: str, **values: Any) -> SectionSettings:
+    """What a section with this address says."""
+    names = ("token", "token_file", "password", "password_file", "auth", "username", "headers", "ca_file")
+    stated = {**dict.fromkeys((*names, "fingerprint")), "base_url": base_url, **values}
+    return SectionSettings(values=stated, secrets=(), origins={"other": base_url})
+
+
+class Spiteful(SimulatedDevice):
+    """Answers what a device never should."""
+
+    content_type = "text/plain"
+    target = ""
+
+    def _routes(self) -> Any:
+        return [web.get("/{path:.*}", self._answer)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        match request.path:
+            case "/endless":
+                return web.Response(body=b"x" * (MAX_BODY_BYTES + 1))
+            case "/bomb":
+                return web.Response(body=b"\x1f\x8b" + bytes(100), headers={"Content-Encoding": "gzip"})
+            case "/circle":
+                return web.Response(status=302, headers={"Location": "/circle"})
+            case "/away":
+                return web.Response(status=302, headers={"Location": self.target})
+            case "/slow":
+                await Clock().sleep(30)
+        return web.Response(text=request.headers.get("Authorization", "none"))
+
+
+async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> None:
+    async with Spiteful() as vendor, JsonVendor() as other, open_session() as session:
+        vendor.target = f"{other.url}/secret"
+        origins = origins_of(session, vendor.url, token="tok")
+        for path, error in (("/endless", BadAnswer), ("/circle", BadAnswer), ("/away", BadAnswer)):
+            with pytest.raises(error):
+                await origins.exchange(WebRequest(method="GET", path=path))
+        assert (await origins.exchange(WebRequest(method="GET", path="/bomb"))).body[:2] == b"\x1f\x8b"
+        with pytest.raises((Unanswered, Unreachable), match="nothing for"):
+            await origins.exchange(WebRequest(method="GET", path="/slow", timeout_secs=0.05))
+        assert other.requests == []
+        assert (await origins.exchange(WebRequest(method="GET", path="/"))).body == b"Bearer tok"
+        assert (await origins.exchange(WebRequest(method="GET", path="/", origin="other"))).body == b"none"
+        with pytest.raises(Invalid, match="no origin 'othr'; did you mean other"):
+            await origins.exchange(WebRequest(method="GET", path="/", origin="othr"))
+
+
+def origins_of(session: aiohttp.ClientSession, url: str, **values: Any) -> Origins:
+    """The origins of a section with this address."""
+    return Origins(settings_of(url, **values), context_of("it", session, Clock()))

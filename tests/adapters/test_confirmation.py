@@ -1,0 +1,55 @@
+"""When a command counts as done: what the device has to show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from appliance.adapters.confirmation import Confirmation
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
+
+CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
+    ("power", "on", None, "off", "on", True),
+    ("power", "on", None, "off", "off", False),
+    ("power", "toggle", None, "off", "on", True),
+    ("power", "toggle", None, "off", "off", False),
+    ("brightness", "set", 40, 10, 41, False),
+    ("brightness", "set", 40, 10, 40, True),
+    ("brightness", "set", 40, 10, None, False),
+    ("brightness", "increase", 10, 50, 60, True),
+    ("brightness", "increase", 10, 100, 100, True),
+    ("brightness", "decrease", 10, 50, 50, False),
+    ("target_temperature", "set", {"value": 21, "unit": "°C"}, None, {"value": 21.0, "unit": "°C"}, True),
+    ("target_temperature", "set", {"value": 21, "unit": "°C"}, None, {"value": 25.0, "unit": "°C"}, False),
+    ("color_temperature", "set", {"value": 250, "unit": "mireds"}, None, {"value": 4000, "unit": "kelvin"}, True),
+    ("color_rgb", "set", {"r": 1, "g": 2, "b": 3}, None, {"r": 1, "g": 2, "b": 3}, True),
+    ("cover_position", "set", 50, 0, 3, True),
+    ("cover_position", "set", 50, 0, 0, False),
+    ("cover_position", "open", None, 100, 100, True),
+    ("cover_position", "stop", None, 30, 30, True),
+    ("garage_door", "open", None, "closed", "opening", True),
+    ("garage_door", "open", None, "closed", "closed", False),
+    ("muted", "mute", None, False, True, True),
+    ("media_playback", "next", None, "playing", "playing", True),
+    ("energy_total", "reset", None, {"value": 5}, {"value": 0}, True),
+    ("hvac_mode", "set", "heat", "off", "heat", True),
+    ("custom.x.scene", "press", None, None, None, True),
+)
+
+
+@pytest.mark.parametrize(("capability", "action", "value", "before", "seen", "is_done"), CASES)
+def test_a_command_is_done_when_it_shows(
+    capability: str, action: str, value: Any, before: Any, seen: Any, is_done: bool
+) -> None:
+    command = Command(capability=capability, action=action, value=value)
+    confirmation = Confirmation(command, (), {} if before is None else {capability: before})
+    assert confirmation.is_done({} if seen is None else {capability: seen}) is is_done
+
+
+def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
+    specs = [CommandSpec(capability="brightness", actions=("set",), step=5)]
+    confirmation = Confirmation(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
+    assert confirmation.is_done({"brightness": 42}) and not confirmation.is_done({"brightness": 43})
+    assert confirmation.sentence("a:b", {"brightness": 43}) == "a:b was told brightness 40 but shows 43"

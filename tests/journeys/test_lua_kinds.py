@@ -1,0 +1,123 @@
+"""The hobbyist's journey: a bundled kind is written out, changed, broken and mended, and the hub never restarts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adapters.lua_kinds.bench import section
+from tests.adapters.lua_kinds.simulators import JsonVendor, ShellyTwo, Tasmota
+from tests.fakes.house import House, open_house
+from tests.fakes.lua import automation, scene, write
+from tests.fakes.patience import until_async
+
+pytestmark = pytest.mark.slow
+
+DEVICE = "kitchen:switch:0"
+ON = '{ capability = "power", action = "on" }'
+
+
+def init(root: Path, *arguments: str) -> str:
+    """What `lares init` prints."""
+    command = [sys.executable, "-m", "appliance", "init", *arguments, "--config", str(root / "config" / "test.toml")]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+async def test_a_kind_is_changed_broken_and_mended_without_a_restart(tmp_path: Path) -> None:
+    (tmp_path / "config" / "adapters").mkdir(parents=True)
+    (tmp_path / "config" / "test.toml").touch()
+    assert "shelly.lua" in init(tmp_path, "--adapter", "shelly")
+    file = tmp_path / "config" / "adapters" / "shelly.lua"
+    text = file.read_text()
+    async with ShellyTwo() as vendor:
+        adapters = {"kitchen": section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "kitchen")}
+        async with open_house(adapters=adapters, root=tmp_path) as house:
+            assert (await house.command(DEVICE, "power", "on")).status == 200
+            assert vendor.status["switch:0"]["output"] is True
+
+            file.write_text(text.replace('manufacturer = "Shelly"', 'manufacturer = "Mine"'))
+            await shows(house, lambda device: device["info"]["manufacturer"] == "Mine")
+
+            broken = text.replace("local function poll(ctx)", "local function poll(ctx) =")
+            file.write_text(broken)
+            line = broken.splitlines().index("local function poll(ctx) =") + 1
+            await says(house, f"config/adapters/shelly.lua:{line}: unexpected symbol near '='")
+            assert (await house.command(DEVICE, "power", "off")).status == 200, "the one before still works"
+
+            file.write_text(text.replace('manufacturer = "Shelly"', 'manufacturer = "Again"'))
+            await shows(house, lambda device: device["info"]["manufacturer"] == "Again")
+            await says(house, None)
+            reloaded = await house.post("/adapters/reload")
+            assert (reloaded.json["status"], reloaded.json["loaded_count"]) == ("ok", 1)
+
+
+async def shows(house: House, holds: Callable[[Any], bool]) -> None:
+    """Wait until the device shows it."""
+
+    async def asked() -> bool:
+        return holds(await house.device(DEVICE))
+
+    await until_async(asked)
+
+
+async def says(house: House, fault: str | None) -> None:
+    """Wait until `GET /adapters/{name}` says that of the file."""
+
+    async def asked() -> bool:
+        return bool((await house.get("/adapters/kitchen")).json["file_fault"] == fault)
+
+    await until_async(asked)
+
+
+async def test_a_kind_that_is_broken_at_the_start_is_left_out_loudly_and_comes_once_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, {"adapters/mine.lua": "return {\n  name = 7,\n}\n"})
+    adapters = {"kitchen": section("mine", {}, "kitchen")}
+    async with open_house(adapters=adapters, root=tmp_path) as house:
+        fault = "config/adapters/mine.lua:2: name must be a string, not 7"
+        assert any(fault in str(event) for event in house.events)
+        shown = (await house.get("/adapters/kitchen")).json
+        assert (shown["runtime_status"], shown["file_fault"]) == ("degraded", fault)
+        good = 'return { name = "x", poll = function() return { { id = "switch:0", kind = "Switch" } } end }'
+        write(tmp_path, {"adapters/mine.lua": good})
+        assert (await house.post("/adapters/reload")).json["errors"] == []
+        await until_async(lambda: has(house))
+
+
+async def has(house: House) -> bool:
+    """Whether the device is there."""
+    return bool((await house.get(f"/devices/{DEVICE}")).status == 200)
+
+
+async def test_devices_in_lua_are_commanded_from_api_scene_and_automation(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "scenes/on.lua": scene("on", f'ctx:command("heater:relay:1", {ON}) ctx:command("{DEVICE}", {ON})'),
+            "automations/on.lua": automation(
+                "on", '{ type = "wall_clock", hour = 3, minute = 0 }', f'ctx:command("{DEVICE}", {ON})'
+            ),
+        },
+    )
+    async with ShellyTwo() as vendor, Tasmota() as heater, JsonVendor() as nobody:
+        adapters = {
+            "kitchen": section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "kitchen"),
+            "heater": section("tasmota_http", {"base_url": heater.url, "poll_interval_secs": 1}, "heater"),
+            "nobody": section("shelly", {"base_url": nobody.url, "poll_interval_secs": 1}, "nobody"),
+        }
+        async with open_house(adapters=adapters, root=tmp_path) as house:
+            assert (await house.command("heater:relay:1", "power", "off")).status == 200
+            ran = (await house.post("/scenes/on/execute")).json
+            assert [each["status"] for each in ran["results"]] == ["ok", "ok"]
+            assert vendor.status["switch:0"]["output"] and heater.status["StatusSTS"]["POWER"] == "ON"
+            await house.command(DEVICE, "power", "off")
+            ran = (await house.post("/automations/on/execute")).json
+            assert ran["status"] == "ok" and vendor.status["switch:0"]["output"]
+            said = (await house.get("/adapters/nobody")).json
+            assert "is no Shelly" in said["last_error"] and said["runtime_status"] == "degraded"

@@ -26,8 +26,11 @@ from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.version import VERSION
 
-MAX_COLLECTION_SECS = 0.015
+MAX_COLLECTION_SECS = 0.005
 """Processor time of a collection of garbage after which the next one has to be shorter."""
+
+COLLECTION_THRESHOLDS = (700, 10, 3)
+"""Objects, then collections of the generation before, after which one is due; a full one after 20,000 objects."""
 
 MAX_HOURS = 24 * 366
 """How far `lares simulate` looks ahead."""
@@ -68,6 +71,7 @@ def _command(parsed: argparse.Namespace) -> int:
     do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
     gc.freeze()  # and it is never looked at again
     gc.enable()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     gc.callbacks.append(_freeze_after_long_collection())
     return do(parsed)
 

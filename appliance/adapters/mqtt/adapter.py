@@ -55,7 +55,7 @@ BATCH = 50
 JINJA = "jinja2.ext"
 """The module that parsing a template imports, which takes a fifth of a second."""
 
-STEP_SECS = 0.002
+STEP_SECS = 0.001
 """Seconds of work after which others get their turn; as much time as it took, where one step took far longer."""
 
 log = logging.getLogger("adapters")

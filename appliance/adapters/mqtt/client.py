@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import aiomqtt
 
-READ_STEP_SECS = 0.002
+READ_STEP_SECS = 0.001
 """Seconds for which received packets are taken before others get their turn."""
 
 MAX_FLOOD_SECS = 600.0

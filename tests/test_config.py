@@ -160,8 +160,11 @@ class TestTheManual:
             ("scripts", "max_memory_mb", 1, 1024),
             ("runtime", "event_bus_capacity", 1, 1048576),
             ("adapters.elgato_lights", "poll_interval_secs", 1, 86400),
+            ("adapters.elgato_lights", "max_silence_secs", 1, 2592000),
             ("adapters.roku_tv", "poll_interval_secs", 1, 86400),
+            ("adapters.roku_tv", "max_silence_secs", 1, 2592000),
             ("adapters.wled", "poll_interval_secs", 1, 86400),
+            ("adapters.wled", "max_silence_secs", 1, 2592000),
         ],
     )
     def test_the_bounds_that_it_tells_are_those_that_hold(self, section: str, key: str, low: int, high: int) -> None:
@@ -242,9 +245,12 @@ WHOLE = [
     ("history", "card_kb_per_day"),
     ("persistence", "flush_secs"),
     ("adapters.elgato_lights", "poll_interval_secs"),
+    ("adapters.elgato_lights", "max_silence_secs"),
     ("adapters.mqtt", "port"),
     ("adapters.roku_tv", "poll_interval_secs"),
+    ("adapters.roku_tv", "max_silence_secs"),
     ("adapters.wled", "poll_interval_secs"),
+    ("adapters.wled", "max_silence_secs"),
     ("adapters.roku_tv", "port"),
 ]
 """The keys that hold whole numbers."""
@@ -422,7 +428,7 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
             f"{LIGHT}port = 3",
             "3: adapters.elgato_lights.port is not a key of Lares; there are adapters.elgato_lights.type, "
             "adapters.elgato_lights.enabled, adapters.elgato_lights.base_url, "
-            "adapters.elgato_lights.poll_interval_secs",
+            "adapters.elgato_lights.poll_interval_secs, adapters.elgato_lights.max_silence_secs",
         ),
         (
             "[api.tls]\ncert = 'x'",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
-import os
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,8 @@ from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, Clie
 from aiohttp.tracing import Trace
 from msgspec import Struct, field
 
+from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
+from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.tables.fields import Redacted
@@ -67,7 +66,7 @@ async def _send_once(request: ClientRequest, handler: ClientHandlerType) -> Clie
     try:
         return await handler(request)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _CutOff(_reason(error)) from None
+        raise _CutOff(reason_of(error)) from None
 
 
 class _CutOff(aiohttp.ClientError):
@@ -114,7 +113,7 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         try:
             return ssl.create_default_context(cafile=str(self.ca_file))
         except OSError as error:
-            raise AdapterFailed(f"{self.ca_file} holds no certificates: {_reason(error)}") from None
+            raise AdapterFailed(f"{self.ca_file} holds no certificates: {reason_of(error)}") from None
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
@@ -187,25 +186,57 @@ class HttpClient:
         """The response to one request, of any status. Raises `Unreachable`, and `BadAnswer` for what is not HTTP."""
         answers_before = self.answers
         try:
-            async with self._session.request(
-                method,
-                self.address + path,
-                headers={**self._headers, **(headers or {}), **({} if self._keeps else {"Connection": "close"})},
-                middlewares=self._middlewares,
-                ssl=self._tls,
-                allow_redirects=False,
-                **sent,
-            ) as response:
-                self.answers += 1
+            async with self._open(method, path, headers, **sent) as response:
                 body = await self._read(response)
                 return HttpResponse(status=response.status, headers=response.headers, body=body)
         except aiohttp.ClientResponseError:
             self.answers += 1
             raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
+            raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
         finally:
             self._learn_whether_it_keeps(is_answered=self.answers != answers_before)
+
+    @asynccontextmanager
+    async def _open(
+        self, method: str, path: str, headers: Mapping[str, str] | None, **sent: Any
+    ) -> AsyncIterator[ClientResponse]:
+        async with self._session.request(
+            method,
+            self.address + path,
+            headers={**self._headers, **(headers or {}), **({} if self._keeps else {"Connection": "close"})},
+            middlewares=self._middlewares,
+            ssl=self._tls,
+            allow_redirects=False,
+            **sent,
+        ) as response:
+            self.answers += 1
+            yield response
+
+    @asynccontextmanager
+    async def events(
+        self, path: str, *, silence_secs: float, last_id: str = "", max_bytes: int = MAX_RESPONSE_BYTES
+    ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
+        """Server-sent events, as an iterator of those that come until the stream ends, or is silent for so long.
+
+        `last_id` asks for what came after that one. Raises `Unreachable` where the stream cannot be opened, and
+        `BadAnswer` for a refusal, for what is no such stream, or an event of more than `max_bytes`.
+        """
+        headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
+        timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS, sock_read=silence_secs)
+        try:
+            async with self._open("GET", path, headers, timeout=timeout) as response:
+                if response.status != 200:
+                    raise HttpRefused(
+                        f"{self.address}{path} answered {named_status(response.status)}", response.status
+                    )
+                if response.content_type != EVENT_STREAM:
+                    raise BadAnswer(f"{self.address}{path} answered with something that is no event stream")
+                yield read_events(response, max_bytes)
+        except aiohttp.ClientResponseError:
+            raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
 
     def _learn_whether_it_keeps(self, *, is_answered: bool) -> None:
         now = self._clock.monotonic()
@@ -243,7 +274,7 @@ class HttpClient:
             self.answers += 1
             raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
+            raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
@@ -281,7 +312,7 @@ class Messages(AsyncIterator[Any]):
         try:
             await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"{self._http.address} has closed the connection ({_reason(error)})") from None
+            raise Unreachable(f"{self._http.address} has closed the connection ({reason_of(error)})") from None
 
 
 DecodeMessage = Callable[[bytes | str, str], Any]
@@ -294,35 +325,3 @@ def parse_json(body: bytes | str, address: str) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         raise BadAnswer(f"{address} answered with something that is not JSON") from None
-
-
-class HttpRefused(BadAnswer):
-    """The device answered with an HTTP status that is not success."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-def named_status(status: int) -> str:
-    """The status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
-
-
-def _reason(error: BaseException) -> str:
-    """Why there was no response, in a few words on one line."""
-    if isinstance(error, aiohttp.ClientConnectorError):
-        error = error.os_error
-    if isinstance(error, TimeoutError):
-        return "timed out"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it closed the connection"
-    if isinstance(error, UnicodeError):
-        return "there can be no such name"
-    if isinstance(error, OSError) and error.strerror:
-        has_own_numbers = isinstance(error, socket.gaierror | ssl.SSLError)
-        return (error.strerror if has_own_numbers or not error.errno else os.strerror(error.errno)).lower()
-    return str(error) or type(error).__name__

@@ -89,8 +89,14 @@ def poll_interval() -> Any:
     return key(whole(1, 86_400), 5)
 
 
+def max_silence() -> Any:
+    """The key `max_silence_secs` of a kind that polls."""
+    return key(whole(1, 30 * 86_400), required=False)
+
+
 class PolledUrl(Settings, frozen=True, kw_only=True):
     """An enabled section of a kind that polls the URL of one device, every so many seconds."""
 
     base_url: str = key(addresses.base_url)
     poll_interval_secs: int = poll_interval()
+    max_silence_secs: int | None = max_silence()

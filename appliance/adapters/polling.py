@@ -32,11 +32,13 @@ log = logging.getLogger("adapters")
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while it does not answer.
 
-    `misses` counts polls without an answer; a command without one counts as enough of them. An address that pushes as
-    well is listened to at `open_push`.
+    `misses` counts polls without an answer; a command without one counts as enough of them. With `max_silence_secs`
+    that is no outage before nothing was heard for so long, over restarts too: of what sleeps and wakes now and then.
+    An address that pushes as well is listened to at `open_push`.
     """
 
     shares_outages = True
+    max_silence_secs: float | None = None
 
     def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
         super().__init__(context, http.address)
@@ -44,12 +46,15 @@ class PollingAdapter(Adapter):
         self.poll_interval = poll_interval
         self.misses = 0
         self._is_poll_due = False
+        self._heard_at: float | None = None
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
-        """The adapter of a section whose settings have `base_url` and `poll_interval_secs`."""
+        """The adapter of a section with `base_url`, `poll_interval_secs` and `max_silence_secs`."""
         http = HttpClient(context.open_session(), settings.base_url, context.clock)
-        return cls(context, http, settings.poll_interval_secs)
+        adapter = cls(context, http, settings.poll_interval_secs)
+        adapter.max_silence_secs = settings.max_silence_secs
+        return adapter
 
     @abstractmethod
     async def poll(self) -> Report:
@@ -69,6 +74,9 @@ class PollingAdapter(Adapter):
 
     async def run(self) -> None:
         """Poll until cancelled; at once when an outage ends or the connection of pushes breaks."""
+        if self._may_be_silent():
+            for device_id in self.publish.devices():
+                self.publish.availability(device_id, is_available=True)
         await run_together(self._keep_polling(), self._keep_receiving())
 
     async def _keep_polling(self) -> None:
@@ -104,6 +112,7 @@ class PollingAdapter(Adapter):
             await self.clock.sleep(min(2.0**failures, MAX_BACK_OFF_SECS))
 
     def _receive(self, message: Any) -> None:
+        self._heard_at = self.clock.monotonic()
         try:
             self.receive(message)
         except AdapterFailed as error:
@@ -149,6 +158,7 @@ class PollingAdapter(Adapter):
                 raise
             raise Unanswered(str(error)) from None
         self.misses = 0
+        self._heard_at = self.clock.monotonic()
         return result
 
     def on_unreachable(self, error: Unreachable) -> None:
@@ -157,10 +167,19 @@ class PollingAdapter(Adapter):
 
     def _on_miss(self, error: Unreachable, misses: int) -> None:
         self.misses = misses
-        if misses >= POLLS_TO_LOSE:
-            self.publish.lost(error)
-        else:
+        if misses < POLLS_TO_LOSE or self._may_be_silent():
             self.publish.record_error(error)
+        else:
+            self.publish.lost(error)
+
+    def _may_be_silent(self) -> bool:
+        """Whether it was heard of lately enough, in this run or before it, that silence means nothing yet."""
+        if self.max_silence_secs is None:
+            return False
+        if self._heard_at is not None:
+            return self.clock.monotonic() - self._heard_at < self.max_silence_secs
+        seen = [device.last_seen for device in self.publish.devices().values()]
+        return bool(seen) and (self.clock.now() - max(seen)).total_seconds() < self.max_silence_secs
 
 
 def delay_after(misses: int, interval: float) -> float:

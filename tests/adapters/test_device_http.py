@@ -10,8 +10,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, HttpRefused
+from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.http_errors import HttpRefused
+from appliance.adapters.server_events import EventDecoder, ServerEvent
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
@@ -413,3 +415,75 @@ async def test_a_websocket_takes_texts_and_json_and_is_bounded(
                 await anext(messages)
     finally:
         await runner.cleanup()
+
+
+STREAMS: tuple[tuple[bytes, list[ServerEvent]], ...] = (
+    (b"data: a\n\n", [ServerEvent(data="a")]),
+    (b"data:a\r\ndata: b\r\n\r\ndata:  c\r\rdata\n\n", [ServerEvent(data=each) for each in ("a\nb", " c", "")]),
+    (b"\xef\xbb\xbf: comment\nevent: update\nid: 7\ndata: {}\n\n", [ServerEvent(event="update", data="{}", id="7")]),
+    (
+        b"id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n",
+        [ServerEvent(data=a, id=b) for a, b in ("a1", "b1", ("c", ""))],
+    ),
+    (b"event: nothing\n\ndata: a\nretry: 5\nodd: x\nid: a\0b\n\n", [ServerEvent(data="a")]),
+    (b"data: \xff\n\ndata: cut off", [ServerEvent(data="\ufffd")]),
+    (b"\n\n\r\r\n", []),
+)
+
+
+@pytest.mark.parametrize(("stream", "events"), STREAMS)
+def test_an_event_stream_reads_the_same_in_whatever_pieces_it_comes(stream: bytes, events: list[ServerEvent]) -> None:
+    for size in (1, 2, 3, 5, 1000):
+        decoder = EventDecoder(100)
+        pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+        assert [event for piece in pieces for event in decoder.feed(piece)] == events, size
+
+
+@pytest.mark.parametrize("endless", [b"data: x\n", b"x", b":", b"data\r"])
+def test_an_event_that_is_too_large_ends_the_stream(endless: bytes) -> None:
+    decoder = EventDecoder(1000)
+    with pytest.raises(BadAnswer, match="an event has more than 1000 bytes"):
+        for _ in range(1001):
+            assert not [*decoder.feed(endless)]
+
+
+EVENTS = OK + b"Content-Type: text/event-stream; charset=utf-8\r\n\r\n"
+
+
+async def test_server_sent_events_come_until_the_stream_ends(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    async with RawVendor(saying(EVENTS, b"data: 1\n\nda", b"ta: 2\n\n")) as vendor:
+        http = HttpClient(session, vendor.url, clock)
+        async with http.events("/stream", silence_secs=20, last_id="7") as events:
+            assert [each.data async for each in events] == ["1", "2"]
+        assert http.answers == 1
+        [head] = vendor.heads
+        assert b"accept: text/event-stream" in head.lower() and b"last-event-id: 7" in head.lower()
+
+
+async def test_a_stream_that_is_silent_for_too_long_ends(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    async with RawVendor(endlessly(EVENTS + b"data: 1\n\n", b"", pause=0.01)) as vendor:
+        http = HttpClient(session, vendor.url, clock)
+        async with http.events("/stream", silence_secs=0.05) as events:
+            assert [each.data async for each in events] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("speech", "kind", "sentence"),
+    [
+        (_answer(b"404 Not Found"), HttpRefused, "answered 404 Not Found"),
+        (GOOD, BadAnswer, "no event stream"),
+        (b"\0\0\0\r\n\r\n", BadAnswer, "not HTTP"),
+        (b"", Unreachable, "does not answer"),
+        (EVENTS + b"data: " + b"x" * 200, BadAnswer, "more than 100 bytes"),
+    ],
+)
+async def test_what_is_no_event_stream_is_told(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: bytes, kind: type[AdapterFailed], sentence: str
+) -> None:
+    async with RawVendor(speech) as vendor:
+        http = HttpClient(session, vendor.url, clock)
+        with pytest.raises(kind, match=sentence):
+            async with http.events("/stream", silence_secs=20, max_bytes=100) as events:
+                assert not [each async for each in events]

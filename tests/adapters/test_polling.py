@@ -534,3 +534,43 @@ async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(
     _end(bench.adapter.commands[0], CommandResult(report=bench.seen("on")))
     assert await _error_of(first) is None
     assert bench.power == ("on", "online")
+
+
+# --- what may be silent ------------------------------------------------------------------------------------------
+
+
+async def test_what_may_be_silent_is_lost_only_when_nothing_was_heard_for_so_long(bench: Bench) -> None:
+    bench.adapter.max_silence_secs = 100
+    await bench.poll(bench.adapter.seen(power="on"))
+    for _ in range(3):
+        await bench.poll(GONE)
+    bench.adapter.on_unreachable(GONE)
+    lost = [events.SystemErrorReported(message=f"stub: {GONE}")]
+    assert bench.power == ("on", "online")
+    await bench.clock.advance(99, sleepers=0)
+    await bench.poll(GONE)
+    assert bench.device.attributes["state"] == "online"
+    assert lost[0] not in bench.happened
+    await bench.clock.advance(1, sleepers=0)
+    await bench.poll(GONE)
+    assert bench.device.attributes["state"] == "offline" and lost[0] in bench.happened
+    await bench.poll(bench.adapter.seen(power="on"))
+    assert bench.device.attributes["state"] == "online"
+
+
+@pytest.mark.parametrize(("after_secs", "state"), [(99, "online"), (101, "offline")])
+async def test_silence_counts_from_before_a_restart(
+    session: aiohttp.ClientSession, after_secs: float, state: str
+) -> None:
+    before = Bench(session, VirtualClock())
+    await before.poll(before.adapter.seen(power="on"))
+    bench = Bench(session, VirtualClock(START + timedelta(seconds=after_secs)))
+    stored = replace(before.device, attributes={"power": "on", "state": "offline"})
+    bench.registry.restore(bench.registry.layout, [stored])
+    bench.adapter.max_silence_secs = 100
+    work = asyncio.ensure_future(bench.adapter.run())
+    await bench.adapter.begun(bench.adapter.polls)
+    assert bench.device.attributes["state"] == state
+    bench.adapter.polls[0].set_exception(GONE)
+    await asyncio.sleep(0)
+    work.cancel()

@@ -11,7 +11,8 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 from msgspec import Struct
 
-from appliance.adapters.device_http import HttpClient, HttpRefused
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.http_errors import HttpRefused
 from appliance.errors import BadAnswer
 from appliance.home.model import Info
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, KindSimulation, poll_interval
+from appliance.adapters.kind import AdapterKind, KindSimulation, max_silence, poll_interval
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
@@ -15,6 +15,7 @@ class RokuTv(Settings, frozen=True, kw_only=True):
     ip_address: str = key(addresses.host)
     port: int = key(whole(1, 65535), 8060)
     poll_interval_secs: int = poll_interval()
+    max_silence_secs: int | None = max_silence()
 
     @property
     def base_url(self) -> str:

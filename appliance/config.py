@@ -210,6 +210,11 @@ def list_lua_kinds(file: Path) -> list[str]:
     return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
 
 
+def list_kinds(file: Path) -> list[str]:
+    """The names of all kinds that sections of this configuration file may have now."""
+    return [*KINDS, *list_lua_kinds(file)]
+
+
 def _read_adapter(
     adapters: Table, name: str, lua_kinds: Collection[str], file: Path, line_of: Callable[[ValuePath], int]
 ) -> Any:

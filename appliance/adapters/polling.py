@@ -67,6 +67,10 @@ class PollingAdapter(Adapter):
     def receive(self, message: Any) -> None:
         """Publish what was pushed. Raises `AdapterFailed` for a message that says nothing; it is passed over."""
 
+    def note_heard(self) -> None:
+        """Note that something was heard of the address; answers and `receive` do so by themselves."""
+        self._heard_at = self.clock.monotonic()
+
     def poll_now(self) -> None:
         """Poll at once, or once more after the poll that is under way."""
         self._is_poll_due = True
@@ -112,7 +116,7 @@ class PollingAdapter(Adapter):
             await self.clock.sleep(min(2.0**failures, MAX_BACK_OFF_SECS))
 
     def _receive(self, message: Any) -> None:
-        self._heard_at = self.clock.monotonic()
+        self.note_heard()
         try:
             self.receive(message)
         except AdapterFailed as error:
@@ -158,7 +162,7 @@ class PollingAdapter(Adapter):
                 raise
             raise Unanswered(str(error)) from None
         self.misses = 0
-        self._heard_at = self.clock.monotonic()
+        self.note_heard()
         return result
 
     def on_unreachable(self, error: Unreachable) -> None:

@@ -7,12 +7,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Collection
+from functools import partial
+from pathlib import Path
 
 import orjson
 
 from appliance import config
 from appliance.adapters.discovery.discovery import MAX_SEARCH_SECS, Discovery, Found
-from appliance.adapters.kinds import KINDS
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
@@ -24,8 +25,9 @@ def discover(arguments: argparse.Namespace) -> int:
     """Search from this box, whether or not a hub runs on it, and print what was found; the exit code."""
     if not 0 < arguments.seconds <= MAX_SEARCH_SECS:
         raise StartFailed(f"--seconds must be more than 0 and at most {MAX_SEARCH_SECS}", os.EX_USAGE)
-    sections = _sections(arguments)
-    search = Discovery(Clock(), KINDS.keys, lambda: sections).search
+    file = HubPaths.of_process(arguments.config, None).find_config()
+    sections = _sections(file)
+    search = Discovery(Clock(), partial(config.list_kinds, file), lambda: sections).search
     found = asyncio.run(search(arguments.seconds))
     if arguments.json:
         say(orjson.dumps({"found": found}, default=_as_json).decode())
@@ -38,13 +40,12 @@ def discover(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _sections(arguments: argparse.Namespace) -> Collection[str]:
-    """The names that the configuration has taken; none where it cannot be read."""
+def _sections(file: Path) -> Collection[str]:
+    """The names that the configuration has taken; none where there is none, or one with faults."""
     try:
-        file = HubPaths.of_process(arguments.config, None).need_config()
         with as_owner(file):
-            return config.load(file, os.environ).adapter_names
-    except (StartFailed, ConfigFailed):
+            return config.load(file, os.environ).adapter_names if file.exists() else ()
+    except ConfigFailed:
         return ()
 
 

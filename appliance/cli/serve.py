@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from appliance.adapters.discovery.discovery import Discovery
-from appliance.adapters.kinds import KINDS
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
 from appliance.api.frames import frame_of
@@ -26,7 +25,7 @@ from appliance.cli.first_key import open_access
 from appliance.cli.single_file import finish_upgrade
 from appliance.cli.systemd_notify import Notifier
 from appliance.clock import Clock
-from appliance.config import Config
+from appliance.config import Config, list_kinds
 from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.late import FIRST_ANSWER_SECS
@@ -93,7 +92,7 @@ def _build_app(hub: Hub, access: Access, limits: ApiLimits, config: Config, data
         access,
         limits,
         config.runtime.event_bus_capacity,
-        search=Discovery(hub.clock, KINDS.keys, lambda: config.adapter_names).search,
+        search=Discovery(hub.clock, partial(list_kinds, Path(config.file)), lambda: config.adapter_names).search,
         has_dashboard=config.dashboard.enabled,
         make_backup=partial(_pack_backup, Path(config.file), data_dir),
     )

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -225,6 +226,17 @@ def test_each_kinds_section_is_sound_and_has_a_name_of_its_own() -> None:
     pasted = config.parse("\n".join(each.section for each in found), "default.toml", {}).adapters
     assert [*pasted] == sections
     assert (pasted["mqtt_broker"].port, pasted["wled"].base_url) == (1884, "http://192.168.1.30")
+
+
+def test_a_kind_in_lua_is_found_once_there_is_a_file_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "default.toml"
+    known = set(config.list_kinds(file))
+    assert {"shelly", "elgato_lights"} <= known
+    (file.parent / "adapters").mkdir(parents=True)
+    (file.parent / "adapters" / "hue.lua").write_text("return {}")
+    assert "hue" in config.list_kinds(file)
+    [found] = list_found(DISCOVERY_METHODS, instances(("_shelly._tcp", "Kitchen", "10.0.0.2", 80)), ())
+    assert type(config.parse(found.section, str(file), {}).adapters["shelly"]).__name__ == "LuaSection"
 
 
 def test_a_device_that_is_found_in_two_ways_comes_once() -> None:

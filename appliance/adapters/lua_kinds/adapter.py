@@ -7,7 +7,6 @@ nothing of an adapter along.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -56,7 +55,6 @@ CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses before each look whether it does; the last one repeats."""
 
 MAX_POLL_SECS = 86_400
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class LuaAdapter(PollingAdapter):
@@ -81,30 +79,11 @@ class LuaAdapter(PollingAdapter):
         self._interval = interval
         self._memory: dict[str, Value] = {}
         self._faults = FaultTeller(self.publish)
-        silence = loaded.settings.values["max_silence_secs"]
-        self._max_silence = None if silence is None else timedelta(seconds=silence)
-        self._heard_at = max((each.last_seen for each in self.publish.devices().values()), default=NEVER)
+        self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
     async def run(self) -> None:
         """Poll until cancelled, or until the kind is another; raises `AdapterReplaced` then."""
-        self._wake_sleepers()
         await run_together(super().run(), _replace_when(self._loaded))
-
-    def _on_miss(self, error: Unreachable, misses: int) -> None:
-        if self._is_asleep():
-            self.publish.record_error(error)
-        else:
-            super()._on_miss(error, misses)
-
-    def _is_asleep(self) -> bool:
-        """Whether silence means nothing yet."""
-        return self._max_silence is not None and self.clock.now() - self._heard_at < self._max_silence
-
-    def _wake_sleepers(self) -> None:
-        """Show what was restored as online, where its silence means nothing yet."""
-        if self._is_asleep():
-            for device_id in self.publish.devices():
-                self.publish.availability(device_id, is_available=True)
 
     async def poll(self) -> Report:
         """The devices that the file's `poll` returns; where it has none, nothing is removed."""
@@ -113,7 +92,6 @@ class LuaAdapter(PollingAdapter):
         found = await self._call(["poll"], repeat=True)
         self.poll_interval = self._next_poll(found["second"])
         told = self._read("poll", lambda reader: reader.read_all(found["first"], "poll"))
-        self._heard_at = self.clock.now()
         self._tell_events(told)
         return report_of(self.name, told, is_complete=True)
 
@@ -181,7 +159,7 @@ class LuaAdapter(PollingAdapter):
         told = self._read(function, read)
         self.publish.report(report_of(self.name, told, is_complete=updates[0].complete))
         self._tell_events(told)
-        self._heard_at = self.clock.now()
+        self.note_heard()
         self.publish.answered()
         if updates[0].poll:
             self.poll_now()

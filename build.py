@@ -39,7 +39,7 @@ USAGE = """\
 usage: python3 build.py [COMMAND]
 
   pyz [--target TAG ...]   make dist/lares.pyz, also without a command; with --target a smaller file for each
-  demo [ARG ...]           run the hub against a simulated light and TV; ARGs go to the demo
+  demo [ARG ...]           run the hub against a simulated light, TV and Matter server; ARGs go to the demo
   test [--slow] [--coverage] [ARG ...]
                            lint, types, tests; --slow adds the long proofs, --coverage tells which branches
                            the tests did not take, ARGs go to pytest

@@ -181,7 +181,8 @@ async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, st
 
 
 def _greeting(address: str, key: str, urls: Mapping[str, str]) -> str:
-    devices = " and ".join(f"a {name} ({url})" for name, url in urls.items())
+    *others, last = [f"a {name} ({url})" for name, url in urls.items()]
+    devices = f"{', '.join(others)} and {last}" if others else last
     ask = f"curl -s -H 'Authorization: Bearer {key}' http://{address}"
     dim = '{"capability":"brightness","action":"set","value":80}'
     on = '{"capability":"power","action":"on"}'

@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     common = [_common(argparse.SUPPRESS)]
     run = commands.add_parser("run", parents=common, help="run the hub (also without a command)")
     run.add_argument("--safe", action="store_true", help="run no automations")
-    demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light and TV")
+    demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV and Matter server")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
     demo.add_argument("--keep", metavar="DIR", help="a home that stays in this folder, with sensors to move by hand")
     commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")

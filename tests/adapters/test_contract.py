@@ -14,7 +14,7 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator, Simulated
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.matter.kind import MATTER
-from appliance.adapters.matter.simulator import PLUG, simulated_node
+from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import segment
@@ -71,6 +71,7 @@ class TestMatter(AdapterContract):
     subject = Subject(
         name="matter",
         kind=MATTER,
+        simulate=MatterSimulator,
         device="sim-1:1",
         is_polled=False,
         fewer=lambda vendor: asyncio.ensure_future(vendor.remove(2)),

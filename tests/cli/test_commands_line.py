@@ -654,11 +654,12 @@ class TestDemo:
             assert running.says(r"events +(ws://\S+)\n")[1] == url.replace("http", "ws") + "/events"
             key = running.says(r"key +(\S+)\n")[1]
             assert status_of(url, key) == 200 and status_of(url, None) == 401
-            for address in re.findall(r"(?:light|TV) \((http://\S+)\)", running.out):
+            for address in re.findall(r"(?:light|server|TV) \((http://\S+)\)", running.out):
                 assert status_of(address, None, path="/") == 404
             lines = re.findall(r"^    (curl .+)$", running.out, re.MULTILINE)
             devices, on, dim = map(run_printed, lines)
-            assert [device["id"] for device in devices] == ["elgato_lights:light:0", "roku_tv:tv"]
+            matter = [f"matter:sim-{each}" for each in ("1:1", "2:1", "3:1", "4:1", "4:2")]
+            assert [device["id"] for device in devices] == ["elgato_lights:light:0", *matter, "roku_tv:tv"]
             assert on == dim == {"status": "ok"}
             running.says(r'"brightness":80')
             frames = [json.loads(line) for line in running.out.splitlines() if line.startswith("{")]

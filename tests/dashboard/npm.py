@@ -20,7 +20,7 @@ JSQR = ("jsqr", "1.4.0", "package/dist/jsQR.js")
 def script(package: tuple[str, str, str]) -> str:
     """The text of one file of a package; skips the test, and says why, where npm is missing or fetches nothing."""
     name, version, member = package
-    kept = _cache() / f"{name}-{version}.js"
+    kept = cache_folder() / f"{name}-{version}.js"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(f".part{os.getpid()}")
@@ -34,7 +34,7 @@ def installed(*packages: str) -> Path:
 
     Skips the test, and says why, where npm is missing or fetches nothing.
     """
-    folder = _cache() / "+".join(packages)
+    folder = cache_folder() / "+".join(packages)
     if not folder.exists():
         part = folder.with_suffix(f".part{os.getpid()}")
         part.mkdir(parents=True)
@@ -48,7 +48,8 @@ def installed(*packages: str) -> Path:
     return folder
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where what was fetched is kept."""
     return (
         Path(os.environ.get("BUILD_PY_CACHE") or os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir())
         / "lares-tests"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
 
 from firmware import skips
@@ -14,3 +17,10 @@ def need(program: str) -> str:
     if found is None:
         pytest.skip(skips.needs(program))
     return found
+
+
+def known_to_pyenv() -> str:
+    """Every version that pyenv has, where there is one: its `python3.6` runs none otherwise."""
+    pyenv = shutil.which("pyenv")
+    listed = subprocess.run([pyenv, "versions", "--bare"], capture_output=True, text=True).stdout if pyenv else ""
+    return ":".join(listed.split())

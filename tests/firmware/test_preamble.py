@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from firmware.pack import WHEN_CUT
+from tests.fakes.programs import known_to_pyenv
 
 BOOT = Path(__file__).parents[2] / "firmware" / "boot"
 HELD = tuple(
@@ -93,13 +94,6 @@ def test_old_pythons_can_read_it(name: str) -> None:
         assert not isinstance(node, later), f"{name}:{node.lineno}"
         if isinstance(node, ast.FunctionDef):
             assert node.returns is None and not any(each.annotation for each in node.args.args)
-
-
-def known_to_pyenv() -> str:
-    """Every version that pyenv has, where there is one: its `python3.6` runs none otherwise."""
-    pyenv = shutil.which("pyenv")
-    listed = subprocess.run([pyenv, "versions", "--bare"], capture_output=True, text=True).stdout if pyenv else ""
-    return ":".join(listed.split())
 
 
 @pytest.mark.slow

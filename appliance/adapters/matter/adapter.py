@@ -47,6 +47,9 @@ RESULT_SECS = 4.75
 GATHER_REPORTS_SECS = 0.02
 """Seconds for which reports are gathered: what belongs to one change comes within two milliseconds."""
 
+REPORT_SECS = 3.0
+"""Seconds after which the device is asked, where no report has come; one comes within a second or two."""
+
 ASK_AGAIN_SECS = 20.0
 """Seconds between two questions to a node that left a command unanswered; each may take half a minute."""
 
@@ -148,8 +151,8 @@ class MatterAdapter(Adapter):
             error = await self._send(device_id, place, order)
             if error is not None:
                 return CommandResult(error=f"{device_id} refused {command}: {error}")
-            left = RESULT_SECS - (self.clock.monotonic() - began)
-            if not await self._is_shown(device_id, order, left) and (command.transition_secs or 0) < RESULT_SECS - 1:
+            is_shown = await self._await_result(device_id, order, began + RESULT_SECS)
+            if not is_shown and (command.transition_secs or 0) < RESULT_SECS - 1:
                 raise BadAnswer(self._describe_result(device_id, command))
             return CommandResult()
 
@@ -175,11 +178,15 @@ class MatterAdapter(Adapter):
         return await self.server.ask(command, arguments, secs)
 
     async def _keep_asking(self, node_id: int) -> None:
-        """Ask a suspect node until it answers, is heard of, or the server says itself that it does not reach it."""
+        """Ask a suspect node until it answers, is heard of, or the connection ends.
+
+        What it reported meanwhile may be lost: once it answers, the server reads all of it again, and tells that.
+        """
         arguments = {"node_id": node_id, "attribute_path": _PROBE}
         while node_id in self.live.suspects:
             try:
                 await self._ask("read_attribute", arguments, 2 * ASK_AGAIN_SECS)
+                await self._ask("interview_node", {"node_id": node_id}, 2 * ASK_AGAIN_SECS)
             except NodeRefused:
                 pass
             except AdapterFailed:
@@ -188,6 +195,23 @@ class MatterAdapter(Adapter):
                 await self.clock.sleep(ASK_AGAIN_SECS)
                 continue
             self.live.trust(node_id)
+
+    async def _await_result(self, device_id: str, order: Order, until: float) -> bool:
+        """Whether the device shows the result, told by its report, or else by its answer when it is asked."""
+        left = until - self.clock.monotonic()
+        if await self._is_shown(device_id, order, min(left, REPORT_SECS)):
+            return True
+        place = self.live.place_of(device_id)
+        left = until - self.clock.monotonic()
+        if place is None or left <= 0:
+            return False
+        path = f"{place.endpoint.number}/{order.cluster}/*"
+        try:
+            values = await self._ask("read_attribute", {"node_id": place.node.id, "attribute_path": path}, left)
+        except AdapterFailed:
+            return False
+        self.live.take_values(place.node.id, values)
+        return await self._is_shown(device_id, order, until - self.clock.monotonic())
 
     async def _is_shown(self, device_id: str, order: Order, secs: float) -> bool:
         def is_done() -> bool:

@@ -59,5 +59,6 @@ MATTER = AdapterKind(
     warn=_warn,
     simulation=KindSimulation(
         settings=lambda server: Matter(url=f"{server.url.replace('http', 'ws', 1)}/ws"),
+        in_demo="Matter server",
     ),
 )

@@ -12,7 +12,7 @@ from msgspec import Struct
 from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, is_device, kind_of, read
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node
 from appliance.adapters.matter.orders import offers_of
-from appliance.adapters.matter.presses import press_of
+from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
 
@@ -95,6 +95,11 @@ class LiveNodes:
         if node_id in self.suspects:
             self.suspects.discard(node_id)
             self._publish_all(self.ids_of(node_id))
+
+    def take_values(self, node_id: int, values: Any) -> None:
+        """What a node answered when it was asked, by path; it is published by the next `flush`."""
+        for path, value in values.items() if isinstance(values, dict) else ():
+            self._on_attribute([node_id, path, value])
 
     def flush(self) -> None:
         """Publish what changed, and wake those who wait for it."""
@@ -230,6 +235,7 @@ class LiveNodes:
         alike = [
             each.number for each in sorted(node.endpoints.values(), key=lambda each: each.number) if is_device(each)
         ]
+        happens = events_of(endpoint)
         number = alike.index(endpoint.number) + 1 if len(alike) > 1 else None
         return Observation(
             device_id=device_id,
@@ -239,7 +245,11 @@ class LiveNodes:
             name=node.name_of(endpoint, number),
             info=node.info_of(endpoint, parent, class_of(endpoint)),
             commands=commands,
-            vendor_specific={"node_id": node.id, "endpoint": endpoint.number},
+            vendor_specific={
+                "node_id": node.id,
+                "endpoint": endpoint.number,
+                **({"events": happens} if happens else {}),
+            },
             is_available=not is_old and node.is_reachable(endpoint),
         )
 
@@ -261,7 +271,12 @@ def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint
-    listing = (each for each in sources if endpoint.number in (each.get(POWER_SOURCE, _POWERED_ENDPOINTS) or ()))
+    listing = (each for each in sources if endpoint.number in _powered_by(each))
     is_bridged = node.aggregator_of(endpoint) is not None
     root = None if is_bridged else next((each for each in sources if each.number == ROOT_ENDPOINT), None)
     return next(listing, root)
+
+
+def _powered_by(source: Endpoint) -> list[Any]:
+    listed = source.get(POWER_SOURCE, _POWERED_ENDPOINTS)
+    return listed if isinstance(listed, list) else []

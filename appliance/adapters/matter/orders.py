@@ -63,8 +63,9 @@ IsDone = Callable[[Endpoint], bool]
 
 
 class Order(Struct, frozen=True):
-    """One request, what shows that it was done, and what shows beforehand that it need not be sent."""
+    """One request to a cluster, what shows that it was done, and what shows beforehand that it need not be sent."""
 
+    cluster: int
     command: str
     arguments: Mapping[str, Any]
     is_done: IsDone
@@ -97,13 +98,13 @@ def _invoke(
     **more: Any,
 ) -> Order:
     arguments = {"endpoint_id": endpoint.number, "cluster_id": cluster, "command_name": name, "payload": {**payload}}
-    return Order("device_command", {**arguments, **more}, is_done, is_needless or is_done)
+    return Order(cluster, "device_command", {**arguments, **more}, is_done, is_needless or is_done)
 
 
 def _write(endpoint: Endpoint, cluster: int, attribute: int, value: int) -> Order:
     path = f"{endpoint.number}/{cluster}/{attribute}"
     is_done = _shows(cluster, attribute, value)
-    return Order("write_attribute", {"attribute_path": path, "value": value}, is_done, is_done)
+    return Order(cluster, "write_attribute", {"attribute_path": path, "value": value}, is_done, is_done)
 
 
 def _shows(cluster: int, attribute: int, value: Any, tolerance: int = 0) -> IsDone:

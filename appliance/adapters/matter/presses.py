@@ -9,14 +9,25 @@ from appliance.adapters.matter.clusters import SWITCH
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.home.values import Value
 
-_RELEASES, _COUNTS, _TAKES_ACTIONS = 4, 16, 32
-"""Features: it tells releases; it counts presses, by one of two ways."""
+_LATCHES, _RELEASES, _TELLS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
+"""Features: it stays where it is put; it tells releases, and long presses; it counts, in one of two ways."""
 
 _LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3, 4, 6
 """Events of the cluster. 5 says that presses are still being counted."""
 
 _BY_COUNT = {1: "single", 2: "double"}
 """More are `triple`; how many they were, the data says."""
+
+
+def events_of(endpoint: Endpoint) -> list[str]:
+    """The events that a switch may have, by its features; none for what is no switch."""
+    if SWITCH not in endpoint.clusters:
+        return []
+    if endpoint.has_feature(SWITCH, _LATCHES):
+        return ["hold", "release"]
+    counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
+    long = ["long", "release"] if endpoint.has_feature(SWITCH, _TELLS_LONG) else []
+    return ["single", *(["double", "triple"] if counts else []), *long]
 
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -39,6 +40,14 @@ PLUG: Clusters = {
     145: {1: {"0": 1_234_567}},
 }
 
+HEATING_UNIT: Clusters = {
+    3: {0: 0},
+    29: {0: [{"0": 769, "1": 3}], 3: []},
+    513: {0: 2010, 17: 2600, 18: 2000, 21: 700, 22: 3000, 23: 1600, 24: 3200, 27: 4, 28: 4, 65532: 3},
+}
+CONTACT: Clusters = {29: {0: [{"0": 21, "1": 2}], 3: []}, 47: {12: 174}, 69: {0: True}}
+THERMOMETER: Clusters = {29: {0: [{"0": 770, "1": 3}], 3: []}, 1026: {0: 2150}}
+
 
 def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str, Any]:
     """A node as the server describes it, with these endpoints from 1 on."""
@@ -58,6 +67,8 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 class MatterSimulator(SimulatedDevice):
     """A controller server. `nodes` are those that it knows, by number, to be altered with `set`, `add` and `remove`.
 
+    `asked` are the requests that came. Where it no longer `tells`, it answers, and says nothing of its own.
+
     With a `recording`, it says what stands there, line by line (`in`), after the requests that stand there (`out`),
     and `pace` real seconds later for each second of the recording. `base` are the arguments of `SimulatedDevice`.
     """
@@ -71,6 +82,7 @@ class MatterSimulator(SimulatedDevice):
             2: simulated_node(2, "Simulated plug", PLUG),
         }
         self.asked: list[dict[str, Any]] = []
+        self.tells = True
         self.script = deque(recording)
         self._pace = pace
         self._events: list[dict[str, Any]] = []
@@ -169,8 +181,12 @@ class MatterSimulator(SimulatedDevice):
         return {"result": [{"Path": {}, "Status": 0}]}
 
     def _read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        path = arguments["attribute_path"]
-        return {"result": {path: self.nodes[arguments["node_id"]]["attributes"].get(path)}}
+        values, path = self.nodes[arguments["node_id"]]["attributes"], arguments["attribute_path"]
+        return {"result": {each: value for each, value in values.items() if fnmatchcase(each, path)}}
+
+    def _interview(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self._events.append({"event": "node_updated", "data": self.nodes[arguments["node_id"]]})
+        return {"result": None}
 
     def _commission(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         number = max(self.nodes, default=0) + 1
@@ -197,7 +213,7 @@ class MatterSimulator(SimulatedDevice):
     async def _tell(self) -> None:
         """Send the events that wait, to all who are connected."""
         events, self._events = self._events, []
-        for event in events:
+        for event in events if self.tells else ():
             for socket in tuple(self._sockets):
                 await socket.send_json(event)
 
@@ -256,11 +272,17 @@ _COMMANDS: Mapping[str, str] = {
     "device_command": "_do",
     "write_attribute": "_write",
     "read_attribute": "_read",
+    "interview_node": "_interview",
     "commission_with_code": "_commission",
     "remove_node": "_remove",
     "open_commissioning_window": "_share",
 }
 """The commands of the server, and the methods that answer them."""
 
-simulate = MatterSimulator
-"""Makes the simulator."""
+
+def simulate() -> MatterSimulator:
+    """The server of the demo, with some more devices."""
+    server = MatterSimulator()
+    server.nodes[3] = simulated_node(3, "Simulated thermostat", HEATING_UNIT)
+    server.nodes[4] = simulated_node(4, "Simulated sensor", CONTACT, THERMOMETER)
+    return server

@@ -73,6 +73,14 @@ async def test_a_late_answer_is_dropped_and_the_answer_to_the_question_ends_the_
         await until(lambda: it.registry.get_device(LAMP_ID).attributes == {**before, "power": "on"})
 
 
+async def test_a_device_that_does_what_it_was_told_and_reports_nothing_is_asked() -> None:
+    async with trial(SUBJECT) as it:
+        it.vendor.tells = False
+        assert (await it.command("on")).status is Status.OK
+        assert it.device.attributes["power"] == "on"
+        assert _asked(it.vendor, "read_attribute") == [{"node_id": 1, "attribute_path": "1/6/*"}]
+
+
 async def test_a_device_that_the_server_does_not_reach_keeps_what_it_showed() -> None:
     async with trial(SUBJECT) as it:
         await it.vendor.set(1, "1/6/0", value=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.matter.orders import order_for
+from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.matter.server import ServerConnection
 from appliance.clock import Clock
 from appliance.errors import LaresError
@@ -233,6 +234,45 @@ def test_what_happened_in_the_home_is_told(home: HearingHome) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("features", "may", "happens"),
+    [
+        (1, ["hold", "release"], [(0, {"newPosition": 1}, "hold"), (0, {"newPosition": 0}, "release")]),
+        (2, ["single"], [(1, {"newPosition": 1}, "single"), (3, {"previousPosition": 1}, None)]),
+        (6, ["single"], [(1, {"newPosition": 1}, None), (3, {"previousPosition": 1}, "single")]),
+        (14, ["single", "long", "release"], [(3, {}, "single"), (2, {}, "long"), (4, {}, "release"), (6, {}, None)]),
+        (
+            30,
+            ["single", "double", "triple", "long", "release"],
+            [
+                (3, {}, None),
+                (5, {"currentNumberOfPressesCounted": 2}, None),
+                (6, {"totalNumberOfPressesCounted": 0}, None),
+                (6, {"totalNumberOfPressesCounted": 3}, "triple"),
+                (6, {"totalNumberOfPressesCounted": 5}, "triple"),
+            ],
+        ),
+    ],
+)
+def test_a_switch_tells_each_press_once_in_the_way_that_its_features_say(
+    features: int, may: list[str], happens: list[tuple[int, dict[str, Any], str | None]]
+) -> None:
+    switch = endpoint(9, 1)
+    switch.clusters[59][65532] = features
+    assert events_of(switch) == may
+    for event_id, data, name in happens:
+        press = press_of(switch, event_id, data)
+        assert (None if press is None else press[0]) == name, (event_id, data)
+
+
+def test_a_press_that_is_told_twice_happened_once(home: HearingHome) -> None:
+    home.hear_all("events")
+    pressed = home.pressed()
+    for piece in steps("events"):
+        home.hear([each for each in piece if each.get("event") == "node_event"])
+    assert home.pressed() == pressed
+
+
 def test_names_come_from_their_owner_then_from_the_vendor(home: HearingHome) -> None:
     home.hear_all("events")
     names = {each.id.removeprefix("matter:"): each.name for each in home.registry.list_devices()}
@@ -402,3 +442,24 @@ def test_every_percentage_is_shown_as_it_was_set() -> None:
         command = Command(capability="brightness", action="set", value=percent)
         level = order_for(lamp, command).arguments["payload"]["level"]
         assert max(1, round(level / 2.54)) == percent
+
+
+JUNK: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "x", "", [], [7], [{}], {}, {"0": []})
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=str)
+def test_whatever_a_device_says_of_itself_the_others_are_shown(home: HearingHome, junk: Any) -> None:
+    nodes = next(
+        line["msg"]["result"] for line in load("commands") if line["dir"] == "in" and "result" in line["msg"]
+    )
+    for odd in nodes:
+        spoiled = {**odd, "attributes": dict.fromkeys(odd["attributes"], junk)}
+        home.live.replace_all([spoiled if each is odd else each for each in nodes])
+        assert len(home.registry.list_devices()) >= len(DEVICES) - 9
+    for odd in nodes:
+        for path in odd["attributes"]:
+            home.live.handle("attribute_updated", [odd["node_id"], path, junk])
+    home.live.flush()
+    for event in ("node_event", "endpoint_added", "endpoint_removed", "node_removed", "attribute_updated", "other"):
+        home.live.handle(event, junk)
+        home.live.handle(event, {"node_id": 9, "endpoint_id": 1, "cluster_id": 59, "event_id": 6, "data": junk})

@@ -1,0 +1,349 @@
+"""The proof: a hub, a real controller server and eleven real virtual devices, from pairing to letting go.
+
+Run in the namespace by `test_real_server.py`; its last line is a JSON object of the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from playwright.async_api import async_playwright, expect
+
+from appliance.adapters.matter.kind import Matter
+from appliance.adapters.matter.probe import probe
+from appliance.home import events
+from firmware import skips
+from tests.adapters.matter.test_recordings import DEVICES
+from tests.dashboard.conftest import SWITCHES, visiting
+from tests.dashboard.test_page import card
+from tests.fakes.house import House, open_house
+from tests.fakes.patience import until
+from tests.matter.laboratory import NAMES, Laboratory, laboratory
+
+PATIENCE_SECS = 200.0
+"""Seconds for what the server does in its own time: it noticed a dead device after 159 s."""
+
+COMMANDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("onoff:1", {"capability": "power", "action": "on"}, {"power": "on"}),
+    ("onoff:1", {"capability": "power", "action": "toggle"}, {"power": "off"}),
+    ("dimmer:1", {"capability": "brightness", "action": "set", "value": 30}, {"power": "on", "brightness": 30}),
+    ("dimmer:1", {"capability": "brightness", "action": "set", "value": 0}, {"power": "off"}),
+    (
+        "color:1",
+        {"capability": "color_temperature", "action": "set", "value": {"value": 2700, "unit": "kelvin"}},
+        {"color_temperature": {"value": 2703, "unit": "kelvin"}, "color_mode": "color_temp", "power": "off"},
+    ),
+    (
+        "color:1",
+        {"capability": "color_hs", "action": "set", "value": {"hue": 120, "saturation": 100}},
+        {"color_hs": {"hue": 120, "saturation": 100}, "color_mode": "hs"},
+    ),
+    (
+        "color:1",
+        {"capability": "color_xy", "action": "set", "value": {"x": 0.3, "y": 0.4}},
+        {"color_xy": {"x": 0.3, "y": 0.4}, "color_mode": "xy"},
+    ),
+    ("plug:1", {"capability": "power", "action": "on"}, {"power": "on"}),
+    ("cover:1", {"capability": "cover_position", "action": "set", "value": 50}, {}),
+    ("cover:1", {"capability": "cover_position", "action": "close"}, {}),
+    ("cover:1", {"capability": "cover_position", "action": "stop"}, {}),
+    ("cover:1", {"capability": "cover_tilt", "action": "set", "value": 25}, {}),
+    ("lock:1", {"capability": "lock", "action": "unlock"}, {"lock": "unlocked"}),
+    ("lock:1", {"capability": "lock", "action": "lock"}, {"lock": "locked"}),
+    (
+        "thermostat:1",
+        {"capability": "target_temperature", "action": "set", "value": {"value": 21.5, "unit": "°C"}},
+        {"target_temperature": {"value": 21.5, "unit": "°C"}},
+    ),
+    ("thermostat:1", {"capability": "hvac_mode", "action": "set", "value": "cool"}, {"hvac_mode": "cool"}),
+    (
+        "thermostat:1",
+        {"capability": "target_temperature", "action": "set", "value": {"value": 24.5, "unit": "°C"}},
+        {"target_temperature": {"value": 24.5, "unit": "°C"}},
+    ),
+    ("thermostat:1", {"capability": "hvac_mode", "action": "set", "value": "heat_cool"}, {"hvac_mode": "heat_cool"}),
+    ("fan:1", {"capability": "power", "action": "on"}, {"power": "on"}),
+    ("fan:1", {"capability": "fan_mode", "action": "set", "value": "high"}, {"fan_mode": "high"}),
+    (
+        "fan:1",
+        {"capability": "custom.matter.fan_control.percent_setting", "action": "set", "value": 60},
+        {"custom.matter.fan_control.percent_setting": 60},
+    ),
+    ("bridge:2", {"capability": "brightness", "action": "set", "value": 77}, {"power": "on", "brightness": 77}),
+]
+"""Each command, and what the device then shows."""
+
+SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
+    ("contact", "booleanState", "sensors:1", {"stateValue": False}, "contact", "open"),
+    ("temperature", "temperatureMeasurement", "sensors:2", {"measuredValue": 2237}, "temperature", (22.37, "°C")),
+    ("humidity", "relativeHumidityMeasurement", "sensors:3", {"measuredValue": 5012}, "humidity", (50.12, "%")),
+    ("occupancy", "occupancySensing", "sensors:4", {"occupancy": {"occupied": True}}, "occupancy", "occupied"),
+    ("lux", "illuminanceMeasurement", "sensors:5", {"measuredValue": 30103}, "illuminance", 1024),
+    ("pressure", "pressureMeasurement", "sensors:6", {"measuredValue": 998}, "pressure", (998.0, "hPa")),
+    ("leak", "booleanState", "sensors:7", {"stateValue": True}, "water_leak", True),
+    ("air", "airQuality", "sensors:8", {"airQuality": 4}, "air_quality", "poor"),
+    ("smoke", "smokeCoAlarm", "sensors:9", {"smokeState": 1}, "smoke", True),
+]
+"""What is set at a sensor, and what it then shows."""
+
+
+class Proof:
+    """The steps, in the order in which they are taken."""
+
+    def __init__(self, lab: Laboratory, house: House) -> None:
+        self.lab = lab
+        self.house = house
+        self.figures: dict[str, Any] = {}
+
+    async def run(self) -> None:
+        """Every step."""
+        for step in (
+            self.pair_eleven,
+            self.command_each_cluster,
+            self.refuse,
+            self.sense,
+            self.look_at_the_page,
+            self.press,
+            self.add_and_remove_bridged,
+            self.identify_share_and_pair_again,
+            self.kill_a_device,
+            self.kill_the_server,
+        ):
+            began = time.monotonic()
+            await step()
+            self.figures[f"{step.__name__}_secs"] = round(time.monotonic() - began, 1)
+            print(f"{step.__name__}: {self.figures[f'{step.__name__}_secs']} s", flush=True)
+
+    async def shown(self) -> dict[str, dict[str, Any]]:
+        """What the API shows of each device, by its id without the section."""
+        devices = (await self.house.get("/devices")).json
+        return {each["id"].removeprefix("matter:uid-"): each for each in devices}
+
+    async def until_shown(self, device: str, **attributes: Any) -> None:
+        """Wait until the device shows that."""
+        id_ = f"matter:uid-{device}"
+
+        def holds() -> bool:
+            found = self.house.hub.registry.find_devices([id_])
+            return bool(found) and {**found[0].attributes, **attributes} == found[0].attributes
+
+        try:
+            await until(holds, PATIENCE_SECS)
+        except TimeoutError:
+            raise AssertionError(f"{id_} never showed {attributes}: {(await self.shown()).get(device)}") from None
+
+    async def command(self, device: str, body: Mapping[str, Any]) -> Any:
+        """The answer of the API to a command."""
+        return await self.house.post(f"/devices/{quote(f'matter:uid-{device}')}/command", dict(body))
+
+    async def operate(self, operation: str, payload: Mapping[str, Any]) -> Any:
+        """The answer of the API to an operation."""
+        return await self.house.post(f"/adapters/matter/operations/{operation}", dict(payload))
+
+    async def pair_eleven(self) -> None:
+        """Over the API, by digits and by the texts of QR codes."""
+        took = []
+        for number, name in enumerate(NAMES):
+            code = self.lab.codes[name]["qrPairingCode" if number % 2 else "manualPairingCode"]
+            began = time.monotonic()
+            answer = await self.operate("pair", {"code": code})
+            took.append(round(time.monotonic() - began, 2))
+            assert answer.status == 200, answer.json
+        self.figures["pairing_secs"] = took
+        shown = await self.shown()
+        assert shown.keys() == {each.removeprefix("uid-") for each in DEVICES}
+        for id_, (kind, device_class, name, attributes) in DEVICES.items():
+            device = shown[id_.removeprefix("uid-")]
+            assert (device["kind"], device["info"]["class"], device["name"]) == (kind, device_class, name), device
+            assert device["attributes"] == {**attributes, "state": "online"}, device
+        self.figures["devices"] = len(shown)
+        wrong = await self.operate("pair", {"code": "12345678901"})
+        assert wrong.json["code"] == "device_refused" and "could not be paired" in wrong.json["error"], wrong.json
+        self.figures["refused_code"] = wrong.json["error"]
+        assert (await self.house.get("/adapters/matter")).json["dropped"] == []
+
+    async def command_each_cluster(self) -> None:
+        """Each is answered once the API shows it."""
+        took = []
+        for device, body, expected in COMMANDS:
+            began = time.monotonic()
+            answer = await self.command(device, body)
+            took.append(round(time.monotonic() - began, 2))
+            assert answer.status == 200, (device, body, answer.json)
+            attributes = (await self.shown())[device]["attributes"]
+            assert {**attributes, **expected} == attributes, (device, body, attributes)
+        self.figures["commands"] = len(took)
+        self.figures["command_secs"] = {"median": sorted(took)[len(took) // 2], "most": max(took)}
+        await self.until_shown("cover:1", cover_tilt=25)
+
+    async def refuse(self) -> None:
+        """What the device does not take is told with Matter's status."""
+        wrong_code = await self.command("lock:1", {"capability": "lock", "action": "unlock", "code": "1234"})
+        assert wrong_code.json["code"] == "device_refused" and "status 0x01" in wrong_code.json["error"], (
+            wrong_code.json
+        )
+        hot = {"capability": "target_temperature", "action": "set", "value": {"value": 31.5, "unit": "°C"}}
+        too_hot = await self.command("thermostat:1", hot)
+        assert too_hot.json["code"] == "device_refused" and "status 0x87" in too_hot.json["error"], too_hot.json
+        self.figures["refusals"] = [wrong_code.json["error"], too_hot.json["error"]]
+
+    async def sense(self) -> None:
+        """What changes at the devices is shown."""
+        for endpoint, behavior, device, change, attribute, value in SENSED:
+            await self.lab.control("most", "sensors", endpoint=endpoint, behavior=behavior, set=change)
+            expected = {"value": value[0], "unit": value[1]} if isinstance(value, tuple) else value
+            await self.until_shown(device, **{attribute: expected})
+
+    async def look_at_the_page(self) -> None:
+        """The page has a card for each device, with what the API shows; where there is a browser."""
+        program = skips.find_program("chromium")
+        if program is None:
+            self.figures["page"] = skips.needs("chromium")
+            return
+        shown = await self.shown()
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=program, args=list(SWITCHES))
+            async with visiting(browser, self.house) as visit:
+                await visit.open()
+                for device in shown.values():
+                    found = card(visit.page, device["name"])
+                    await expect(found).to_have_count(1)
+                    if "power" in device["attributes"]:
+                        is_on = str(device["attributes"]["power"] == "on").lower()
+                        switch = found.get_by_role("switch").first
+                        await expect(switch).to_have_attribute("aria-checked", is_on)
+                await expect(card(visit.page, "Virtual sensors 2")).to_contain_text("22.4 °C")
+                await expect(card(visit.page, "Virtual sensors 3")).to_contain_text("50.1 %")
+            await browser.close()
+        self.figures["page"] = f"{len(shown)} cards as the API has them"
+
+    async def press(self) -> None:
+        """A short and a double press of the first button."""
+        for count, event in ((1, "single"), (2, "double")):
+            for _ in range(count):
+                for position in (1, 0):
+                    pressed = {"currentPosition": position}
+                    await self.lab.control("most", "switch", endpoint="one", behavior="switch", set=pressed)
+                    await asyncio.sleep(0.1)
+            began = time.monotonic()
+            await until(lambda event=event: self.pressed(event), PATIENCE_SECS)  # type: ignore[misc]
+            self.figures[f"{event}_press_secs"] = round(time.monotonic() - began, 2)
+
+    def pressed(self, event: str) -> bool:
+        """Whether the first button was pressed so."""
+        found = (each for each in self.house.events if isinstance(each, events.DeviceEvent))
+        return any((each.device_id, each.event) == ("matter:uid-switch:1", event) for each in found)
+
+    async def add_and_remove_bridged(self) -> None:
+        """A device behind the bridge comes, obeys, and goes."""
+        await self.lab.control("most", "bridge", add={"id": "late", "name": "Late lamp"})
+        await self.until_shown("bridge:4", power="off")
+        late = (await self.shown())["bridge:4"]
+        assert (late["name"], late["info"]["parent_id"]) == ("Late lamp", "matter:uid-bridge:1")
+        assert (await self.command("bridge:4", {"capability": "power", "action": "on"})).status == 200
+        await self.lab.control("most", "bridge", remove="late")
+        await until(lambda: not self.house.hub.registry.find_devices(["matter:uid-bridge:4"]), PATIENCE_SECS)
+        gone = {"endpoint": "probe", "behavior": "bridgedDeviceBasicInformation", "set": {"reachable": False}}
+        await self.lab.control("most", "bridge", **gone)
+        await self.until_shown("bridge:3", state="unavailable")
+        await self.lab.control("most", "bridge", **{**gone, "set": {"reachable": True}})
+        await self.until_shown("bridge:3", state="online")
+
+    async def identify_share_and_pair_again(self) -> None:
+        """A device shows itself, gives a code for another app, is let go, and comes back under the same id."""
+        fan = {"device_id": "matter:uid-fan:1"}
+        assert (await self.operate("identify", fan)).status == 200
+        shared = (await self.operate("share", fan)).json["result"]
+        assert len(shared["code"]) == 11 and shared["qr"].startswith("MT:"), shared
+        removed = await self.operate("unpair", fan)
+        assert removed.json["result"] == {"removed": ["matter:uid-fan:1"]}, removed.json
+        assert "fan:1" not in await self.shown()
+        again = await self.operate("pair", {"code": self.lab.codes["fan"]["manualPairingCode"]})
+        assert again.status == 200 and again.json["result"]["devices"] == ["matter:uid-fan:1"], again.json
+
+    async def kill_a_device(self) -> None:
+        """The next command fails in 5 s; the device is unavailable, whatever the server says, and comes back."""
+        before = (await self.shown())["plug:1"]["attributes"]
+        await self.lab.end("plug", signal.SIGKILL)
+        began = time.monotonic()
+        answer = await self.command("plug:1", {"capability": "power", "action": "toggle"})
+        self.figures["command_to_a_dead_device_secs"] = round(time.monotonic() - began, 2)
+        assert answer.json["code"] == "device_unreachable", answer.json
+        self.figures["command_to_a_dead_device"] = answer.json["error"]
+        assert (await self.shown())["plug:1"]["attributes"] == {**before, "state": "unavailable"}
+        await self.lab.start_devices("plug", "plug")
+        began = time.monotonic()
+        await self.until_shown("plug:1", state="online")
+        self.figures["dead_device_back_secs"] = round(time.monotonic() - began, 1)
+        wish = {"capability": "power", "action": "toggle"}
+        assert (await self.command("plug:1", wish)).status == 200
+
+    async def kill_the_server(self) -> None:
+        """Every device is offline, then comes back one by one; no value flips, nothing fires."""
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            before = {id_: each["attributes"] for id_, each in (await self.shown()).items()}
+            self.house.events.clear()
+            await self.lab.end("server", how)
+            await until(lambda: self.states() == {"offline"}, PATIENCE_SECS)
+            if how is signal.SIGTERM:
+                colder = {
+                    "endpoint": "temperature",
+                    "behavior": "temperatureMeasurement",
+                    "set": {"measuredValue": 777},
+                }
+                await self.lab.control("most", "sensors", **colder)
+                before["sensors:2"] = {**before["sensors:2"], "temperature": {"value": 7.77, "unit": "°C"}}
+            await self.lab.start_server()
+            began = time.monotonic()
+            await until(lambda: "online" in self.states(), PATIENCE_SECS)
+            first = round(time.monotonic() - began, 1)
+            await until(lambda: self.states() == {"online"}, PATIENCE_SECS)
+            await self.until_shown("sensors:2", temperature=before["sensors:2"]["temperature"])
+            self.figures[f"server_after_{how.name}_first_and_all_secs"] = [first, round(time.monotonic() - began, 1)]
+            after = {id_: each["attributes"] for id_, each in (await self.shown()).items()}
+            assert after == before, {
+                id_: (before.get(id_), each) for id_, each in after.items() if each != before.get(id_)
+            }
+            changed = sorted({id_ for each in self.house.events if (id_ := _changed_device(each))})
+            assert changed == (["matter:uid-sensors:2"] if how is signal.SIGTERM else []), changed
+            assert not [each for each in self.house.events if isinstance(each, events.DeviceEvent)]
+
+    def states(self) -> set[Any]:
+        """What the devices say of their reachability."""
+        return {each.attributes["state"] for each in self.house.hub.registry.list_devices()}
+
+
+def _changed_device(event: events.Event) -> str | None:
+    """The device whose values the event changes."""
+    if not isinstance(event, events.DeviceStateChanged):
+        return None
+    before = {} if event.previous is None else event.previous.attributes
+    return event.device.id if {**before, "state": ""} != {**event.device.attributes, "state": ""} else None
+
+
+async def main(paths: Mapping[str, str]) -> None:
+    """Take every step, and print the figures."""
+    async with laboratory(paths) as lab:
+        began = time.monotonic()
+        await lab.start_server()
+        figures: dict[str, Any] = {"server_start_secs": round(time.monotonic() - began, 1)}
+        await lab.start_devices("most", *(name for name in NAMES if name != "plug"))
+        await lab.start_devices("plug", "plug")
+        well, figures["doctor"] = await asyncio.to_thread(probe, Matter())
+        assert well, figures["doctor"]
+        async with open_house(adapters={"matter": Matter()}) as house:
+            proof = Proof(lab, house)
+            proof.figures |= figures
+            await proof.run()
+            print(json.dumps(proof.figures, ensure_ascii=False), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(sys.argv[1])))

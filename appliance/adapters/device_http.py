@@ -29,8 +29,7 @@ RETRY_AFTER_SECS = 0.25
 """Seconds before a request that was never answered is sent once more."""
 
 KEEP_SECS = 1.0
-"""Seconds that a connection is kept for the next request: long enough for those of one command, which cost half as
-much over one connection, and shorter than any known device takes to close an idle one."""
+"""Seconds that a connection is kept for the next request; no known device closes an idle one sooner."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Bytes of a response that are read; no known device sends more."""
@@ -62,9 +61,13 @@ class _Connector(aiohttp.TCPConnector):
 
 
 async def _send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Keep aiohttp from repeating a request that was cut off: `HttpClient` decides whether to try again."""
+    """Neither repeat a request that was cut off (`HttpClient` may) nor redirect the handshake of a WebSocket."""
     try:
-        return await handler(request)
+        response = await handler(request)
+        if response.status // 100 == 3 and "Upgrade" in request.headers:
+            response.close()
+            raise aiohttp.WSServerHandshakeError(response.request_info, (), status=response.status)
+        return response
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _CutOff(reason_of(error)) from None
 
@@ -176,8 +179,7 @@ class HttpClient:
                 raise
             await self._clock.sleep(RETRY_AFTER_SECS)
             response = await self.exchange(method, path, **sent)
-        if not 200 <= response.status < 300:
-            raise HttpRefused(f"{self.address}{path} answered {named_status(response.status)}", response.status)
+        self._check_status(path, response.status)
         return response.body
 
     async def exchange(
@@ -275,6 +277,10 @@ class HttpClient:
             raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
+
+    def _check_status(self, path: str, status: int) -> None:
+        if not 200 <= status < 300:
+            raise HttpRefused(f"{self.address}{path} answered {named_status(status)}", status)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()

@@ -11,6 +11,7 @@
 ---@field max_silence_secs? integer Seconds until a device that says nothing is offline, for those that sleep.
 ---@field origins? table<string, string|KindOrigin> Further addresses for `ctx:http { origin = … }`.
 ---@field poll? fun(ctx: KindContext): KindDevice[], number? All devices, and the seconds until the next poll.
+---@field listen? KindListen A connection over which the vendor pushes.
 ---@field hook? fun(ctx: KindContext, request: KindHook): KindUpdate? What is sent to the section from outside.
 ---@field command? fun(ctx: KindContext, device: KindDevice, command: Command): KindDevice|boolean|nil, string? Do it.
 ---@field operations? table<string, function|KindOperation> What scenes and automations invoke.
@@ -32,6 +33,15 @@
 ---@class KindOperation
 ---@field run fun(ctx: KindContext, payload: table): any, string? The result; or nil and why not.
 ---@field timeout_secs? number How long it may take, up to 300; 5 when left out.
+
+---A connection that the hub opens and keeps.
+---@class KindListen
+---@field path string Begins with "/".
+---@field receive fun(ctx: KindContext, message: any): KindUpdate? A message: a table where it is JSON, else text.
+---@field hello? fun(ctx: KindContext): any What is sent first, each time it opens.
+---@field kind? "websocket"|"sse" "sse": server-sent events, each `{ event, data, id }`.
+---@field reply? string The field that bears the id of a message, for `ctx:ask`.
+---@field max_message_kb? integer The largest message, up to 16384; 1024 when left out.
 
 ---A device, as `poll` tells it.
 ---@class KindDevice
@@ -69,10 +79,11 @@
 ---@field data? table
 ---@field id? string The device, where the event stands in an update.
 
----What `hook` returns.
+---What `hook` and `receive` return.
 ---@class KindUpdate
 ---@field devices? KindDevice[] Attributes that are not named stay.
 ---@field events? KindEvent[]
+---@field send? any What to send over the connection of `listen`.
 ---@field poll? boolean true: poll at once.
 ---@field complete? boolean true: these devices are all there are.
 
@@ -110,6 +121,16 @@ KindContext = {}
 ---@param request KindRequest
 ---@return KindResponse
 function KindContext:http(request) end
+
+---Send a text, or a table as JSON, over the connection of `listen`.
+---@param message any
+function KindContext:send(message) end
+
+---Send a table with a fresh id, and wait for the message that bears it.
+---@param message table
+---@param timeout_secs? number
+---@return table
+function KindContext:ask(message, timeout_secs) end
 
 ---Keep a text over restarts; nil forgets it.
 ---@param key string

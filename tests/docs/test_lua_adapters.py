@@ -46,6 +46,6 @@ def test_it_names_every_bundled_kind_and_every_field() -> None:
 
 def test_the_editors_stub_names_every_field_of_a_kind_and_of_a_setting() -> None:
     kind, setting = (STUB.split(f"---@class {name}\n")[1].split("\n\n")[0] for name in ("Kind", "KindSetting"))
-    fields = {*_TOP, "settings", "origins", "operations"}
+    fields = {*_TOP, "settings", "origins", "operations", "listen"}
     assert {line.split()[1].rstrip("?") for line in kind.splitlines() if "@field" in line} == fields
     assert {line.split()[1].rstrip("?") for line in setting.splitlines() if "@field" in line} == set(_SETTING)

@@ -6,7 +6,9 @@ nothing of an adapter along.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -14,12 +16,12 @@ from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
     AdapterContext,
-    AdapterReplaced,
     CommandResult,
     HookRequest,
     Operation,
 )
 from appliance.adapters.confirmation import Confirmation
+from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts, Redaction
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.origins import Origins, access_of, lua_settings
@@ -31,6 +33,7 @@ from appliance.adapters.lua_kinds.told_devices import (
     ToldUpdate,
     report_of,
 )
+from appliance.adapters.lua_kinds.waiting_adapter import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import (
@@ -54,7 +57,15 @@ CONFIRM_SECS = 3.5
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses before each look whether it does; the last one repeats."""
 
+MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
+"""Seconds between two messages that are handed to a file while more than so many wait."""
+
+MAX_SAID = 100
+"""Different faults of messages that are logged."""
+
 MAX_POLL_SECS = 86_400
+
+log = logging.getLogger("adapters")
 
 
 class LuaAdapter(PollingAdapter):
@@ -78,16 +89,23 @@ class LuaAdapter(PollingAdapter):
         self._settings = lua_settings(loaded.settings, access)
         self._interval = interval
         self._memory: dict[str, Value] = {}
+        self._said: set[str] = set()
+        listen = loaded.definition.listen
+        self._connection = (
+            None if listen is None else PushConnection(origins.main, listen, self.clock, self._hello, self.poll_now)
+        )
         self._faults = FaultTeller(self.publish)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
     async def run(self) -> None:
         """Poll until cancelled, or until the kind is another; raises `AdapterReplaced` then."""
-        await run_together(super().run(), _replace_when(self._loaded))
+        await run_together(super().run(), self._keep_hearing(), replace_when(self._loaded))
 
     async def poll(self) -> Report:
         """The devices that the file's `poll` returns; where it has none, nothing is removed."""
         if not self._loaded.definition.has_poll:
+            if self._connection is not None and not self._connection.is_open:
+                raise Unreachable(f"{self.http.address}: the connection is not open")
             return Report(adapter=self.name)
         found = await self._call(["poll"], repeat=True)
         self.poll_interval = self._next_poll(found["second"])
@@ -121,7 +139,7 @@ class LuaAdapter(PollingAdapter):
         told = {name: getattr(request, name) for name in ("method", "query", "headers", "data")}
         body = request.body.decode(errors="replace")
         found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["hook"], {**told, "body": body}))
-        self._update("hook", found["first"])
+        await self._update("hook", found["first"])
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -136,7 +154,7 @@ class LuaAdapter(PollingAdapter):
 
     async def _call(self, path: list[str], first: Any = None, second: Any = None, *, repeat: bool = False) -> Any:
         """What a function returns. Raises `Unreachable` where it failed because nothing answered."""
-        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact)
+        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self._connection)
         before, arguments = self._memory, {"first": first, "second": second}
         given = {"settings": self._settings, "memory": before, "repeat": repeat, **arguments}
         try:
@@ -148,21 +166,52 @@ class LuaAdapter(PollingAdapter):
         self._remember(before, found["memory"] or {})
         return found
 
-    def _update(self, function: str, raw: Any) -> None:
-        """Publish what a function said of some devices, or of all."""
+    async def _update(self, function: str, raw: Any) -> None:
+        """Publish what a function said of some devices, or of all, and do what it asks for."""
         updates: list[ToldUpdate] = []
 
         def read(reader: DeviceReader) -> ToldDevices:
             updates.append(reader.read_update(raw, function))
             return updates[0].devices
 
-        told = self._read(function, read)
-        self.publish.report(report_of(self.name, told, is_complete=updates[0].complete))
+        told, [update] = self._read(function, read), updates
+        self.publish.report(report_of(self.name, told, is_complete=update.complete))
+        for device_id, attributes in told.parts:
+            self.publish.attributes(device_id, attributes)
         self._tell_events(told)
         self.note_heard()
         self.publish.answered()
-        if updates[0].poll:
+        if update.send is not None and self._connection is not None:
+            await self._connection.send(update.send)
+        if update.poll:
             self.poll_now()
+
+    async def _keep_hearing(self) -> None:
+        """Hand each message of the connection to the file's `receive`, at most so many in a second."""
+        while self._connection is not None:
+            message, began = await self._connection.waiting.get(), self.clock.monotonic()
+            try:
+                found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["listen", "receive"], message))
+                await self._update("receive", found["first"])
+            except AdapterFailed as error:
+                self._say_once(error)
+            pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
+            if pause > 0 and self._connection.waiting.qsize() > CALM_MESSAGES:
+                await self.clock.sleep(pause)
+
+    def _say_once(self, error: AdapterFailed) -> None:
+        """Log what was wrong with a message, each sentence once."""
+        self.publish.record_error(error)
+        if str(error) not in self._said and len(self._said) < MAX_SAID:
+            self._said.add(str(error))
+            log.warning("%s: %s", self.name, error)
+
+    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
+        """The connection of the file's `listen`, where it has one."""
+        return None if self._connection is None else self._connection.open()
+
+    async def _hello(self) -> Any:
+        return (await self._call(["listen", "hello"]))["first"]
 
     def _remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
         """Take over what a function made different of its memory; others may have run meanwhile."""
@@ -241,32 +290,6 @@ class LuaAdapter(PollingAdapter):
             return None, {}, str(error)
         seen = [each.attributes for each in report.observations if each.device_id == device_id]
         return report, seen[0] if seen else {}, None
-
-
-class WaitingAdapter(Adapter):
-    """A section whose kind cannot be used now: it says so, and waits for another file."""
-
-    def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
-        super().__init__(context)
-        self._fault = fault
-
-    async def run(self) -> None:
-        """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
-        self.publish.failed(self._error())
-        self.publish.started()
-        await _replace_when(self._fault)
-
-    async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Raises the error."""
-        raise self._error()
-
-    def _error(self) -> AdapterFailed:
-        return AdapterFailed(str(self._fault.faults[0]))
-
-
-async def _replace_when(known: LoadedSection | SectionFault) -> None:
-    await known.changed.wait()
-    raise AdapterReplaced
 
 
 def _device_for_lua(device: Device, section: str) -> dict[str, Any]:

@@ -12,11 +12,13 @@ from urllib.parse import quote, quote_plus
 import orjson
 
 from appliance.adapters.base import Secrets
+from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.web_request import Transport, for_lua, read_request
 from appliance.adapters.lua_kinds.xml_values import decode_xml
 from appliance.errors import Invalid, Unreachable
 from appliance.log_buffer import own_fields
+from appliance.tables.checks import number_within
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
 """How many texts a section keeps, and the bytes of each."""
@@ -104,7 +106,15 @@ class FunctionCalls:
 
     counted_secs = 0.0
 
-    def __init__(self, section: str, transport: Transport, kept: KeptTexts, redact: Redaction) -> None:
+    def __init__(
+        self,
+        section: str,
+        transport: Transport,
+        kept: KeptTexts,
+        redact: Redaction,
+        connection: PushConnection | None = None,
+    ) -> None:
+        self._connection = connection
         self.outage: Unreachable | None = None
         self._section = section
         self._transport = transport
@@ -132,6 +142,24 @@ class FunctionCalls:
         except Unreachable as error:
             self.outage = error
             raise
+
+    async def send(self, message: Any, _: Any) -> None:
+        """Send a message over the connection."""
+        await self._over_connection("send").send(message)
+
+    async def ask(self, message: Any, timeout_secs: Any) -> Any:
+        """The message that answers this one."""
+        connection = self._over_connection("ask")
+        try:
+            secs = DEFAULT_REPLY_SECS if timeout_secs is None else number_within(0.05, MAX_REPLY_SECS)(timeout_secs)
+        except Invalid as fault:
+            raise Invalid(f"ctx:ask: timeout_secs {fault}") from None
+        return await connection.ask(message, secs)
+
+    def _over_connection(self, method: str) -> PushConnection:
+        if self._connection is None:
+            raise Invalid(f"ctx:{method} is there for kinds that listen")
+        return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:
         """Keep a text over restarts."""
@@ -161,6 +189,8 @@ class FunctionCalls:
 
 _CALLS: Mapping[str, Callable[[FunctionCalls, Any, Any], Awaitable[Any]]] = {
     "http": FunctionCalls.http,
+    "send": FunctionCalls.send,
+    "ask": FunctionCalls.ask,
     "keep": FunctionCalls.keep,
     "kept": FunctionCalls.kept,
     "json": FunctionCalls.parse_json,

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.access_settings import file_path, fingerprint, headers, secret
+from appliance.adapters.url_paths import url_path
 from appliance.errors import Invalid
 from appliance.home.texts import MAX_NAME_CHARS, text
 from appliance.tables import addresses
@@ -86,10 +87,21 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
     poll_interval_secs: int = 5
     max_silence_secs: int | None = None
     origins: Mapping[str, str | OriginSetting] = {}
+    listen: ListenDefinition | None = None
     has_poll: bool = False
     has_hook: bool = False
     has_command: bool = False
     operations: Mapping[str, float] = {}
+
+
+class ListenDefinition(Struct, frozen=True, kw_only=True):
+    """The connection that a kind listens on. `reply` is the field that bears the id of an answer."""
+
+    path: str
+    kind: str
+    has_hello: bool
+    max_message_kb: int
+    reply: str | None = None
 
 
 class OriginSetting(Struct, frozen=True):
@@ -106,6 +118,14 @@ _TOP: Fields = {
     "poll": Field(function, required=False),
     "hook": Field(function, required=False),
     "command": Field(function, required=False),
+}
+_LISTEN: Fields = {
+    "path": Field(url_path),
+    "kind": Field(one_of("websocket", "sse"), "websocket"),
+    "hello": Field(function, required=False),
+    "receive": Field(function),
+    "reply": Field(string, required=False),
+    "max_message_kb": Field(whole(1, 16_384), 1024),
 }
 _SETTING: Fields = {
     "type": Field(one_of("string", "integer", "number", "boolean", "duration", "list")),
@@ -126,6 +146,7 @@ def parse_kind(table: Table) -> KindDefinition | None:
     settings = _read_settings(table)
     origins = _read_origins(table, settings)
     operations = _read_operations(table)
+    listen = _read_listen(table)
     table.refuse_others("a field of a kind")
     if len(table.findings.faults) > count:
         return None
@@ -136,6 +157,7 @@ def parse_kind(table: Table) -> KindDefinition | None:
         descriptions={name: description for name, (_, description) in settings.items() if description},
         origins=origins,
         operations=operations,
+        listen=listen,
         **stated,
     )
 
@@ -252,6 +274,22 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
         elif setting is not None:
             origins[name] = OriginSetting(setting)
     return origins
+
+
+def _read_listen(table: Table) -> ListenDefinition | None:
+    if not table.has("listen"):
+        table.raw("listen")
+        return None
+    inner = table.table("listen")
+    if inner is None:
+        return None
+    count = len(inner.findings.faults)
+    found = inner.read(_LISTEN)
+    inner.refuse_others("a field of listen")
+    if len(inner.findings.faults) > count:
+        return None
+    stated = {name: found[name] for name in ("path", "kind", "reply", "max_message_kb")}
+    return ListenDefinition(has_hello=found["hello"] is not None, **stated)
 
 
 def _read_operations(table: Table) -> dict[str, float]:

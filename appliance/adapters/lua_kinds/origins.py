@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import RETRY_AFTER_SECS, HttpAccess, HttpClient
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, WebResponse, url_path
+from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, WebResponse
+from appliance.adapters.url_paths import url_path
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable
 from appliance.tables.checks import nearest, shown
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain

@@ -65,6 +65,7 @@ _EVENT: Fields = {
     "data": Field(_mapping, required=False),
 }
 _UPDATE: Fields = {
+    "send": Field(lambda value: value, required=False),
     "poll": Field(boolean, default=False),
     "complete": Field(boolean, default=False),
 }
@@ -74,9 +75,10 @@ HappenedEvent = tuple[str, str, Mapping[str, Value]]
 
 
 class ToldDevices(Struct, kw_only=True):
-    """Some devices: those that were described, and those of which only the id was told."""
+    """Some devices: those that were described, `parts` of known ones, and those of which only the id was told."""
 
     observations: list[Observation] = field(default_factory=list)
+    parts: list[tuple[str, Mapping[str, Value]]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     events: list[HappenedEvent] = field(default_factory=list)
 
@@ -85,6 +87,7 @@ class ToldUpdate(Struct, kw_only=True):
     """What `receive` or `hook` returned."""
 
     devices: ToldDevices
+    send: Any = None
     poll: bool = False
     complete: bool = False
 
@@ -131,7 +134,9 @@ class DeviceReader:
         """The one device that a command answered, whose id may be left out; None where it tells none."""
         told = ToldDevices()
         local = device_id.removeprefix(f"{self._section}:")
-        row = {"id": local, **raw} if isinstance(raw, Mapping) else raw
+        known = self._find(device_id)
+        stated = {} if known is None else {"kind": known.kind.value}
+        row = {"id": local, **stated, **raw} if isinstance(raw, Mapping) else raw
         self._read(row, what, told, in_part=True)
         return next((each for each in told.observations if each.device_id == device_id), None)
 
@@ -146,7 +151,14 @@ class DeviceReader:
             return
         id_ = f"{self._section}:{local}"
         told.ids.append(id_)
-        if len(row) > 1:
+        if (
+            in_part
+            and row.keys() == {"id", "attributes"}
+            and isinstance(row["attributes"], Mapping)
+            and self._find(id_)
+        ):
+            told.parts.append((id_, row["attributes"]))
+        elif len(row) > 1:
             self._describe(row, id_, told, in_part=in_part)
 
     def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices, *, in_part: bool) -> None:

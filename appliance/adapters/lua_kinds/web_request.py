@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import orjson
 from msgspec import Struct
 
+from appliance.adapters.url_paths import url_path
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA, is_number, nearest, number_within, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Table
@@ -27,7 +28,6 @@ OWN_HEADERS = frozenset(
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _BAD_LINE = re.compile(r"[\0-\x1f\x7f]")
-_BAD_PATH = re.compile(r"[\0-\x20\x7f\\#]")
 
 
 class WebRequest(Struct, frozen=True, kw_only=True):
@@ -78,16 +78,6 @@ def _texts(value: Any) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
         raise Invalid(f"must be a table of texts, not {shown(value, LUA)}")
     return {name: _text(each) for name, each in value.items()}
-
-
-def url_path(value: Any) -> str:
-    """A check: the path of a URL, with its query if it has one, that cannot name another origin."""
-    text = string(value)
-    if not text.startswith("/"):
-        raise Invalid(f'must begin with /, as in "/status"; the address is base_url\'s, not {shown(text)}')
-    if text.startswith("//") or _BAD_PATH.search(text):
-        raise Invalid(f"must be a path without blanks, line breaks, \\ and #, and with one / at first: {shown(text)}")
-    return text
 
 
 def _method(value: Any) -> str:

@@ -103,7 +103,7 @@ function lares.open_kind()
 end
 
 ---------------------------------------------------------------- ctx
-local METHODS = {http = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
+local METHODS = {http = 'table', send = false, ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
 
 function lares.call_kind(job, path, run)
   local ctx = {settings = job.settings, memory = job.memory}
@@ -113,7 +113,7 @@ function lares.call_kind(job, path, run)
   for name, expected in next, METHODS do
     ctx[name] = function(self, first, second)
       check_self(self, name)
-      expect(first, expected, 1, 'ctx:' .. name)
+      if expected then expect(first, expected, 1, 'ctx:' .. name) end
       return ask(name, 'ctx:' .. name, first, second)
     end
   end

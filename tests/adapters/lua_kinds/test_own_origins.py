@@ -11,8 +11,9 @@ from aiohttp import web
 from appliance.adapters.device_http import open_session
 from appliance.adapters.lua_kinds.origins import Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, read_request, url_path
+from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, read_request
 from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.url_paths import url_path
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from tests.adapters.lua_kinds.simulators import JsonVendor
@@ -158,6 +159,12 @@ async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> N
         assert (await origins.exchange(WebRequest(method="GET", path="/bomb"))).body[:2] == b"\x1f\x8b"
         with pytest.raises((Unanswered, Unreachable), match="nothing for"):
             await origins.exchange(WebRequest(method="GET", path="/slow", timeout_secs=0.05))
+        with pytest.raises(BadAnswer, match="302"):
+            async with origins.main.messages("/away", silence_secs=20):
+                pass
+        with pytest.raises(BadAnswer, match="302"):
+            async with origins.main.events("/away", silence_secs=20):
+                pass
         assert other.requests == []
         assert (await origins.exchange(WebRequest(method="GET", path="/"))).body == b"Bearer tok"
         assert (await origins.exchange(WebRequest(method="GET", path="/", origin="other"))).body == b"none"

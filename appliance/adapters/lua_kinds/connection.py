@@ -1,0 +1,159 @@
+"""The connection that a kind in Lua listens on: a WebSocket or server-sent events of the section's own origin."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+
+from appliance.adapters.device_http import HttpClient, Messages
+from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
+from appliance.adapters.server_events import ServerEvent
+from appliance.clock import Clock
+from appliance.errors import Invalid, Unanswered, Unreachable
+
+SOCKET_PING_SECS = 20.0
+"""Seconds without a message before a ping is sent over a WebSocket."""
+
+EVENTS_SILENCE_SECS = 600.0
+"""Seconds without a byte after which server-sent events are asked for anew."""
+
+MAX_WAITING = 100
+"""Messages that wait for the file; while there are so many, nothing is read."""
+
+MESSAGES_AT_ONCE = 50
+"""Messages that are read before others of the loop come."""
+
+SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
+MAX_ASKED = 100
+"""Questions that wait for their answer at a time."""
+
+
+class PushConnection:
+    """One section's connection, opened again and again by its adapter. `waiting` are the messages for the file.
+
+    `hello` gives what is sent first, None for nothing; `on_open` is called once that is sent.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        listen: ListenDefinition,
+        clock: Clock,
+        hello: Callable[[], Awaitable[Any]],
+        on_open: Callable[[], None],
+    ) -> None:
+        self.waiting: asyncio.Queue[Any] = asyncio.Queue(MAX_WAITING)
+        self._http = http
+        self._listen = listen
+        self._clock = clock
+        self._hello = hello
+        self._on_open = on_open
+        self._socket: Messages | None = None
+        self._is_open = False
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._last_id = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it stands, as far as is known."""
+        return self._is_open
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
+        """The connection, as an iterator of its messages; each has been handed on when it comes out."""
+        size = self._listen.max_message_kb << 10
+        if self._listen.kind == "sse":
+            path, silence = self._listen.path, EVENTS_SILENCE_SECS
+            async with self._http.events(path, silence_secs=silence, max_bytes=size) as events:
+                async with self._standing(None):
+                    yield self._read(_message_of(each) async for each in events)
+            return
+        async with self._http.messages(
+            self._listen.path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_json_or_text
+        ) as socket:
+            async with self._standing(socket):
+                yield self._read(socket)
+
+    @asynccontextmanager
+    async def _standing(self, socket: Messages | None) -> AsyncIterator[None]:
+        self._socket, self._is_open = socket, True
+        try:
+            first = await self._hello() if self._listen.has_hello else None
+            if first is not None:
+                await self.send(first)
+            self._on_open()
+            yield
+        finally:
+            self._socket, self._is_open = None, False
+            for future in self._asked.values():
+                if not future.done():
+                    future.set_exception(Unanswered(f"{self._http.address} has closed the connection"))
+                    future.exception()
+
+    async def send(self, message: Any) -> None:
+        """Send a text, or anything else as JSON. Raises `Unreachable` where the connection is not open."""
+        if self._listen.kind == "sse":
+            raise Invalid("ctx:send: nothing can be sent over server-sent events")
+        if self._socket is None:
+            raise Unreachable(f"{self._http.address}: the connection is not open")
+        try:
+            async with asyncio.timeout(SOCKET_SEND_SECS):
+                await self._socket.send(message)
+        except TimeoutError:
+            raise Unanswered(f"{self._http.address} does not read what is sent to it") from None
+
+    async def ask(self, message: Any, timeout_secs: float) -> Any:
+        """Send the message with a fresh id, and wait for the one that bears it."""
+        field = self._listen.reply
+        if field is None:
+            raise Invalid("ctx:ask: listen has no reply, the field that bears the id of a message")
+        if not isinstance(message, dict):
+            raise Invalid("ctx:ask: the message must be a table with named fields")
+        if len(self._asked) >= MAX_ASKED:
+            raise Invalid(f"ctx:ask: {MAX_ASKED} questions wait for their answer already")
+        self._last_id += 1
+        number = self._last_id
+        future = self._asked[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self.send({**message, field: number})
+            async with asyncio.timeout(timeout_secs):
+                return await future
+        except TimeoutError:
+            raise Unanswered(f"{self._http.address} gave no answer within {timeout_secs:g} s") from None
+        finally:
+            del self._asked[number]
+
+    async def _read(self, messages: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Hand each message to who asked for it, else let it wait for the file."""
+        count = 0
+        async for message in messages:
+            if not self._is_reply(message):
+                await self.waiting.put(message)
+            count += 1
+            if count % MESSAGES_AT_ONCE == 0:
+                await self._clock.sleep(0)
+            yield message
+
+    def _is_reply(self, message: Any) -> bool:
+        number = message.get(self._listen.reply) if isinstance(message, dict) and self._listen.reply else None
+        future = self._asked.get(number) if isinstance(number, int) else None
+        if future is None or future.done():
+            return False
+        future.set_result(message)
+        return True
+
+
+def _message_of(event: ServerEvent) -> dict[str, Any]:
+    return {"event": event.event, "data": _json_or_text(event.data, ""), "id": event.id}
+
+
+def _json_or_text(body: bytes | str, address: str) -> Any:
+    """The message as JSON where it is some, else as text."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body if isinstance(body, str) else body.decode(errors="replace")

@@ -1,0 +1,198 @@
+"""A kind that listens: its connection, what is sent and asked over it, and a vendor that floods it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import WSMsgType, web
+
+from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.device_http import open_session
+from appliance.adapters.kinds import LUA_KIND
+from appliance.adapters.simulated import SimulatedDevice
+from appliance.clock import Clock
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.registry import Registry
+from appliance.lua.kind_catalog import KindRunner, catalog_of_kinds
+from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.lua_kinds.bench import section
+from tests.fakes.context import context_of
+from tests.fakes.patience import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KIND = """return {
+  name = "Chatty",
+  listen = {
+    path = "/ws", reply = "id", max_message_kb = 64,
+    hello = function(ctx) return { hello = ctx.settings.username } end,
+    receive = function(ctx, message)
+      if message == "boom" then local x = nil return x.y end
+      if type(message) ~= "table" then return { events = { { id = "lamp", event = tostring(message) } } } end
+      if message.ask then return { send = "pong " .. message.ask } end
+      return { devices = { { id = "lamp", attributes = { brightness = message.level } } } }
+    end,
+  },
+  poll = function(ctx)
+    ctx.memory.polls = (ctx.memory.polls or 0) + 1
+    return { { id = "lamp", kind = "Light", name = "poll " .. ctx.memory.polls,
+      attributes = { power = "on", brightness = 1 },
+      commands = { { capability = "brightness", actions = { "set" } } } } }, 3600
+  end,
+  command = function(ctx, device, command)
+    local answer = ctx:ask({ set = command.value }, 2)
+    if answer.refused then return nil, answer.refused end
+    return { attributes = { brightness = answer.level } }
+  end,
+  operations = { say = function(ctx, payload) ctx:send(payload.text) end },
+}"""
+
+
+class Chatty(SimulatedDevice):
+    """A WebSocket that answers questions; `received` is what came, and `push` sends to whoever is there."""
+
+    content_type = "application/json"
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.received: list[Any] = []
+        self.sockets: list[web.WebSocketResponse] = []
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [web.get("/ws", self._serve), web.get("/events", self._stream)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self.sockets.append(socket)
+        async for message in socket:
+            if message.type is not WSMsgType.TEXT:
+                break
+            text = message.data
+            self.received.append(message.json() if text.startswith("{") else text)
+            if isinstance(self.received[-1], dict) and "set" in self.received[-1]:
+                wish = self.received[-1]
+                refused = {"refused": "too bright"} if wish["set"] > 90 else {"level": wish["set"]}
+                await socket.send_json({"id": wish["id"], **refused})
+        return socket
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b': hi\n\nevent: level\nid: 4\ndata: {"level":\ndata: 33}\n\n')
+        await asyncio.Event().wait()
+        return response
+
+    async def push(self, text: str) -> None:
+        """Send a text to every socket."""
+        for socket in self.sockets:
+            await socket.send_str(text)
+
+
+class Listening:
+    """An adapter of the kind at work against its vendor."""
+
+    def __init__(self, vendor: Chatty) -> None:
+        self.vendor = vendor
+        self.bus = Bus()
+        self.happened: list[Any] = []
+        self.bus.listen(self.happened.append)
+        self.registry = Registry(self.bus, Clock())
+        self.runner: AdapterRunner
+
+    def shows(self, **attributes: Any) -> bool:
+        """Whether the lamp does."""
+        found = self.registry.find_devices(["it:lamp"])
+        return bool(found) and attributes.items() <= dict(found[0].attributes).items()
+
+
+@asynccontextmanager
+async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: Any) -> AsyncIterator[Listening]:
+    """The kind of this text, entered."""
+    (tmp_path / "config" / "adapters").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "config" / "adapters" / "mine.lua").write_text(text)
+    async with Chatty() as vendor, open_session() as session:
+        it = Listening(vendor)
+        stated = section("mine", {"base_url": vendor.url, "username": "hub", **raw})
+        catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus())
+        await catalog.load()
+        kinds = KindRunner(catalog, pool)
+        context = context_of("it", session, Clock(), registry=it.registry, bus=it.bus, kinds=kinds)
+        it.runner = AdapterRunner(lambda given: LUA_KIND.build(stated, given), context)
+        async with it.runner:
+            yield it
+
+
+async def test_what_is_pushed_shows_and_what_is_asked_is_answered(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with listening(pool, tmp_path) as it:
+        await until(lambda: it.vendor.received == [{"hello": "hub"}])
+        await until(
+            lambda: it.registry.find_devices(["it:lamp"]) and it.registry.get_device("it:lamp").name == "poll 2"
+        )
+        await it.vendor.push('{"level": 40}')
+        await until(lambda: it.shows(brightness=40, power="on"))
+        await it.vendor.push('{"ask": 7}')
+        await until(lambda: it.vendor.received[-1] == "pong 7")
+        await it.vendor.push("ring")
+        await until(lambda: any(getattr(each, "event", "") == "ring" for each in it.happened))
+        for _ in range(3):
+            await it.vendor.push("boom")
+        await it.vendor.push('{"level": 41}')
+        await until(lambda: it.shows(brightness=41))
+        said = [each.getMessage() for each in caplog.records if "attempt to index" in each.getMessage()]
+        assert said == ["it: config/adapters/mine.lua:7: attempt to index a nil value (local 'x')"]
+
+        assert await it.runner.command(["it:lamp"], Command(capability="brightness", action="set", value=50)) == [
+            None
+        ]
+        assert it.shows(brightness=50)
+        [error] = await it.runner.command(["it:lamp"], Command(capability="brightness", action="set", value=95))
+        assert str(error) == "too bright" and it.shows(brightness=50)
+        await it.runner.invoke("say", {"text": "good night"})
+        await until(lambda: it.vendor.received[-1] == "good night")
+
+
+async def test_a_connection_that_breaks_is_opened_again_and_polled_for(pool: WorkerPool, tmp_path: Path) -> None:
+    async with listening(pool, tmp_path) as it:
+        await until(lambda: len(it.vendor.received) == 1)
+        await it.vendor.sockets[0].close()
+        await until(lambda: len(it.vendor.sockets) == 2)
+        await until(lambda: len(it.vendor.received) == 2)
+
+
+async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with listening(pool, tmp_path) as it:
+        await until(lambda: it.vendor.sockets)
+        flood = asyncio.ensure_future(_flood(it.vendor))
+        await until(lambda: it.shows(brightness=77))
+        flood.cancel()
+        assert it.runner.adapter is not None and it.runner.adapter._connection.waiting.maxsize == 100  # type: ignore[attr-defined]
+    assert [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
+
+
+async def _flood(vendor: Chatty) -> None:
+    while True:
+        await vendor.push('{"level": 77}')
+        await asyncio.sleep(0)  # it shares the loop of the test, which a vendor does not
+
+
+async def test_server_sent_events_are_read_with_their_names(pool: WorkerPool, tmp_path: Path) -> None:
+    text = """return { name = "Told", listen = { path = "/events", kind = "sse", receive = function(ctx, message)
+      return { devices = { { id = "lamp", kind = "Light", name = message.event .. message.id,
+        attributes = { brightness = message.data.level } } } } end } }"""
+    async with listening(pool, tmp_path, text) as it:
+        await until(lambda: it.shows(brightness=33))
+        assert it.registry.get_device("it:lamp").name == "level4"

@@ -271,7 +271,8 @@ async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(
             enabled = await page.locator("main button, main input, main select").evaluate_all(
                 "all => all.filter((each) => !each.disabled).map((each) => each.ariaLabel || each.innerText)"
             )
-            allowed = {"Forget the key", "Hour", "Day", "Month", "Brightness", "Warmth", "Power", "Refresh"}
+            periods = {"Hour", "Day", "Week", "Month", "Year", "Compare"}
+            allowed = {"Forget the key", *periods, "Brightness", "Warmth", "Power", "Refresh"}
             own = ("Favourite", "Hide", "Search", "Fold")  # kept in the browser
             assert {each for each in enabled if not each.startswith(own)} <= allowed, (view, enabled)
         assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0

@@ -16,7 +16,6 @@ import { Home } from "./home.js";
 import "./preferences.js";
 import "./qr.js";
 import { RoomPage } from "./room.js";
-import "./series.js";
 import { state, whenChanged } from "./store.js";
 import { Dialog, Field, icon, question } from "./ui.js";
 import "./values.js";

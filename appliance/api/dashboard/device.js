@@ -1,20 +1,17 @@
 // One device: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
 
 import { get, post, segment } from "./api.js";
-import { Chart } from "./chart.js";
 import { marks, summary as saying } from "./cards.js";
 import { commandsOf, control, toDevice } from "./controls.js";
-import { tags, use, useState } from "./dom.js";
+import { tags, use } from "./dom.js";
 import { stills } from "./still.js";
 import { act, mayAdmin, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, LATE, Late, line, scroll, titled, useLoaded } from "./ui.js";
+import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, LATE, Late, titled, useLoaded } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
-const { a, button, dd, details, div, dl, dt, h1, p, span, strong, summary } = tags;
+const { a, div, h1, p, span, strong } = tags;
 
-const PERIODS = { hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000 };
-const MAX_ROWS = 200;
 const MAX_COMMANDS = 5;
 
 export function Device({ id }) {
@@ -33,7 +30,7 @@ export function Device({ id }) {
 		stills(device),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
-		use(History, { key: id, device }),
+		use(Late, { key: id, load: LATE.past, part: "History", device }),
 		use(Uses, { key: `uses ${id}`, device }),
 		titled(t("device.facts"), factsOf(device)),
 		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Late, { key: `paired ${id}`, load: LATE.pairing, part: "Paired", device }),
@@ -73,37 +70,6 @@ function factsOf(device) {
 		updated: time(device.updated_at), seen: time(device.last_seen), id: device.id,
 	};
 	return facts(Object.entries(known).map(([name, value]) => [t(`fact.${name}`), value]), "card");
-}
-
-const pressed = (isPressed, look, label, onclick) =>
-	button({ key: label, type: "button", class: look, "aria-pressed": String(isPressed), onclick }, label);
-
-function History({ device }) {
-	const attributes = attributesOf(device);
-	const [attribute, setAttribute] = useState(attributes[0]?.[0]);
-	const [period, setPeriod] = useState("day");
-	if (!attribute) return null;
-	return titled(t("device.history"), card(
-		dl({ class: "facts" }, attributes.map(([name, value]) => div({ key: name, class: name === attribute && "chosen" },
-			dt(pressed(name === attribute, "link", labelOf(name, device), () => setAttribute(name))), dd(show(name, value))))),
-		div({ class: "tabs", role: "group", "aria-label": t("device.history") },
-			Object.keys(PERIODS).map((each) => pressed(each === period, "", t(`period.${each}`), () => setPeriod(each)))),
-		use(Picture, { key: `${attribute} ${period}`, device, attribute, period })));
-}
-
-function Picture({ device, attribute, period }) {
-	const [until] = useState(Date.now());
-	const from = until - PERIODS[period];
-	const query = new URLSearchParams({ limit: "1000", start: new Date(from).toISOString() });
-	const { data, error } = useLoaded(() => get(`devices/${segment(device.id)}/history/${segment(attribute)}?${query}`), []);
-	const entries = data?.entries;
-	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
-	const label = t("device.picture", { attribute: labelOf(attribute, device), count: entries.length });
-	const lines = entries.slice(0, MAX_ROWS).map((entry, at) => line(at, "", time(entry.observed_at), show(attribute, entry.value)));
-	return [
-		use(Chart, { attribute, entries, from, until, label }),
-		details(summary(t("device.table")), scroll(label, lines)),
-	];
 }
 
 // Automations and scenes whose files name the device, and the last commands to it.

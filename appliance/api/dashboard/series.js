@@ -9,21 +9,32 @@ const { div, figcaption, figure, li, path, span, strong, svg, ul } = tags;
 const WIDTH = 640;
 const HEIGHT = 160;
 
-// `lines` have a name and entries, newest first; `text` says what a value is.
-export function SeriesChart({ label, lines, text, from, until }) {
-	const drawn = lines.map(({ name, entries }) => ({ name, points: pointsOf(entries), now: entries[0].value }));
-	const levels = drawn.flatMap(({ points }) => points.map((point) => point.level));
-	const [low, high] = [Math.min(...levels), Math.max(...levels)];
+// `lines` have a name, entries, newest first, and `text`, which says what a value is; with own scales each fills the picture.
+export function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
+	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
+	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));
 	const x = (at) => ((WIDTH * (Math.max(at, from) - from)) / (until - from)).toFixed(1);
-	const y = (level) => (high === low ? HEIGHT / 2 : HEIGHT - (HEIGHT * (level - low)) / (high - low)).toFixed(1);
-	const trace = (points) => points.map(({ at, level }, index) => (index ? `H${x(at)}V${y(level)}` : `M${x(at)} ${y(level)}`)).join("");
-	const edge = (level) => span(text(drawn.flatMap(({ points }) => points).find((point) => point.level === level).value));
+	const trace = (points) => {
+		const { low, high } = bounds(hasOwnScales ? points : all);
+		const y = (level) => (high === low ? HEIGHT / 2 : HEIGHT - (HEIGHT * (level - low)) / (high - low)).toFixed(1);
+		return points.map(({ at, level }, index) => (index ? `H${x(at)}V${y(level)}` : `M${x(at)} ${y(level)}`)).join("");
+	};
+	const { low, high } = bounds(all);
+	const edge = (sought) => {
+		const { value, text } = all.find(({ level }) => level === sought);
+		return span(text(value));
+	};
 	return figure({ class: "chart" },
 		figcaption(strong(label)),
 		svg({ viewBox: `0 -8 ${WIDTH} ${HEIGHT + 16}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
-			path({ class: "grid", d: `M0 0H${WIDTH}M0 ${HEIGHT}H${WIDTH}` }),
+			path({ class: "grid", d: `M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}` }),
 			drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: `${trace(points)}H${WIDTH}` }))),
 		div({ class: "axis" }, span(time(from)), span(time(until))),
-		div({ class: "edges" }, edge(high), high !== low && edge(low)),
-		ul({ class: "legend" }, drawn.map(({ name, now }, at) => li({ key: at, class: `line${at % 6}` }, span({ dir: "auto" }, name), strong(text(now))))));
+		!hasOwnScales && div({ class: "edges" }, edge(high), high !== low && edge(low)),
+		ul({ class: "legend" }, drawn.map(({ name, now, text }, at) => li({ key: at, class: `line${at % 6}` }, span({ dir: "auto" }, name), strong(text(now))))));
+}
+
+function bounds(points) {
+	const levels = points.map((point) => point.level);
+	return { low: Math.min(...levels), high: Math.max(...levels) };
 }

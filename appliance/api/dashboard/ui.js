@@ -194,8 +194,8 @@ export function useLoaded(load, reasons) {
 	return { ...loaded, reload: () => setRound((count) => count + 1) };
 }
 
-// Modules that few homes need, fetched when they are.
-export const LATE = { pairing: () => import("./pairing.js") };
+// Modules that no first view needs, fetched when they are.
+export const LATE = { pairing: () => import("./pairing.js"), past: () => import("./past.js") };
 
 // A part of a late module; nothing until that has come.
 export function Late({ load, part, ...props }) {

@@ -45,6 +45,8 @@ const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(
 // Small whole numbers are written alike in every language here.
 export const number = (value, digits = 1) => (Number.isInteger(value) && Math.abs(value) < 1000 ? String(value) : NUMBERS[digits](value));
 export const clock = CLOCK;
+export const date = dates({ dateStyle: "medium" });
+export const month = dates({ month: "long", year: "numeric" });
 export const seconds = SECONDS;
 
 // A moment as short as it can be told: the time today, with the weekday this week, else with the date.

@@ -38,7 +38,9 @@ confirm.delete: {name} löschen?
 confirm.revoke: {name} sperren? Wer den Schlüssel benutzt, ist sofort ausgesperrt.
 period.hour: Stunde
 period.day: Tag
+period.week: Woche
 period.month: Monat
+period.year: Jahr
 files.faults: {count} Fehler; nichts hat sich geändert
 files.loaded: {count} geladen, keine Fehler
 backup.what: Zustand, Konfiguration und Lua-Dateien, ohne Schlüssel im Klartext
@@ -95,6 +97,10 @@ gone: Dieses Gerät gibt es nicht.
 facts: Über dieses Gerät
 history: Werte und Verlauf
 no_history: In dieser Zeit wurde nichts aufgezeichnet.
+compare: Vergleichen
+by_day: {attribute} je Tag
+by_month: {attribute} je Monat
+hours: Älteres als das Gedächtnis der Zentrale: Stunden mit Mittel, Tiefst- und Höchstwert.
 picture: {attribute}: {count} Werte
 no_picture: Noch ist kein Bild gekommen.
 still: Bild von {name}

@@ -38,7 +38,9 @@ confirm.delete: Delete {name}?
 confirm.revoke: Revoke the key {name}? Whoever uses it is cut off at once.
 period.hour: Hour
 period.day: Day
+period.week: Week
 period.month: Month
+period.year: Year
 files.faults: {count} faults; nothing has changed
 files.loaded: {count} loaded, no faults
 backup.what: State, configuration and Lua files, without the keys' secrets
@@ -96,6 +98,10 @@ gone: This device is not there.
 facts: About this device
 history: Values and history
 no_history: Nothing was recorded in this time.
+compare: Compare
+by_day: {attribute} by day
+by_month: {attribute} by month
+hours: Older than what the hub remembers: hours, with their mean, lowest and highest.
 picture: {attribute}: {count} values
 no_picture: No picture has come yet.
 still: Picture of {name}

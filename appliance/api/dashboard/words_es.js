@@ -38,7 +38,9 @@ confirm.delete: ¿Eliminar {name}?
 confirm.revoke: ¿Revocar la clave {name}? Quien la usa queda fuera al instante.
 period.hour: Hora
 period.day: Día
+period.week: Semana
 period.month: Mes
+period.year: Año
 files.faults: {count} fallos; nada ha cambiado
 files.loaded: {count} cargados, sin fallos
 backup.what: Estado, configuración y archivos Lua, sin los secretos de las claves
@@ -95,6 +97,10 @@ gone: Este dispositivo no existe.
 facts: Sobre este dispositivo
 history: Valores e historial
 no_history: No se registró nada en este tiempo.
+compare: Comparar
+by_day: {attribute} por día
+by_month: {attribute} por mes
+hours: Más antiguo que lo que la central recuerda: horas con media, mínimo y máximo.
 picture: {attribute}: {count} valores
 no_picture: Aún no ha llegado ninguna imagen.
 still: Imagen de {name}

@@ -38,7 +38,9 @@ confirm.delete: Supprimer {name} ?
 confirm.revoke: Révoquer la clé {name} ? Qui l’utilise est exclu aussitôt.
 period.hour: Heure
 period.day: Jour
+period.week: Semaine
 period.month: Mois
+period.year: Année
 files.faults: {count} erreurs ; rien n’a changé
 files.loaded: {count} chargés, sans erreur
 backup.what: État, configuration et fichiers Lua, sans les secrets des clés
@@ -95,6 +97,10 @@ gone: Cet appareil n’existe pas.
 facts: À propos de cet appareil
 history: Valeurs et historique
 no_history: Rien n’a été enregistré pendant ce temps.
+compare: Comparer
+by_day: {attribute} par jour
+by_month: {attribute} par mois
+hours: Plus ancien que la mémoire de la centrale : des heures, avec moyenne, minimum et maximum.
 picture: {attribute} : {count} valeurs
 no_picture: Aucune image n’est encore arrivée.
 still: Image de {name}

@@ -38,7 +38,9 @@ confirm.delete: Eliminare {name}?
 confirm.revoke: Revocare la chiave {name}? Chi la usa resta subito fuori.
 period.hour: Ora
 period.day: Giorno
+period.week: Settimana
 period.month: Mese
+period.year: Anno
 files.faults: {count} errori; nulla è cambiato
 files.loaded: {count} caricati, nessun errore
 backup.what: Stato, configurazione e file Lua, senza i segreti delle chiavi
@@ -95,6 +97,10 @@ gone: Questo dispositivo non c’è.
 facts: Su questo dispositivo
 history: Valori e storico
 no_history: In questo periodo non è stato registrato nulla.
+compare: Confronta
+by_day: {attribute} al giorno
+by_month: {attribute} al mese
+hours: Più vecchio di quanto la centrale ricorda: ore con media, minimo e massimo.
 picture: {attribute}: {count} valori
 no_picture: Non è ancora arrivata alcuna immagine.
 still: Immagine di {name}

@@ -38,7 +38,9 @@ confirm.delete: {name} verwijderen?
 confirm.revoke: De sleutel {name} intrekken? Wie hem gebruikt, verliest meteen de toegang.
 period.hour: Uur
 period.day: Dag
+period.week: Week
 period.month: Maand
+period.year: Jaar
 files.faults: {count} fouten; er is niets veranderd
 files.loaded: {count} geladen, geen fouten
 backup.what: Toestand, configuratie en Lua-bestanden, zonder de geheimen van de sleutels
@@ -95,6 +97,10 @@ gone: Dit apparaat bestaat niet.
 facts: Over dit apparaat
 history: Waarden en verloop
 no_history: In deze tijd is niets vastgelegd.
+compare: Vergelijken
+by_day: {attribute} per dag
+by_month: {attribute} per maand
+hours: Ouder dan wat de centrale onthoudt: uren met gemiddelde, laagste en hoogste.
 picture: {attribute}: {count} waarden
 no_picture: Er is nog geen beeld gekomen.
 still: Beeld van {name}

@@ -38,7 +38,9 @@ confirm.delete: Usunąć: {name}?
 confirm.revoke: Unieważnić klucz {name}? Kto go używa, od razu straci dostęp.
 period.hour: Godzina
 period.day: Dzień
+period.week: Tydzień
 period.month: Miesiąc
+period.year: Rok
 files.faults: Błędy: {count}; nic się nie zmieniło
 files.loaded: Wczytano: {count}, bez błędów
 backup.what: Stan, konfiguracja i pliki Lua, bez sekretów kluczy
@@ -95,6 +97,10 @@ gone: Nie ma takiego urządzenia.
 facts: O tym urządzeniu
 history: Wartości i historia
 no_history: W tym czasie nic nie zapisano.
+compare: Porównaj
+by_day: {attribute} według dni
+by_month: {attribute} według miesięcy
+hours: Starsze niż pamięć centrali: godziny ze średnią, najniższą i najwyższą wartością.
 picture: {attribute}: wartości {count}
 no_picture: Nie przyszedł jeszcze żaden obraz.
 still: Obraz: {name}

@@ -1,0 +1,210 @@
+// What was: a device's values over an hour to a year, alone or several together, what a meter counted by day and by month;
+// and the day of a room. Fetched when somebody looks.
+
+import { get, segment } from "./api.js";
+import { pointsOf, trace } from "./chart.js";
+import { tags, use, useEffect, useState } from "./dom.js";
+import { SeriesChart } from "./series.js";
+import { card, empty, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
+import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
+import { date, month, t, time } from "./words.js";
+
+const { button, dd, details, div, dl, dt, figcaption, figure, p, path, small, span, strong, summary, svg } = tags;
+
+const DAY_MS = 86_400_000;
+// How long each period is, and how fine what is asked for: the card has hours, and a year of them would be too many.
+const PERIODS = {
+	hour: [DAY_MS / 24, "raw"],
+	day: [DAY_MS, "raw"],
+	week: [7 * DAY_MS, "hour"],
+	month: [30 * DAY_MS, "hour"],
+	year: [365 * DAY_MS, "day"],
+};
+const METER_UNITS = ["Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"];
+const MAX_ROWS = 200;
+const MAX_LINES = 6;
+const MAX_VALUES = "500";
+const WIDTH = 640;
+const HEIGHT = 200;
+
+const pathOf = (device, attribute, from, resolution, limit = "1000") =>
+	`devices/${segment(device.id)}/history/${segment(attribute)}?${new URLSearchParams({ limit, resolution, start: new Date(from).toISOString() })}`;
+
+const pressed = (isPressed, look, label, onclick) =>
+	button({ key: label, type: "button", class: look, "aria-pressed": String(isPressed), onclick }, label);
+
+const isMeter = (value) => value?.period !== undefined || METER_UNITS.includes(value?.unit);
+
+export function History({ device }) {
+	const attributes = attributesOf(device);
+	const [chosen, setChosen] = useState(attributes.slice(0, 1).map(([name]) => name));
+	const [isMany, setMany] = useState(false);
+	const [period, setPeriod] = useState("day");
+	if (!chosen.length) return null;
+	const choose = (name) => {
+		if (!isMany) setChosen([name]);
+		else if (!chosen.includes(name)) setChosen([...chosen, name].slice(-MAX_LINES));
+		else if (chosen.length > 1) setChosen(chosen.filter((each) => each !== name));
+	};
+	const compare = () => {
+		if (isMany) setChosen(chosen.slice(-1));
+		setMany(!isMany);
+	};
+	const shown = { key: `${chosen} ${period}`, device, period };
+	return titled(t("device.history"), card(
+		dl({ class: "facts" }, attributes.map(([name, value]) => div({ key: name, class: chosen.includes(name) && "chosen" },
+			dt(pressed(chosen.includes(name), "link", labelOf(name, device), () => choose(name))), dd(show(name, value))))),
+		div({ class: "tabs", role: "group", "aria-label": t("device.history") },
+			Object.keys(PERIODS).map((each) => pressed(each === period, "", t(`period.${each}`), () => setPeriod(each))),
+			attributes.length > 1 && pressed(isMany, "", t("device.compare"), compare)),
+		chosen.length > 1 ? use(Together, { ...shown, attributes: chosen }) : use(Picture, { ...shown, attribute: chosen[0] })));
+}
+
+// One attribute: what a meter counted as bars, all else as a line.
+function Picture({ device, attribute, period }) {
+	const [until] = useState(Date.now());
+	const [length, fine] = PERIODS[period];
+	const from = until - length;
+	const counts = length > DAY_MS && isMeter(device.attributes[attribute]);
+	const { data, error } = useLoaded(() => get(pathOf(device, attribute, from, counts ? "day" : fine)), []);
+	const entries = data?.entries;
+	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
+	const name = labelOf(attribute, device);
+	const told = (value) => show(attribute, value, device);
+	const bars = counts && entries.some(({ increase }) => increase !== undefined) && barsOf(entries, period === "year");
+	const label = bars ? t(`device.by_${period === "year" ? "month" : "day"}`, { attribute: name }) : t("device.picture", { attribute: name, count: entries.length });
+	const rows = bars ? bars.map((bar, at) => line(at, "", bar.name, told(bar.value))).reverse()
+		: entries.slice(0, MAX_ROWS).map((entry, at) => line(at, "", time(entry.observed_at), ofTime(entry, told)));
+	return [
+		bars ? use(Bars, { bars, from, until, label, told }) : use(Chart, { entries, from, until, label, told }),
+		data.resolution === "hour" && !bars && p({ class: "hint" }, t("device.hours")),
+		details(summary(t("device.table")), scroll(label, rows)),
+	];
+}
+
+// A value, and of a time its lowest and highest.
+const ofTime = ({ value, min, max }, told) => (min === undefined ? told(value) : `${told(value)} (${told(min)} – ${told(max)})`);
+
+// What was counted on each day, or in each month.
+function barsOf(entries, isByMonth) {
+	const bars = new Map();
+	for (const { observed_at: at, increase } of [...entries].reverse()) {
+		const begins = new Date(at);
+		const key = isByMonth ? `${begins.getFullYear()} ${begins.getMonth()}` : at;
+		const bar = bars.get(key) ?? { at: Number(begins), name: (isByMonth ? month : date)(begins), days: 0, sum: 0 };
+		bar.days += 1;
+		bar.sum += numberOf(increase) ?? 0;
+		bar.value = { ...increase, value: bar.sum };
+		bars.set(key, bar);
+	}
+	return [...bars.values()];
+}
+
+function Bars({ bars, from, until, label, told }) {
+	const [chosen, setChosen] = useState(null);
+	const most = Math.max(...bars.map(({ sum }) => sum)) || 1;
+	const x = (at) => ((WIDTH * (Math.max(at, from) - from)) / (until - from)).toFixed(1);
+	const bar = chosen ?? bars.at(-1);
+	const edges = (bar, at) => [x(bar.at), x((bars[at + 1]?.at ?? until) - (until - from) / 200)];
+	const choose = ({ currentTarget, clientX }) => {
+		const box = currentTarget.getBoundingClientRect();
+		const at = from + ((clientX - box.left) / box.width) * (until - from);
+		setChosen(bars.findLast((each) => each.at <= at) ?? bars[0]);
+	};
+	return figure({ class: "chart" },
+		figcaption(strong(told(bar.value)), small(bar.name)),
+		canvas(label, choose, () => setChosen(null),
+			bars.map((each, at) => {
+				const [left, right] = edges(each, at);
+				const top = (HEIGHT - (HEIGHT * Math.max(each.sum, 0)) / most).toFixed(1);
+				return path({ key: at, class: each === bar ? "bar chosen" : "bar", d: `M${left} ${HEIGHT}V${top}H${right}V${HEIGHT}Z` });
+			})),
+		div({ class: "axis" }, span(bars[0].name), span(bars.at(-1).name)),
+		div({ class: "edges" }, span(told({ ...bar.value, value: most })), span(told({ ...bar.value, value: 0 }))));
+}
+
+const canvas = (label, choose, leave, ...drawn) => svg({
+	viewBox: `0 -8 ${WIDTH} ${HEIGHT + 16}`,
+	preserveAspectRatio: "none",
+	role: "img",
+	"aria-label": label,
+	onpointermove: choose,
+	onpointerdown: choose,
+	onpointerleave: leave,
+}, path({ class: "grid", d: `M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}` }), ...drawn);
+
+// A line that keeps each value until the next; around means of hours and days what was lowest and highest.
+function Chart({ entries, from, until, label, told }) {
+	const [chosen, setChosen] = useState(null);
+	const points = pointsOf(entries);
+	const { line, x, y, low, high } = trace(points, from, until, WIDTH, HEIGHT);
+	const choose = ({ currentTarget, clientX }) => {
+		const box = currentTarget.getBoundingClientRect();
+		const at = from + ((clientX - box.left) / box.width) * (until - from);
+		setChosen(points.findLast((point) => point.at <= at) ?? points[0]);
+	};
+	const point = chosen ?? points.at(-1);
+	const edge = (level) => {
+		const { value, min, max, low: lowest } = points.find((each) => [each.low, each.level, each.high].includes(level));
+		if (min === undefined) return span(told(value));
+		return span(told(level === lowest ? min : max));
+	};
+	return figure({ class: "chart" },
+		figcaption(strong(told(point.value)), small(point.min === undefined ? time(point.at) : `${told(point.min)} – ${told(point.max)}, ${time(point.at)}`)),
+		canvas(label, choose, () => setChosen(null),
+			path({ class: "area", d: bandOf(points, x, y) ?? `${line}V${HEIGHT}H${x(points[0].at)}Z` }),
+			path({ class: "line", d: line }),
+			chosen && path({ class: "cursor", d: `M${x(chosen.at)} -8V${HEIGHT + 8}` }),
+			chosen && path({ class: "dot", d: `M${x(chosen.at)} ${y(chosen.level)}h.01` })),
+		div({ class: "axis" }, span(time(from)), span(time(until))),
+		div({ class: "edges" }, edge(high), high !== low && edge(low)));
+}
+
+// The outline between lowest and highest; null where there are none.
+function bandOf(points, x, y) {
+	if (points.every(({ min }) => min === undefined)) return null;
+	const there = points.map(({ at, high }, index) => `${index ? "H" : "M"}${x(at)}${index ? "V" : " "}${y(high)}`);
+	const back = [...points].reverse().map(({ at, low }) => `V${y(low)}H${x(at)}`);
+	return `${there.join("")}H${WIDTH}${back.join("")}Z`;
+}
+
+// Each entry of `series` once it has come: `{device, attribute, entries}`.
+function useSeries(wanted, from, resolution, limit) {
+	const [series, setSeries] = useState([]);
+	useEffect(() => {
+		wanted.forEach(({ device, attribute }) => {
+			const keep = ({ entries }) => entries.length > 0 && setSeries((old) => [...old, { device, attribute, entries }]);
+			inTurn(() => get(pathOf(device, attribute, from, resolution, limit))).then(keep, () => {}); // then without this line
+		});
+	}, []);
+	return series;
+}
+
+// Several attributes of a device in one picture, each on its own scale.
+function Together({ device, attributes, period }) {
+	const [until] = useState(Date.now());
+	const [length, fine] = PERIODS[period];
+	const from = until - length;
+	const series = useSeries(attributes.map((attribute) => ({ device, attribute })), from, fine, "1000");
+	if (!series.length) return p({ class: "empty picture" }, t("device.no_history"));
+	const found = attributes.flatMap((name) => series.filter(({ attribute }) => attribute === name));
+	const lines = found.map(({ attribute, entries }) => ({
+		name: labelOf(attribute, device),
+		entries,
+		text: (value) => show(attribute, value, device),
+	}));
+	return use(SeriesChart, { label: lines.map(({ name }) => name).join(", "), lines, from, until, hasOwnScales: true });
+}
+
+// A room's readings over a day: one picture for each sort, with a line for each device that has it.
+export function Day({ measured }) {
+	const [until] = useState(Date.now());
+	const from = until - DAY_MS;
+	const series = useSeries(measured, from, "raw", MAX_VALUES);
+	const kinds = [...new Set(measured.map(({ attribute }) => attribute))].filter((kind) => series.some((each) => each.attribute === kind));
+	const linesOf = (kind) => series.filter(({ attribute }) => attribute === kind)
+		.map(({ device, entries }) => ({ name: nameOf(device), entries, text: (value) => show(kind, value, device) }));
+	return titled(t("room.day"), kinds.length ? kinds.map((kind) => div({ key: kind }, card(use(SeriesChart, {
+		label: labelOf(kind, series.find((each) => each.attribute === kind).device), lines: linesOf(kind), from, until,
+	})))) : empty(t("device.no_history")));
+}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from appliance.clock import Clock
 from appliance.errors import LaresError
 
 T = TypeVar("T")
@@ -16,7 +17,20 @@ T = TypeVar("T")
 CANCEL_GRACE_SECS = 1.0
 """Seconds that a cancelled task has to end."""
 
+STEP_SECS = 0.001
+"""Seconds of work after which others get their turn; as much time as it took, where one step took far longer."""
+
 log = logging.getLogger("tasks")
+
+
+async def in_steps(clock: Clock, work: Iterable[None]) -> None:
+    """Do long work, which yields after each step, with a pause for others after every `STEP_SECS`."""
+    began = clock.monotonic()
+    for _ in work:
+        if (took := clock.monotonic() - began) >= STEP_SECS:
+            # A request needs several turns of the loop: after a long step it gets them at once.
+            await clock.sleep(took if took > 2 * STEP_SECS else 0)
+            began = clock.monotonic()
 
 
 class _Result(Struct, Generic[T], frozen=True):

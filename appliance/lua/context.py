@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.log_buffer import own_fields
+from appliance.tasks import in_steps
 
 log = logging.getLogger("scripts")
 
@@ -152,7 +153,10 @@ class Context:
         if self.after is not None:
             await self.after.wait()
         if operation in _LOOKUPS:
-            return _LOOKUPS[operation](self._registry, arguments[0])
+            shape, find = _LOOKUPS[operation]
+            shown: list[Any] = []
+            await in_steps(self._clock, _showing(shape, find(self._registry, arguments[0]), shown))
+            return shown
         if operation in _GETTERS:
             with suppress(NotFound):
                 return _GETTERS[operation](self._registry, arguments[0])
@@ -248,6 +252,13 @@ class Context:
         return result
 
 
+def _showing(shape: Callable[[Any], Any], things: Iterable[Any], shown: list[Any]) -> Iterator[None]:
+    """Add each thing, as it is now, to what is shown, in steps."""
+    for each in things:
+        shown.append(shape(each))
+        yield
+
+
 def _size_of(result: Mapping[str, Any]) -> int:
     return 64 + len(result["target"]) + len(result["message"] or "")
 
@@ -259,12 +270,12 @@ _GETTERS: Mapping[str, Callable[[Registry, str], Any]] = {
 }
 """What `ctx` answers from memory; None where there is no such thing."""
 
-_LOOKUPS: Mapping[str, Callable[[Registry, str], Any]] = {
-    "list_devices": lambda registry, _: DEVICE.each(registry.list_devices()),
-    "list_rooms": lambda registry, _: ROOM.each(registry.list_rooms()),
-    "list_room_devices": lambda registry, name: DEVICE.each(registry.list_room_devices(name)),
-    "list_groups": lambda registry, _: GROUP.each(registry.list_groups()),
-    "list_group_devices": lambda registry, name: DEVICE.each(registry.list_group_devices(name)),
+_LOOKUPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Registry, str], Iterable[Any]]]] = {
+    "list_devices": (DEVICE, lambda registry, _: registry.list_devices()),
+    "list_rooms": (ROOM, lambda registry, _: registry.list_rooms()),
+    "list_room_devices": (DEVICE, lambda registry, name: registry.list_room_devices(name)),
+    "list_groups": (GROUP, lambda registry, _: registry.list_groups()),
+    "list_group_devices": (DEVICE, lambda registry, name: registry.list_group_devices(name)),
 }
 """What `ctx` answers from memory; raises `NotFound` where there is no such room or group."""
 

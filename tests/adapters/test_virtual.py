@@ -130,8 +130,7 @@ async def running() -> AsyncIterator[Home]:
     """The adapter, with its devices published."""
     home = Home()
     work = asyncio.create_task(home.adapter.run())
-    while not home.registry.list_devices():  # noqa: ASYNC110 - it publishes in its first turn
-        await asyncio.sleep(0)
+    await home.adapter.publish.has_started.wait()
     yield home
     work.cancel()
 

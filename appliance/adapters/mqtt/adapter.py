@@ -29,7 +29,7 @@ from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.late import import_ahead
-from appliance.tasks import Tasks, run_together
+from appliance.tasks import Tasks, in_steps, run_together
 
 QUIET_SECS = 0.1
 """Seconds without a configuration after which devices are built from what was announced."""
@@ -54,9 +54,6 @@ BATCH = 50
 
 JINJA = "jinja2.ext"
 """The module that parsing a template imports, which takes a fifth of a second."""
-
-STEP_SECS = 0.001
-"""Seconds of work after which others get their turn; as much time as it took, where one step took far longer."""
 
 log = logging.getLogger("adapters")
 
@@ -220,7 +217,7 @@ class MqttAdapter(Adapter):
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
         """All retained configurations have come: forget what is missing, and request states that are not retained."""
         if self._seen_configs:
-            await self._in_steps(self.live.catalog.forgetting_configs_but(self._seen_configs))
+            await in_steps(self.clock, self.live.catalog.forgetting_configs_but(self._seen_configs))
         self.live.catalog.known = frozenset()
         await self._rebuild(complete=True)
         self.publish.started()
@@ -235,10 +232,10 @@ class MqttAdapter(Adapter):
     async def _rebuild(self, *, complete: bool) -> None:
         """Rebuild devices whose announcements changed, and publish them, in steps; their topics are subscribed to."""
         rebuilt: list[MqttDevice] = []
-        await self._in_steps(self.live.catalog.rebuilding(rebuilt))
+        await in_steps(self.clock, self.live.catalog.rebuilding(rebuilt))
         await self._subscriptions.renew()
-        await self._in_steps(self.live.replay(rebuilt))
-        await self._in_steps(self._publishing(rebuilt))
+        await in_steps(self.clock, self.live.replay(rebuilt))
+        await in_steps(self.clock, self._publishing(rebuilt))
         if complete:
             refused = self.live.catalog.refused
             broken = (id_ for id_, device in self.publish.devices().items() if _topics_of(device) & refused.keys())
@@ -250,25 +247,16 @@ class MqttAdapter(Adapter):
                 self.publish.device(device.observation())
             yield
 
-    async def _in_steps(self, work: Iterable[None]) -> None:
-        """Do the work, with a pause for others after every `STEP_SECS`."""
-        began = self.clock.monotonic()
-        for _ in work:
-            if (took := self.clock.monotonic() - began) >= STEP_SECS:
-                # A request needs several turns of the loop: after a long rendering or parse it gets them at once.
-                await self.clock.sleep(took if took > 2 * STEP_SECS else 0)
-                began = self.clock.monotonic()
-
     async def _keep_reading(self) -> None:
         while True:
             await self.inbox.wait()
             batch = self.inbox.take(BATCH)
             if JINJA not in sys.modules and any(map(self._may_have_templates, batch)):
                 await import_ahead([JINJA])
-            await self._in_steps(step for received in batch for step in self._reading(received))
+            await in_steps(self.clock, (step for received in batch for step in self._reading(received)))
             self._has_read = True
             self._report_dropped()
-            await self._in_steps(self.live.flushing())
+            await in_steps(self.clock, self.live.flushing())
             await self.clock.sleep(0)
 
     def _may_have_templates(self, received: Received) -> bool:
@@ -309,14 +297,14 @@ class MqttAdapter(Adapter):
         while True:
             await self.clock.sleep(TICK_SECS)
             self.live.tick()
-            await self._in_steps(self.live.taking_waiting())
-            await self._in_steps(self._reading_late())
+            await in_steps(self.clock, self.live.taking_waiting())
+            await in_steps(self.clock, self._reading_late())
             if self._has_read and self.clock.monotonic() - noted_at >= ANSWERED_SECS:
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
             self._reports.report(self.live.catalog)
-            await self._in_steps(self.live.flushing())
+            await in_steps(self.clock, self.live.flushing())
 
     def _report_dropped(self) -> None:
         """Log once that more came than could be processed."""

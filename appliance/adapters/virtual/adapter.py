@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,11 +14,12 @@ from appliance.errors import Invalid, MalformedRequest, NotFound
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
-from appliance.home.model import DeviceKind, Info, Observation
+from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
 from appliance.tables.checks import nearest, shown
+from appliance.tasks import in_steps
 
 _MODES = {
     "color_rgb": "rgb",
@@ -46,13 +47,16 @@ class VirtualAdapter(Adapter):
     async def run(self) -> None:
         """Publish the devices; all else comes from commands and observations."""
         known = self.publish.devices()
-        self.publish.full_list(
-            self._observation(id_, device, known[id_].attributes if id_ in known else {})
-            for id_, device in self._devices.items()
-        )
+        await in_steps(self.clock, self._publishing(known))
+        self.publish.full_list((), present=self._devices)
         self.publish.answered()
         self.publish.started()
         await asyncio.Event().wait()
+
+    def _publishing(self, known: Mapping[str, Device]) -> Iterator[None]:
+        for id_, device in self._devices.items():
+            self.publish.device(self._observation(id_, device, known[id_].attributes if id_ in known else {}))
+            yield
 
     def _observation(self, device_id: str, device: VirtualDevice, before: Mapping[str, Value]) -> Observation:
         kept = {name: value for name, value in before.items() if _fits(device, name, value)}
@@ -134,8 +138,12 @@ class VirtualAdapter(Adapter):
         ]
         if different:
             await self._record(different)
+        await in_steps(self.clock, self._showing(changes))
+
+    def _showing(self, changes: Mapping[str, Mapping[str, Value]]) -> Iterator[None]:
         for device_id, attributes in changes.items():
             self.publish.attributes(device_id, attributes)
+            yield
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:

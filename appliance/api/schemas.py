@@ -68,22 +68,22 @@ ADAPTER_HEALTH = record(
     message=maybe(TEXT),
     last_updated=maybe(INSTANT),
 )
-ADAPTER_IN_FULL = record(
+_FILE_FAULT: Schema = {
+    **TEXT,
+    "description": "What is wrong with the Lua file of its kind as it was saved last; one before may run.",
+}
+ADAPTER_IN_FULL = Record(
     "AdapterInFull",
-    name=TEXT,
-    runtime_status=Part(one_of(*AdapterStatus), "status"),
-    health=Part(ADAPTER_HEALTH, lambda health: health),
-    last_success=maybe(INSTANT),
-    last_error=maybe(TEXT),
-    file_fault=Part(
-        {
-            **maybe(TEXT),
-            "description": "What is wrong with the Lua file of its kind as it was saved last; one before may run.",
-        },
-        "file_fault",
-    ),
-    dropped=array_of(record("DroppedAttribute", device_id=TEXT, attribute=TEXT, reason=TEXT)),
-    operations=array_of(TEXT),
+    {
+        "name": TEXT,
+        "runtime_status": Part(one_of(*AdapterStatus), "status"),
+        "health": Part(ADAPTER_HEALTH, lambda health: health),
+        "last_success": maybe(INSTANT),
+        "last_error": maybe(TEXT),
+        "dropped": array_of(record("DroppedAttribute", device_id=TEXT, attribute=TEXT, reason=TEXT)),
+        "operations": array_of(TEXT),
+    },
+    {"file_fault": _FILE_FAULT},
 )
 
 CAPABILITY = Record(

@@ -46,7 +46,6 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
                 "health": {"status": "unknown", "message": None, "last_updated": None},
                 "last_success": None,
                 "last_error": None,
-                "file_fault": None,
                 "operations": ["info"],
                 "dropped": [],
             }
@@ -106,7 +105,7 @@ async def test_a_house_without_adapters_is_ready_and_empty() -> None:
 
 async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: House, clock: VirtualClock) -> None:
     well: dict[str, Any] = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
-    well |= {"file_fault": None, "operations": ["identify", "info"]}
+    well |= {"operations": ["identify", "info"]}
     answer = await quiet.get("/adapters/elgato_lights")
     assert (answer.status, answer.json) == (
         200,

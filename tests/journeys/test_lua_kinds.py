@@ -69,7 +69,7 @@ async def says(house: House, fault: str | None) -> None:
     """Wait until `GET /adapters/{name}` says that of the file."""
 
     async def asked() -> bool:
-        return bool((await house.get("/adapters/kitchen")).json["file_fault"] == fault)
+        return bool((await house.get("/adapters/kitchen")).json.get("file_fault") == fault)
 
     await until_async(asked)
 

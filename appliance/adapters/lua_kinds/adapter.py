@@ -147,14 +147,23 @@ class LuaAdapter(PollingAdapter):
         return {name: partial(self._operate, name) for name in self._loaded.definition.operations}
 
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
-        found = await self._call(["operations", name], dict(payload))
+        secs = self.operation_secs[name]
+        found = await self._call(["operations", name], dict(payload), secs=secs)
         if isinstance(found["second"], str):
             raise BadAnswer(self.redact(found["second"][:500]))
         return found["first"]
 
-    async def _call(self, path: list[str], first: Any = None, second: Any = None, *, repeat: bool = False) -> Any:
+    async def _call(
+        self,
+        path: list[str],
+        first: Any = None,
+        second: Any = None,
+        *,
+        repeat: bool = False,
+        secs: float = COMMAND_TIMEOUT_SECS,
+    ) -> Any:
         """What a function returns. Raises `Unreachable` where it failed because nothing answered."""
-        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self._connection)
+        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self._connection, secs)
         before, arguments = self._memory, {"first": first, "second": second}
         given = {"settings": self._settings, "memory": before, "repeat": repeat, **arguments}
         try:

@@ -14,7 +14,7 @@ import orjson
 from appliance.adapters.base import Secrets
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.crypto import compute
-from appliance.adapters.lua_kinds.web_request import Transport, for_lua, read_request
+from appliance.adapters.lua_kinds.web_request import DEFAULT_TIMEOUT_SECS, Transport, for_lua, read_request
 from appliance.adapters.lua_kinds.xml_values import decode_xml
 from appliance.errors import Invalid, Unreachable
 from appliance.log_buffer import own_fields
@@ -102,7 +102,10 @@ class Redaction:
 
 
 class FunctionCalls:
-    """The `Calls` of one running function. `outage` is the last request that got no answer, if any did not."""
+    """The `Calls` of one running function; its requests may take `request_secs` where they say nothing.
+
+    `outage` is the last request that got no answer, if any did not.
+    """
 
     counted_secs = 0.0
 
@@ -113,7 +116,9 @@ class FunctionCalls:
         kept: KeptTexts,
         redact: Redaction,
         connection: PushConnection | None = None,
+        request_secs: float = DEFAULT_TIMEOUT_SECS,
     ) -> None:
+        self._request_secs = request_secs
         self._connection = connection
         self.outage: Unreachable | None = None
         self._section = section
@@ -138,7 +143,7 @@ class FunctionCalls:
     async def http(self, request: Any, _: Any) -> Any:
         """The response, `{status, headers, body, json?}`."""
         try:
-            return for_lua(await self._transport.exchange(read_request(request)))
+            return for_lua(await self._transport.exchange(read_request(request, self._request_secs)))
         except Unreachable as error:
             self.outage = error
             raise

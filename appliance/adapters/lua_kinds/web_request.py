@@ -108,13 +108,13 @@ _FIELDS: Fields = {
     "json": Field(lambda value: value, required=False),
     "form": Field(_texts, required=False),
     "body": Field(string, required=False),
-    "timeout_secs": Field(number_within(0.05, MAX_TIMEOUT_SECS), DEFAULT_TIMEOUT_SECS),
+    "timeout_secs": Field(number_within(0.05, MAX_TIMEOUT_SECS), required=False),
     "origin": Field(string, ""),
 }
 
 
-def read_request(raw: Any) -> WebRequest:
-    """The request that `ctx:http` was given; raises `Invalid`, which names the field."""
+def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
+    """The request that `ctx:http` was given, for so many seconds at most; raises `Invalid`, which names the field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
     found = table.read(_FIELDS)
@@ -123,7 +123,9 @@ def read_request(raw: Any) -> WebRequest:
         raise Invalid(f"ctx:http: {findings.faults[0]}")
     if sum(found[name] is not None for name in ("json", "form", "body")) > 1:
         raise Invalid("ctx:http: a request has one of json, form and body")
-    return WebRequest(**{**found, "query": found["query"] or {}, "headers": found["headers"] or {}})
+    filled = {name: found[name] or {} for name in ("query", "headers")}
+    timeout_secs = min(found["timeout_secs"] or secs, secs)
+    return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs})
 
 
 def for_lua(response: WebResponse) -> dict[str, Any]:

@@ -44,7 +44,11 @@ def kinds() -> list[str]:
 
 def needed(kind: str) -> dict[str, Any]:
     """The settings that a section of the kind has to state."""
-    return {"open_meteo": {"latitude": 52.5, "longitude": 13.4}}.get(kind, {})
+    stated: dict[str, dict[str, Any]] = {
+        "open_meteo": {"latitude": 52.5, "longitude": 13.4},
+        "fritzbox": {"people": ["Anna=AA:BB:CC:DD:EE:FF"]},
+    }
+    return stated.get(kind, {})
 
 
 async def test_each_can_be_read_on_a_few_screens() -> None:

@@ -1,0 +1,61 @@
+-- HomeWizard: the P1 meter, energy sockets, kWh and water meters, over their local API (switch it on in their app).
+--
+--   [adapters.meter]
+--   type = "homewizard"
+--   base_url = "http://192.168.1.90"
+
+local function measure(value, unit)
+  return type(value) == "number" and { value = value, unit = unit } or nil
+end
+
+local function total(value, unit)
+  return type(value) == "number" and { value = value, unit = unit, period = "total" } or nil
+end
+
+local function get(ctx, path)
+  local answer = ctx:http { path = path }
+  if answer.status == 403 then error("the local API is off; switch it on in the app, under the meter's settings", 0) end
+  if answer.status ~= 200 or type(answer.json) ~= "table" then
+    error("what answers at this address is no HomeWizard (" .. path .. ": status " .. answer.status .. ")", 0)
+  end
+  return answer.json
+end
+
+local function poll(ctx)
+  if not ctx.memory.about then
+    local about = get(ctx, "/api")
+    if type(about.product_type) ~= "string" then error("what answers at this address is no HomeWizard", 0) end
+    ctx.memory.about = { name = about.product_name, socket = about.product_type == "HWE-SKT", info = {
+      manufacturer = "HomeWizard", model = about.product_type, firmware = about.firmware_version, serial = about.serial,
+    } }
+  end
+  local about, data = ctx.memory.about, get(ctx, "/api/v1/data")
+  local device = { id = about.socket and "socket" or "meter", kind = "Sensor", class = "meter", name = about.name, info = about.info, attributes = {
+    power_consumption = measure(data.active_power_w, "W"), voltage = measure(data.active_voltage_v or data.active_voltage_l1_v, "V"),
+    current = measure(data.active_current_a or data.active_current_l1_a, "A"),
+    energy_total = total(data.total_power_import_kwh or data.total_power_import_t1_kwh, "kWh"),
+    ["custom.homewizard.exported"] = total(data.total_power_export_kwh or data.total_power_export_t1_kwh, "kWh"),
+    ["custom.homewizard.gas"] = total(data.total_gas_m3, "m³"), ["custom.homewizard.water"] = total(data.total_liter_m3, "m³"),
+    ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = data.active_tariff,
+  } }
+  if about.socket then
+    local state = get(ctx, "/api/v1/state")
+    device.kind, device.class, device.attributes.power = "Switch", "plug", state.power_on and "on" or "off"
+    device.commands = { { capability = "power", actions = { "on", "off", "toggle" } } }
+  end
+  return { device }
+end
+
+local function command(ctx, device, asked)
+  local on = asked.action == "on" or asked.action == "toggle" and device.attributes.power == "off"
+  local answer = ctx:http { method = "PUT", path = "/api/v1/state", json = { power_on = on } }
+  if answer.status ~= 200 then return nil, "the socket refuses with status " .. answer.status .. "; it may be locked in the app" end
+end
+
+return {
+  name = "HomeWizard",
+  settings = { base_url = { type = "string", required = true, description = 'its address, like "http://192.168.1.90"' } },
+  poll_interval_secs = 5,
+  poll = poll,
+  command = command,
+}

@@ -1,0 +1,48 @@
+-- The price of electricity from Tibber, for each home of the account. The token is made at developer.tibber.com.
+--
+--   [adapters.tibber]
+--   token_file = "config/tibber-token"
+
+local QUERY = "{ viewer { homes { id appNickname currentSubscription { priceInfo { current { total currency level startsAt } "
+  .. "today { total startsAt } tomorrow { total startsAt } } } } } }"
+
+-- The rank of the present hour among those of its day, 1 for the cheapest, and the mean of the day.
+local function place(now, hours)
+  local rank, sum, count = 1, 0, 0
+  for _, hour in ipairs(hours) do
+    if type(hour) == "table" and type(hour.total) == "number" then
+      sum, count = sum + hour.total, count + 1
+      if hour.total < now.total or hour.total == now.total and tostring(hour.startsAt) < tostring(now.startsAt) then rank = rank + 1 end
+    end
+  end
+  return rank, count, count > 0 and sum / count or nil
+end
+
+local function home_of(each)
+  local subscription = each.currentSubscription
+  local prices = type(subscription) == "table" and subscription.priceInfo
+  local now = type(prices) == "table" and prices.current
+  if type(now) ~= "table" or type(now.total) ~= "number" then return { id = each.id, kind = "Sensor", class = "price", name = each.appNickname } end
+  local unit = tostring(now.currency) .. "/kWh"
+  local rank, count, mean = place(now, type(prices.today) == "table" and prices.today or {})
+  return { id = each.id, kind = "Sensor", class = "price", name = each.appNickname or "Electricity price", attributes = {
+    ["custom.tibber.price"] = { value = now.total, unit = unit }, ["custom.tibber.level"] = now.level,
+    ["custom.tibber.rank"] = rank, ["custom.tibber.hours_of_day"] = count, ["custom.tibber.mean"] = mean and { value = mean, unit = unit },
+    ["custom.tibber.knows_tomorrow"] = type(prices.tomorrow) == "table" and #prices.tomorrow > 0,
+  } }
+end
+
+local function poll(ctx)
+  local answer = ctx:http { method = "POST", path = "/v1-beta/gql", json = { query = QUERY } }
+  if answer.status == 401 then error("Tibber does not know the token", 0) end
+  local viewer = type(answer.json) == "table" and type(answer.json.data) == "table" and answer.json.data.viewer
+  local homes = type(viewer) == "table" and viewer.homes
+  if type(homes) ~= "table" then error("Tibber answers no homes (status " .. answer.status .. ")", 0) end
+  local found = {}
+  for _, each in ipairs(homes) do
+    if type(each) == "table" and type(each.id) == "string" then found[#found + 1] = home_of(each) end
+  end
+  return found, 3600 - ctx:now() % 3600 + 5           -- the next hour has another price
+end
+
+return { name = "Tibber", base_url = "https://api.tibber.com", poll_interval_secs = 3600, poll = poll }

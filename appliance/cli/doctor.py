@@ -21,7 +21,9 @@ from appliance.cli.terminal import say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.lua.process import probe_confinement
+from appliance.store.disk import Disk
 from appliance.store.lock import holder_of
+from appliance.store.month_files import MonthFiles
 from appliance.store.records import CARD, KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot
 from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
@@ -90,6 +92,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
     if holder is not None:
         yield from _check_hub(folder)
     yield from _check_store(folder)
+    yield _check_history(folder)
 
 
 def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
@@ -156,6 +159,18 @@ def _check_store(folder: Path) -> Iterator[Finding]:
     yield "ok", "keys", _describe_keys(found)
     yield "ok", "written", _describe_wear(found)
     yield _check_clock(DocumentSnapshot(found.values))
+
+
+def _check_history(folder: Path) -> Finding:
+    """The months of history on the card, each line of which is looked at."""
+    files = MonthFiles(Disk(folder))
+    try:
+        months = files.list_months()
+        bad = sum(line is None for month in months for line in files.read_all(month))
+    except OSError as error:
+        return "care", "history", f"it cannot be read: {error.strerror}"
+    sentence = f"{len(months)} months on the card, {sum(months.values()) / 1e6:.1f} MB"
+    return ("care", "history", f"{sentence}, {bad} damaged lines left out") if bad else ("ok", "history", sentence)
 
 
 def _describe_keys(found: Recovered) -> str:

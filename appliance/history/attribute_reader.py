@@ -16,6 +16,11 @@ from appliance.history.device_history import AttributeEntry, DeviceHistory, Reso
 from appliance.history.hours import Beside, Hour, NumberHours, join_all, join_number, merge, split_number
 from appliance.history.period import MILLISECOND, Period
 
+HOURS_A_DAY = 24
+
+MAX_PARTS = 3
+"""Of an hour, that lines of their own have: a writing cuts one in two, a restart again."""
+
 UNBOUNDED = 1 << 30
 """Entries of which none is left out."""
 
@@ -41,10 +46,10 @@ class AttributeReader:
     ) -> AttributeValues:
         """What the attribute showed in the period; empty where nothing is known of it."""
         if resolution in (Resolution.HOUR, Resolution.DAY):
-            known = await self._read_card(device_id, attribute, period)
+            is_by_day = resolution is Resolution.DAY
+            known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
             if not known.hours and not known.changes:
                 known = self._read_memory(device_id, attribute, period)
-            is_by_day = resolution is Resolution.DAY
             entries = _in_spans(known, self._day_of if is_by_day else int, self._day_of if is_by_day else _hour_of)
             return AttributeValues(resolution=resolution, entries=_newest(entries, period))
         return await self._list_raw(device_id, attribute, period, resolution)
@@ -64,10 +69,12 @@ class AttributeReader:
         coarsest = Resolution.HOUR if known.hours else resolution
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
-    async def _read_card(self, device_id: str, attribute: str, period: Period) -> CardValues:
+    async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
+        """What the card has; of each so many hours make an entry, and each of them may be there in parts."""
         if self._card is None:
             return CardValues(hours=[], changes=[])
-        return await self._card.read_attribute((device_id, attribute), period)
+        enough = MAX_PARTS * hours * period.max_entries
+        return await self._card.read_attribute((device_id, attribute), period, enough)
 
     def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
         """The same from the values in memory alone."""

@@ -123,15 +123,16 @@ class CardHistory:
                 self.collector.give_back(left, now)
             self._note(written, now)
 
-    async def read_attribute(self, key: AttributeKey, period: Period) -> CardValues:
+    async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
         """The hours and changes of the attribute in the period, those that are not on the card yet too.
 
-        Parts of one hour come one after another, in the order in which they were.
+        Parts of one hour come one after another, in the order in which they were. Where a month and those after it
+        have `enough` of them, older ones are not read.
         """
         now = self._now()
         async with self._lock:  # what is being written is neither here nor there
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
-            lines = await self._find(period, attribute_beginning(*key))
+            lines = await self._find(period, attribute_beginning(*key), enough)
         hours: list[tuple[Beside, Hour]] = []
         changes: list[ValueChange] = []
         for line in lines:
@@ -170,7 +171,7 @@ class CardHistory:
         if known >= period.max_entries:
             return []
         async with self._lock:
-            lines = await self._find(period, beginning)
+            lines = await self._find(period, beginning, period.max_entries)
         first, last = period.bounds_ms()
         last = last if before is None else min(last, to_millis(before) - 1)
         found: list[tuple[int, T]] = []
@@ -201,22 +202,24 @@ class CardHistory:
             **self.collector.figures(),
         }
 
-    async def _find(self, period: Period, beginning: bytes) -> list[Mapping[str, Any]]:
+    async def _find(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
         """The lines of the period that begin so; those of a card that cannot be read are left out."""
         try:
-            return await asyncio.to_thread(self._find_now, period, beginning)
+            return await asyncio.to_thread(self._find_now, period, beginning, enough)
         except OSError as error:
             log.warning("history cannot be read: %s", error.strerror or error)
             return []
 
-    def _find_now(self, period: Period, beginning: bytes) -> list[Mapping[str, Any]]:
+    def _find_now(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
         first, last = _months_of(period)
         found: list[Mapping[str, Any]] = []
+        count = 0
         self._writer.sizes = self._months.list_months()
-        for month in self._writer.sizes:
-            if first <= month <= last:
+        for month in reversed(self._writer.sizes):
+            if first <= month <= last and count < enough:
                 part = self._months.find(month, beginning)
-                found += part.lines
+                found = [*part.lines, *found]
+                count += sum(len(line.get("h") or line.get("c") or "1") for line in part.lines)
                 if len(self._bad) < MAX_BAD_LINES:
                     self._bad.update((month, offset) for offset in part.bad)
         return found

@@ -46,6 +46,11 @@ class Disk:
         finally:
             os.close(descriptor)
 
+    def free_bytes(self) -> int:
+        """Bytes that this user may still write to the device."""
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize
+
     def make_folder(self, name: str) -> None:
         """Make a folder in this one; one that exists stays as it is. Its name is durable after `sync_folder`."""
         with contextlib.suppress(FileExistsError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from errno import EINVAL
+from errno import EINVAL, ENOSPC
 from typing import Any
 
 import orjson
@@ -29,6 +29,9 @@ PART_BYTES = 1 << 20
 
 MAX_LINE_BYTES = 1 << 20
 """What is longer without a line's end is no line of ours, and is left out."""
+
+MIN_FREE_BYTES = 2 << 20
+"""Bytes that history leaves on the card for the home's state."""
 
 TAIL_BYTES = 256 << 10
 """Where the latest line of a kind is looked for first."""
@@ -69,8 +72,10 @@ class MonthFiles:
 
         Where it fails, nothing of it counts: it may be tried again.
         """
-        self._make_folder()
         name, lines = _path(month), b"".join(map(with_crc, bodies))
+        if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
+            raise OSError(ENOSPC, "no room is left but what the home's state needs")
+        self._make_folder()
         end, is_new = self._find_end(name)
         data = self._lead(month, end) + lines
         descriptor = self._disk.create(name) if is_new else self._disk.open(name)

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from appliance.clock import Clock
+from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock, holder_of
+from appliance.store.month_files import MonthFiles
 from tests.cli.test_backup import CARD, HOME, Command, command, home
 from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares, until
 
@@ -60,6 +62,7 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
         "keys",
         "written",
         "clock",
+        "history",
         "Lua worker",
         "platform",
     ]
@@ -70,6 +73,16 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
     assert found.of("keys") == [("ok", "0 API keys, no master key of the box's own")]
     assert found.of("written") == [("ok", "nothing is noted yet")]
     assert f"Python {sys.version.split()[0]}" in found.of("platform")[0][1]
+
+
+def test_damaged_lines_of_history_need_care(tmp_path: Path, command: Command) -> None:
+    files = MonthFiles(Disk(home(tmp_path) / "data"))
+    files.append("2026-11", [b'{"a":1}', b'{"a":2}'])
+    assert Findings(command(tmp_path, "doctor")).of("history") == [("ok", "1 months on the card, 0.0 MB")]
+    file = tmp_path / "data" / "history" / "2026-11.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"a":2', b'"a":3'))
+    sentence = "1 months on the card, 0.0 MB, 1 damaged lines left out"
+    assert Findings(command(tmp_path, "doctor")).of("history") == [("care", sentence)]
 
 
 def test_it_writes_nothing(tmp_path: Path, command: Command) -> None:

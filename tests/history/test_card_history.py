@@ -27,7 +27,7 @@ from appliance.home.commands import Command
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged
 from appliance.home.model import Device
 from appliance.settings import HistorySettings
-from appliance.store.month_files import MonthFiles
+from appliance.store.month_files import FoundLines, MonthFiles
 from tests.fakes.clock import VirtualClock
 from tests.fakes.moody_disk import MoodyDisk
 from tests.history.test_device_history import _a_device
@@ -313,6 +313,36 @@ async def test_whole_months_are_dropped_after_days_on_which_something_was_writte
             if day == 80:
                 assert [*box.card.figures()["files"]] == ["2026-12", "2027-02"]
         assert [*box.card.figures()["files"]] == ["2027-03", "2027-04"]
+
+
+async def test_months_that_are_not_needed_are_not_read(tmp_path: Path) -> None:
+    box = Box(tmp_path, keep_days=3660)
+    async with box.run():
+        for _ in range(100):
+            box.show(brightness=1)
+            box.show(brightness=2)
+            await box.card.beat()
+            box.pass_time(days=1)
+    async with box.run():
+        asked: list[str] = []
+        find = MonthFiles.find
+
+        class Watched(MonthFiles):
+            def find(self, month: str, beginning: bytes) -> FoundLines:
+                asked.append(month)
+                return find(self, month, beginning)
+
+        box.card._months = Watched(box.disk)
+        assert len(await box.values("brightness", Resolution.HOUR, period=Period(limit=5))) == 5
+        assert asked == ["2027-03"]
+        asked.clear()
+        assert len(await box.values("brightness", Resolution.DAY, period=Period(limit=40))) == 40
+        assert len(await box.values("brightness", period=ALL)) == 100
+        assert {"2026-12"} <= {*asked}
+        asked.clear()
+        end = datetime(2027, 1, 20, tzinfo=UTC)
+        assert len(await box.values("brightness", period=Period(start=end - timedelta(days=3), end=end))) == 4
+        assert asked == ["2027-01"]
 
 
 async def test_nothing_is_written_where_nothing_was_shown(tmp_path: Path) -> None:

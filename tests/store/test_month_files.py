@@ -13,7 +13,7 @@ import pytest
 
 from appliance.store.crc import with_crc
 from appliance.store.disk import Disk
-from appliance.store.month_files import PART_BYTES, MonthFiles
+from appliance.store.month_files import MIN_FREE_BYTES, PART_BYTES, MonthFiles
 from tests.fakes.disk import Image, Mark, RecordingDisk, Refusal
 from tests.fakes.moody_disk import MoodyDisk
 from tests.store.cuts import Bounds, PowerCut
@@ -127,6 +127,22 @@ def test_a_card_that_refuses_and_heals(number: int, tmp_path: Path) -> None:
         disk.mood = None
         files.append(MONTH, [body(attempt)])
     assert numbers(files) == [0, 1, 2]
+
+
+def test_the_home_s_state_keeps_room_on_a_small_card(tmp_path: Path) -> None:
+    class SmallDisk(Disk):
+        free = MIN_FREE_BYTES + 100
+
+        def free_bytes(self) -> int:
+            return self.free
+
+    files = MonthFiles(SmallDisk(tmp_path))
+    with pytest.raises(OSError, match="no room is left") as refused:
+        files.append(MONTH, [body(1, "x" * 100)])
+    assert refused.value.errno == errno.ENOSPC and not (tmp_path / "history").exists()
+    files.append(MONTH, [body(2)])
+    assert numbers(files) == [2]
+    assert Disk(tmp_path).free_bytes() > 0
 
 
 def write_history(disk: RecordingDisk, *, marks: bool = True) -> list[int]:

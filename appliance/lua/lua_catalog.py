@@ -101,8 +101,11 @@ class Catalog(Generic[T]):
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Use every valid file, for the start; raises `ConfigFailed` where two of them have the same id."""
-        reading = await self._read()
+        """Use every valid file, for the start; raises `ConfigFailed` where two of them have the same id.
+
+        A file is at fault only where it fails twice: a box that is short of time may stop one that is sound.
+        """
+        reading = await self._read(tries=2)
         if reading.duplicates:
             raise ConfigFailed(list(reading.duplicates))
         self._accept(reading)
@@ -146,18 +149,19 @@ class Catalog(Generic[T]):
         self.rejected = reading.faults
         self.is_complete = self._folder is not None and not reading.is_missing and not reading.faults
 
-    async def _read(self) -> _Reading[T]:
+    async def _read(self, tries: int = 1) -> _Reading[T]:
         contents = await read_folder(self._folder)
         faults = list(contents.faults)
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def load(source: Source) -> Asset[T] | None:
             async with slots:
-                try:
-                    return await self._load(source)
-                except ConfigFailed as failed:
-                    faults.extend(failed.faults)
-                    return None
+                for left in reversed(range(tries)):
+                    try:
+                        return await self._load(source)
+                    except ConfigFailed as failed:
+                        faults.extend(() if left else failed.faults)
+            return None
 
         loaded = await asyncio.gather(*[load(source) for source in contents.sources])
         assets = tuple(each for each in loaded if each is not None)

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability, Member, Refusal, reason_of
-from appliance.adapters.mqtt.device_groups import identifier_of, slug
+from appliance.adapters.mqtt.device_groups import digits_of, identifier_of, slug
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
@@ -148,16 +148,12 @@ def building(
         if not any(claim in entity.offers for claim in entity.claims):
             continue
         if any(claim in taken for claim in entity.claims if claim in entity.offers):
-            device = MqttDevice(
-                f"{main.id}:{entity.announcement.object_id}", main.facts, "", main.id, identifier=identifier
-            )
-            devices.append(device)
+            _add_part(devices, entity)
         else:
-            device = main
             taken.update(entity.claims)
-        _add(device, entity)
+            _add(main, entity)
         yield
-    yield from _add_others(main, entities, taken)
+    yield from _add_others(devices, entities, taken)
     main.members.sort(key=lambda member: _order(member.entity))
     for device in devices:
         device.name = _name(device)
@@ -165,8 +161,22 @@ def building(
     return [device for device in devices if device.members], refused
 
 
-def _add_others(main: MqttDevice, entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that take no command of a capability, under a name of their own where theirs is taken."""
+def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
+    """Add a device of its own for an entity, a part of the first; no two have the same id."""
+    main, announcement = devices[0], entity.announcement
+    id_ = f"{main.id}:{announcement.object_id}"
+    if any(each.id == id_ for each in devices):
+        id_ = f"{id_}_{digits_of(announcement.unique_id or announcement.key)}"
+    devices.append(MqttDevice(id_, main.facts, "", main.id, identifier=main.identifier))
+    _add(devices[-1], entity)
+
+
+def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
+    """Add the entities that take no command of a capability, under a name of their own where theirs is taken.
+
+    One that shows further attributes that are taken, such as the second siren's tone, is a device of its own.
+    """
+    main = devices[0]
     custom = {key for member in main.members for key in member.entity.keys if key.startswith("custom.")}
     for entity in entities:
         if not any(claim in entity.offers for claim in entity.claims):
@@ -175,9 +185,14 @@ def _add_others(main: MqttDevice, entities: list[Entity], taken: set[str]) -> It
                 entity.claims = ()
             if not entity.claims and entity.custom in custom:
                 entity.use_custom(f"_{entity.announcement.component}")
-            taken.update(entity.claims)
-            custom.update(each for each in entity.keys if each.startswith("custom."))
-            _add(main, entity)
+            if not entity.claims and entity.custom in custom:
+                entity.use_custom(f"_{digits_of(entity.announcement.unique_id or entity.announcement.key)}")
+            if custom & (entity.keys - {entity.custom}):
+                _add_part(devices, entity)
+            else:
+                taken.update(entity.claims)
+                custom.update(each for each in entity.keys if each.startswith("custom."))
+                _add(main, entity)
             yield
 
 

@@ -21,7 +21,10 @@ MAX_BASED_CHARS = 512 * 1024
 MAX_COMPONENTS = 256
 """Components of one configuration in the device form."""
 
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,200}")
+MAX_TOPIC_ID_CHARS = 200
+"""Characters of an id in the topic of a configuration."""
+
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _INHERITED = (
     "availability", "availability_mode", "availability_template", "availability_topic", "command_topic", "encoding",
     "payload_available", "payload_not_available", "qos", "state_topic",
@@ -70,13 +73,16 @@ class ConfigTopic(Struct, frozen=True):
 
 
 def config_topic(prefix: str, topic: str) -> ConfigTopic:
-    """The parts of `<prefix>/<component>/[<node>/]<object>/config`; `Invalid` for malformed ids."""
+    """The parts of `<prefix>/<component>/[<node>/]<object>/config`.
+
+    An id may hold what can be printed, more than Home Assistant takes. Raises `Invalid` for any other.
+    """
     levels = topic.removeprefix(f"{prefix}/").split("/")
     if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
         raise Invalid("is no topic of a configuration")
     ids = levels[1:-1]
-    if not all(_ID.fullmatch(each) for each in (levels[0], *ids)):
-        raise Invalid("an id in the topic holds characters other than letters, digits, _ and -")
+    if not all(0 < len(each) <= MAX_TOPIC_ID_CHARS and each.isprintable() for each in (levels[0], *ids)):
+        raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or cannot be printed")
     return ConfigTopic(levels[0], ids[0] if len(ids) == 2 else "", ids[-1])
 
 
@@ -101,8 +107,9 @@ def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcem
     device, origin = _device(config.get("device")), _origin(config.get("origin"))
     if topic.component == "device":
         return list(_components(topic, source, config, device, origin))
-    return [_announcement(f"{topic.component}/{topic.node_id}/{topic.object_id}", source, topic.component,
-                          topic.object_id, _expanded(config, config.get("~")), device, origin)]  # fmt: skip
+    key, object_id = f"{topic.component}/{topic.node_id}/{topic.object_id}", _object_id(topic.object_id)
+    full = _expanded(config, config.get("~"))
+    return [_announcement(key, source, topic.component, object_id, full, device, origin)]
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
@@ -133,9 +140,14 @@ def _components(
         if not isinstance(platform, str) or not own:
             continue
         full = shared | _expanded(own, own.get("~", base))
-        object_id = re.sub(r"[^a-zA-Z0-9_-]", "_", str(name))[:200] or "_"
+        object_id = _object_id(str(name))
         key = f"device/{topic.node_id}/{topic.object_id}/{name}"
         yield _announcement(key, source, platform, object_id, full, device, origin)
+
+
+def _object_id(name: str) -> str:
+    """The name with `_` for every character but letters, digits, `_` and `-`."""
+    return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 
 def _announcement(key: str, source: str, component: str, object_id: str, config: dict[str, Any],

@@ -20,7 +20,12 @@ def slug(text: str) -> str:
 
 def slug_with_digits(identifier: str) -> str:
     """The slug and the first digits of the SHA-256 of the identifier."""
-    return f"{slug(identifier)}_{hashlib.sha256(identifier.encode(errors='replace')).hexdigest()[:NAME_DIGITS]}"
+    return f"{slug(identifier)}_{digits_of(identifier)}"
+
+
+def digits_of(text: str) -> str:
+    """The first digits of its SHA-256, which tell it from others of the same slug."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
 
 
 class DeviceNames:

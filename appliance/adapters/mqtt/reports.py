@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 
+from appliance.adapters.mqtt.availability import Refusal
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 
 MAX_REPORTED = 100
-"""Announcements and messages that are reported as unusable; further ones are not."""
+"""Announcements and messages that are reported as unusable within `REPEAT_SECS`; further ones are not."""
 
 REPEAT_SECS = 3600.0
-"""Seconds after which a limit that is still exceeded is said again."""
+"""Seconds after which a limit that is still exceeded is said again, and as many more faults are reported."""
 
 log = logging.getLogger("adapters")
 
 
 class Reports:
-    """Tells of each unusable announcement why, `MAX_REPORTED` at most, and of each limit that is exceeded."""
+    """Tells of each unusable announcement why, once until it has been mended, and of each limit that is exceeded."""
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
         self._publish = publish
         self._clock = clock
-        self._reported: set[str] = set()
+        self._reported: dict[str, Refusal] = {}
+        self._reported_at: deque[float] = deque(maxlen=MAX_REPORTED)
         self._limits_said: dict[str, float] = {}
 
     def report(self, catalog: DeviceCatalog) -> None:
         """Publish what has come since the last time; a limit again every `REPEAT_SECS`."""
         self._report_limits(catalog)
-        if len(self._reported) >= MAX_REPORTED or len(catalog.refused) <= len(self._reported):
+        refused = catalog.refused
+        self._reported = {key: each for key, each in self._reported.items() if refused.get(key) == each}
+        if self._is_full() or len(refused) == len(self._reported):
             return
-        for key, refusal in list(catalog.refused.items()):
-            if key not in self._reported and len(self._reported) < MAX_REPORTED:
-                self._reported.add(key)
+        for key, refusal in list(refused.items()):
+            if key not in self._reported and not self._is_full():
+                self._reported[key] = refusal
+                self._reported_at.append(self._clock.monotonic())
                 self._publish.dropped(refusal.device_id[:200], refusal.attribute[:200], refusal.reason[:300])
+
+    def _is_full(self) -> bool:
+        """Whether as many as may be were reported lately."""
+        times = self._reported_at
+        return len(times) == MAX_REPORTED and self._clock.monotonic() - times[0] < REPEAT_SECS
 
     def _report_limits(self, catalog: DeviceCatalog) -> None:
         now = self._clock.monotonic()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device_groups import DeviceNames, grouping
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.table import new_catalog, take
 
 
 def entity(number: int, *identifiers: str) -> Announcement:
@@ -65,3 +71,44 @@ def test_ten_thousand_identifiers_chained_to_each_other_are_one_device_in_few_st
         steps = sum(1 for _ in grouping(chain, named, DeviceNames()))
         assert [len(members) for members in named.values()] == [10_000]
         assert steps < 4 * len(chain)
+
+
+ALIKE: list[tuple[str, dict[str, Any], dict[str, str], str, dict[str, dict[str, Any]]]] = [
+    ("sensor/n{n}/x", {"state_topic": "s{n}"}, {"s{n}": "{n}"}, "",
+     {"": {"custom.mqtt.x": "0", "custom.mqtt.x_sensor": "1", f"custom.mqtt.x_sensor_{digits('u2')}": "2"}}),
+    ("number/n{n}/x", {"state_topic": "s{n}", "command_topic": "c{n}"}, {"s{n}": "{n}"},
+     f"custom.mqtt.x_number_{digits('u2')}",
+     {"": {"custom.mqtt.x": 0, "custom.mqtt.x_number": 1, f"custom.mqtt.x_number_{digits('u2')}": 2}}),
+    ("switch/n{n}/x", {"state_topic": "s{n}", "command_topic": "c{n}"}, {"s{n}": "ON"}, "power",
+     {"": {"power": "on"}, ":x": {"power": "on"}, f":x_{digits('u2')}": {"power": "on"}}),
+    ("siren/x{n}", {"state_topic": "s{n}", "command_topic": "c{n}", "available_tones": ["t0", "t1", "t2"]},
+     {"s{n}": '{"state":"ON","tone":"t{n}"}'}, "custom.mqtt.tone",
+     {"": {"custom.mqtt.x0": True, "custom.mqtt.tone": "t0"},
+      ":x1": {"custom.mqtt.x1": True, "custom.mqtt.tone": "t1"},
+      ":x2": {"custom.mqtt.x2": True, "custom.mqtt.tone": "t2"}}),
+    ("vacuum/x{n}", {"state_topic": "s{n}", "command_topic": "c{n}", "fan_speed_list": ["a"],
+                      "set_fan_speed_topic": "f{n}"},
+     {"s{n}": '{"state":"idle","fan_speed":"a{n}"}'}, "custom.mqtt.fan_speed",
+     {"": {"custom.mqtt.x0": "idle", "custom.mqtt.fan_speed": "a0"},
+      ":x1": {"custom.mqtt.x1": "idle", "custom.mqtt.fan_speed": "a1"},
+      ":x2": {"custom.mqtt.x2": "idle", "custom.mqtt.fan_speed": "a2"}}),
+]  # fmt: skip
+"""Topic, keys and states of each of three entities, an attribute that is commanded, and what is shown by id."""
+
+
+@pytest.mark.parametrize(("topic", "keys", "states", "taken", "shown"), ALIKE, ids=[row[0][:6] for row in ALIKE])
+def test_three_entities_of_one_kind_are_neither_merged_nor_lost(
+    topic: str, keys: dict[str, Any], states: dict[str, str], taken: str, shown: dict[str, Any]
+) -> None:
+    sent = []
+    for number in range(3):
+        config = json.dumps({**keys, "unique_id": f"u{number}", "device": {"ids": ["d"]}})
+        for at, payload in ((f"homeassistant/{topic}/config", config), *states.items()):
+            filled = [each.replace("{n}", str(number)) for each in (at, payload)]
+            sent.append(Sent(filled[0], filled[1].encode(), False))
+    catalog = new_catalog()
+    take(catalog, tuple(sent))
+    assert {id_.removeprefix("mqtt:d"): device.attributes for id_, device in catalog.devices.items()} == shown
+    if taken:
+        entities = {id(device.offers[taken][0]) for device in catalog.devices.values() if taken in device.offers}
+        assert len(entities) == sum(any(key == taken for key in each) for each in shown.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import signal
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from appliance.adapters.mqtt.announcements import announced, config_topic
 from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
+from appliance.adapters.mqtt.out.withdrawal import published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.command_specs import CommandSpec
@@ -234,8 +236,23 @@ async def test_what_an_earlier_run_left_is_cleared(broker: Broker) -> None:
                         break
 
 
-async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing_else_is(broker: Broker) -> None:
-    kept, foreign = KeptInMemory(), "lares/there/devices/a/state"
+CONFIG = "/device/lares_here/elgato_lights_3a_light_3a_0/config"
+STATE = "/devices/elgato_lights:light:0/state"
+
+CHANGED: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "publish": ({"publish": False}, []),
+    "hub_id": ({"hub_id": "there"}, ["homeassistant" + CONFIG.replace("here", "there"), "lares/there" + STATE]),
+    "discovery_prefix": ({"discovery_prefix": "other"}, ["lares/here" + STATE, "other" + CONFIG]),
+}
+"""The key that is changed, and what stands retained then of the lamp."""
+
+
+@pytest.mark.parametrize("key", CHANGED)
+async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing_else_is(
+    broker: Broker, key: str
+) -> None:
+    kept, foreign = KeptInMemory(), "lares/elsewhere/devices/a/state"
+    changed, left = CHANGED[key]
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
 
@@ -252,19 +269,31 @@ async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing
             async for message in client.messages:
                 (retained.add if message.payload else retained.discard)(message.topic.value)
 
-        def own() -> list[str]:
-            return [each for each in retained if each.startswith(("lares/here/devices", "lares/here/auto", "homea"))
-                    and each.endswith(("/config", "/state"))]  # fmt: skip
+        def of_lamp() -> list[str]:
+            return sorted(each for each in retained if each.endswith((STATE, "light_3a_0/config")))
 
-        task = asyncio.create_task(follow())
-        for publishes, count in ((True, 4), (False, 0)):
-            adapters = {"mqtt": replace(home.settings, hub_id="here", publish=publishes)}
-            outlets = await open_outlets(adapters, lambda _: kept, access, home.clock, Path())
-            assert len(outlets) == 1
-            async with outlets[0]:
-                await until(lambda count=count: len(own()) == count, lambda: str(sorted(retained)))  # type: ignore[misc]
-                await until(lambda publishes=publishes: bool(kept.get("published")) == publishes)  # type: ignore[misc]
-        assert foreign in retained
-        assert not await open_outlets(adapters, lambda _: kept, access, home.clock, Path())
+        def stays(hub: str) -> bool:
+            return any(each.startswith(f"lares/{hub}/automations") for each in retained)
+
+        task, before = asyncio.create_task(follow()), replace(home.settings, hub_id="here", publish=True)
+        for settings, wanted in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
+                                 (replace(before, **changed), left)):  # fmt: skip
+            outlets = await open_outlets({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
+            async with contextlib.AsyncExitStack() as stack:
+                for outlet in outlets:
+                    await stack.enter_async_context(outlet)
+                await until(lambda wanted=wanted: of_lamp() == wanted, lambda: str(of_lamp()))  # type: ignore[misc]
+                is_stored = [settings.hub_id, settings.discovery_prefix] if settings.publish else None
+                await until(lambda s=settings, w=is_stored: stored(kept) == w)  # type: ignore[misc]
+        assert foreign in retained and stays("here") == (key == "discovery_prefix")
+        assert of_lamp() == left
+        again = await open_outlets({"mqtt": replace(before, **changed)}, lambda _: kept, access, home.clock, Path())
+        assert len(again) == (0 if key == "publish" else 1)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def stored(kept: KeptInMemory) -> list[str] | None:
+    """Hub and prefix that are stored as published at."""
+    topics = published_topics(kept)
+    return None if topics is None else [topics.hub_id, topics.prefix]

@@ -129,7 +129,8 @@ def _shown(member: Member, wanted: Mapping[str, Any]) -> str:
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The states that a device publishes that does what `<base>/<name>[/endpoint]/set[/property]` says.
 
-    The device's own names an endpoint behind each property, that of the endpoint does not. `known` is kept up.
+    The device's own names an endpoint behind each property, that of the endpoint does not; a property that bears the
+    endpoint's name stands there in both ways, since models differ in that. `known` is kept up.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")
@@ -149,6 +150,7 @@ def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dic
     for endpoint in endpoints:
         plain = {key.removesuffix(f"_{endpoint}"): each for key, each in value.items()}
         yield f"{base}/{device}/{endpoint}", plain
-        value = {key if key == endpoint else f"{key}_{endpoint}": each for key, each in plain.items()}
+        value = {f"{key}_{endpoint}": each for key, each in plain.items()}
+        value |= {key: each for key, each in plain.items() if key == endpoint}
     known |= value
     yield f"{base}/{device}", known

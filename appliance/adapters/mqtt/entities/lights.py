@@ -52,7 +52,7 @@ class LightEntity(Entity):
     """A light. Schemas note in `_modes` and `_has_brightness` what they found."""
 
     component_class = "light"
-    more_keys = ("effect", "custom.mqtt.effect", "color_mode", *WHITES)
+    more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
 
     _modes: frozenset[str] = frozenset()
     _has_brightness = False
@@ -78,6 +78,7 @@ class LightEntity(Entity):
             self.offers["color_mode"] = Offer(actions=("set",), schema={"values": ["white"]})
         percent: dict[str, Value] = {"type": "percentage", "min": 0, "max": 100}
         self.offers |= {attribute: Offer(actions=("set",), schema=percent) for attribute in self._whites()}
+        self.more_keys += self._whites()
         self._offer_effects()
         self.claims = tuple(dict.fromkeys(("power", *self.offers, "color_mode")))
 

@@ -40,7 +40,8 @@ async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
 class Withdrawal:
     """While entered, clears what stands retained at the topics of a hub, once; it tries until the broker is there.
 
-    `after` are the topics that the hub publishes at from now on, which is stored when the old ones are cleared.
+    `after` are the topics that the hub publishes at from now on, which is stored when the old ones are cleared; what
+    stands at those is left alone.
     """
 
     def __init__(
@@ -85,7 +86,8 @@ class Withdrawal:
             pause = min(pause * 2, MAX_PAUSE_SECS)
 
     async def _clear(self, connection: BrokerConnection) -> None:
-        await connection.subscribe(self._topics.leftovers)
+        kept = () if self._after is None else self._after.leftovers
+        await connection.subscribe([each for each in self._topics.leftovers if each not in kept])
         count = -1
         while count != len(self._found):
             count = len(self._found)

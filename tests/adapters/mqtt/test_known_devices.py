@@ -1,0 +1,100 @@
+"""What is known stays: broken configurations change nothing, and no crowd of newcomers pushes anybody out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from appliance.adapters.mqtt.entity_catalog import MAX_BROKER_DEVICES, DeviceCatalog
+from appliance.home.events import ObservationDropped
+from tests.adapters.mqtt.broker import Broker
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.homes import BrokerHome, until
+from tests.adapters.mqtt.table import new_catalog, rebuild
+
+KNOWN, NEWCOMERS = 309, 2_300
+PLUG = {"state_topic": "plug/state", "command_topic": "plug/set", "unique_id": "plug", "device": {"ids": ["plug"]}}
+PARTS = {
+    "device": {"ids": ["plug"]},
+    "components": {
+        "power": {"platform": "switch", **{key: PLUG[key] for key in ("state_topic", "command_topic", "unique_id")}},
+        "load": {"platform": "sensor", "unique_id": "load", "state_topic": "plug/load", "unit_of_measurement": "W"},
+    },
+}
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a topic for the entity": ("homeassistant/switch/plug/config", PLUG),
+    "one for the device": ("homeassistant/device/plug/config", PARTS),
+}
+BROKEN = (
+    b"{",
+    b"[1]",
+    b'{"x": "' + b"x" * 65_536 + b'"}',
+    b'{"unique_id": "plug", "device": {"ids": ["plug"]}}',
+    json.dumps({**PLUG, "command_topic": 7, "state_topic": "#/x"}).encode(),
+    b'{"x": ' * 99 + b"1" + b"}" * 99,
+    b'{"device": {"ids": ["plug"]}, "components": 5}',
+)
+"""Configurations that cannot be used in either form."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_broken_configuration_of_a_known_device_leaves_it_as_it_was_with_one_line(
+    broker: Broker, form: str
+) -> None:
+    topic, good = FORMS[form]
+    async with broker.client() as client, BrokerHome(broker) as home:
+
+        def lines() -> list[str]:
+            return [each.reason for each in home.events if isinstance(each, ObservationDropped)]
+
+        for number, payload in enumerate(BROKEN):
+            await client.publish(topic, json.dumps({**good, "x": number}), qos=1, retain=True)
+            await client.publish("plug/state", "ON", qos=1, retain=True)
+            await home.shows("mqtt:plug", state="online", power="on")
+            await until(lambda: not home.adapter._reports._reported)
+            before, said = home.registry.get_device("mqtt:plug"), len(lines())
+            await client.publish(topic, payload, qos=1, retain=True)
+            await until(lambda said=said: len(lines()) > said, lambda: str(lines()))  # type: ignore[misc]
+            await client.publish("plug/state", "OFF", qos=1)
+            await home.shows("mqtt:plug", state="online", power="off")
+            after = home.registry.get_device("mqtt:plug")
+            assert (after.commands, after.info, after.name) == (before.commands, before.info, before.name)
+            assert len(lines()) == said + 1, lines()[said:]
+
+
+def newcomers() -> list[Sent]:
+    """The configurations of so many devices that nobody knows."""
+    return [sensor(f"new{number}") for number in range(NEWCOMERS)]
+
+
+def sensor(name: str) -> Sent:
+    """The configuration of a device with one sensor."""
+    config = {"state_topic": f"{name}/t", "unique_id": name, "device": {"identifiers": [name]}}
+    return Sent(f"homeassistant/sensor/{name}/config", json.dumps(config).encode(), True)
+
+
+def announce(catalog: DeviceCatalog, sent: list[Sent]) -> None:
+    """Let the catalog take in configurations and build what it has room for."""
+    for each in sent:
+        catalog.take_config(each.topic, each.payload)
+    rebuild(catalog)
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced behind all others"])
+def test_so_many_newcomers_never_push_out_who_is_known(is_late: bool) -> None:
+    catalog, names = new_catalog(), [f"known{number}" for number in range(KNOWN)]
+    ids, known = {f"mqtt:{each}" for each in names}, [sensor(each) for each in names]
+    catalog.known = frozenset(ids if is_late else ())
+    for each in (newcomers(), known) if is_late else (known, newcomers()):
+        announce(catalog, each)
+    assert ids <= catalog.devices.keys() and len(catalog.devices) == MAX_BROKER_DEVICES
+    assert catalog.filters >= {f"{each}/t" for each in names}
+    assert catalog.limits["devices"] == f"{KNOWN + NEWCOMERS} are announced; beyond 2000 they are left out"
+    there = set(catalog.devices)
+    announce(catalog, [sensor(f"aaa{number}") for number in range(50)])
+    assert set(catalog.devices) == there
+    announce(catalog, [Sent(each.topic, b"", True) for each in newcomers()])
+    assert ids <= catalog.devices.keys() and len(catalog.devices) == KNOWN + 50
+    assert "devices" not in catalog.limits

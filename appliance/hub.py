@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -212,10 +213,10 @@ class Hub:
         self.automations.abort_all()
         self.dispatcher.abort_all()
 
-    def _build_pool(self) -> WorkerPool:
-        config, report = self._config, self._report_worker_kill
-        runner, zone = config.automations.runner, config.locale.timezone
-        return build_pool(config.scripts, runner, zone, config.root, self.clock, report)
+    def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:
+        config, report, runner = self._config, self._report_worker_kill, self._config.automations.runner
+        limits = replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_cpu_secs))
+        return build_pool(limits, runner, config.locale.timezone, config.root, self.clock, report)
 
     def _build_scenes(self) -> Scenes:
         config = self._config

@@ -18,7 +18,7 @@ from appliance.cli.terminal import progress, say
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, StartFailed
 from appliance.store.month_files import HISTORY_FOLDER
-from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, MASTER_KEY
+from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY
 from appliance.store.replacement import read_present
 from appliance.tables.plain_files import read_plain
 
@@ -36,7 +36,8 @@ def backup(arguments: argparse.Namespace) -> int:
     _check_target(file, config)
     with progress(f"writing {file}"):
         with as_owner(data_dir, config):
-            made, warnings = collect(config, data_dir, has_history=not arguments.without_history)
+            history, secrets = not arguments.without_history, arguments.with_secrets
+            made, warnings = collect(config, data_dir, has_history=history, has_secrets=secrets)
             packed = _pack(made)
         write_named(file, packed)
     for warning in warnings:
@@ -69,13 +70,20 @@ def pack_backup(config: Path, data_dir: Path) -> bytes:
     return packed
 
 
-def collect(config: Path, data_dir: Path, *, has_history: bool = True) -> tuple[Archive, list[str]]:
-    """What a backup of this configuration and data holds, and what to warn of. Raises `StartFailed`."""
+def collect(
+    config: Path, data_dir: Path, *, has_history: bool = True, has_secrets: bool = False
+) -> tuple[Archive, list[str]]:
+    """What a backup of this configuration and data holds, and what to warn of. Raises `StartFailed`.
+
+    What kinds in Lua keep, such as the key of a pairing, is in it only where it `has_secrets`.
+    """
     if not config.exists() and not data_dir.is_dir():
         raise StartFailed(f"there is nothing to back up: neither {config} nor {data_dir} exists", os.EX_NOINPUT)
     found = read_present(data_dir)
     files, copies = _gather(config)
     values = {key: orjson.loads(value) for key, value in found.values.items() if not _is_of_the_box(key)}
+    if not has_secrets:
+        values = {key: value for key, value in values.items() if not _is_kept(key)}
     months, left_out = _find_months(data_dir) if has_history else ([], [])
     made = Archive(created_at=timestamp(Clock().now()), main=config.name, values=values, files=files, months=months)
     return made, [*found.damage, *copies, *left_out]
@@ -91,6 +99,10 @@ def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
         else:
             left_out.append(f"{month} is left out: {'a backup has no room for it' if is_plain else 'no plain file'}")
     return months[::-1], left_out
+
+
+def _is_kept(key: str) -> bool:
+    return key.startswith(ADAPTER_PREFIX) and key.endswith(KEPT_SUFFIX)
 
 
 def _is_of_the_box(key: str) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,7 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
             warnings += await find_undefined(sources, pool.describe)
+            warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True))
             ids = [each.definition.id for each in scenes.checked]
             warnings += find_wrong_names(settings, _read_stored(data_dir), automations.checked, ids, sources)
         switched = _switched(_read_stored(data_dir))

@@ -121,9 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a fresh configuration to begin with")
     _add_kinds(commands, common, init)
-    backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
-    backup.add_argument("file", metavar="FILE", help="the archive to write")
-    backup.add_argument("--without-history", action="store_true", help="leave out what devices showed before")
+    _add_backup(commands, common)
     restore = commands.add_parser("restore", parents=common, help="put a backup in place; not while the hub runs")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
     simulate = commands.add_parser("simulate", parents=common, help="tell what the automations would do, and why not")
@@ -148,6 +146,13 @@ def _parser() -> argparse.ArgumentParser:
     _explain(parser)
     parser.set_defaults(parser=parser, commands=subcommands(parser))
     return parser
+
+
+def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
+    backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
+    backup.add_argument("file", metavar="FILE", help="the archive to write")
+    backup.add_argument("--with-secrets", action="store_true", help="also what devices in Lua keep, such as pairings")
+    backup.add_argument("--without-history", action="store_true", help="leave out what devices showed before")
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:

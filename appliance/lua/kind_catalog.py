@@ -26,6 +26,9 @@ from appliance.lua.worker_pool import WorkerPool
 
 log = logging.getLogger("lua")
 
+MAX_CALL_CPU_SECS = 2.0
+"""Seconds that a function may compute without waiting: less than a poll may take, so that its line is known."""
+
 
 class DescribeKind(Protocol):
     """Runs a file's top-level code and gives what it returned; raises `ScriptFailed` where that fails."""
@@ -83,6 +86,9 @@ class KindCatalog:
         self._changed = {section.name: asyncio.Event() for section in sections}
         self._bus = bus
         self.rejected: tuple[Fault, ...] = ()
+        self.pool: WorkerPool | None = None
+        """Where the functions of kinds run; None where there is no section of one."""
+        self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
         """Use every kind that is sound, for the start; raises `ConfigFailed` for sections that their kinds refuse."""
@@ -104,8 +110,15 @@ class KindCatalog:
         return len(reading.kinds), sorted(set(faults))
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Every fault of files and sections, and every warning; what is in use does not change."""
+        """Every fault of files and sections, and every warning; what is in use does not change.
+
+        `checked` are the home's files that are sound.
+        """
         reading = await self.read()
+        bundled = f"{self._bundled.name}/"
+        self.checked = tuple(
+            each.source for each in reading.kinds.values() if not each.source.name.startswith(bundled)
+        )
         faults = [*reading.others, *(each for faults in reading.faults.values() for each in faults)]
         faults += [each for faults in self._refused(reading).values() for each in faults]
         warnings = [each for kind in reading.kinds.values() for each in kind.warnings]
@@ -247,17 +260,21 @@ async def enter_kinds(
     adapters: Mapping[str, Any],
     describe: DescribeKind,
     bus: Bus,
-    build_pool: Callable[[], WorkerPool],
+    build_pool: Callable[[float], WorkerPool],
 ) -> tuple[KindCatalog, KindRunner | None]:
     """The kinds in Lua, loaded, and what runs them: workers of their own, which live as long as the stack.
+
+    `build_pool` is told how long a function may compute without waiting.
 
     Without a section of such a kind there are none. Raises `ConfigFailed` for sections that their kinds refuse.
     """
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     catalog = catalog_of_kinds(file, sections, describe, bus)
     await catalog.load()
-    runner = KindRunner(catalog, await stack.enter_async_context(build_pool())) if sections else None
-    return catalog, runner
+    if not sections:
+        return catalog, None
+    catalog.pool = await stack.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
+    return catalog, KindRunner(catalog, catalog.pool)
 
 
 def _define(described: Mapping[str, Any], source: Source) -> tuple[KindDefinition, tuple[Fault, ...]]:

@@ -37,6 +37,9 @@ ADAPTER_PREFIX = "adapter/"
 CLIENT_ID_SUFFIX = "/client_id"
 """The end of the key under which an adapter keeps the id by which a broker knows this data directory."""
 
+KEPT_SUFFIX = "/kept"
+"""The end of the key under which a section whose kind is in Lua keeps its own secrets, as one JSON object."""
+
 PREFERENCES_PREFIX = "preferences/"
 """Keys in the document: `preferences/<key id>` is what clients with this key keep; nobody else reads it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,13 @@ import pytest
 
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
+from appliance.home.bus import Bus
+from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.kind_catalog import catalog_of_kinds
+from appliance.lua.names import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import GONE, Vendor, start
+from tests.lua.bench import open_pool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -255,3 +261,23 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
     ]
     it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x")
     assert isinstance(it.adapter, LuaAdapter) and it.adapter._settings["every"] == 300.0
+
+
+async def test_a_function_that_computes_without_end_is_stopped_and_its_line_named(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.1)) as short:
+        it = await start(short, tmp_path, kind("while true do end"), Vendor({}))
+        with pytest.raises(AdapterFailed, match=r"mine.lua:2: ran for 0.1 s without waiting"):
+            await it.poll()
+
+
+async def test_check_names_what_has_no_value_in_a_file(pool: WorkerPool, tmp_path: Path) -> None:
+    (tmp_path / "config" / "adapters").mkdir(parents=True)
+    (tmp_path / "config" / "adapters" / "mine.lua").write_text(kind("local x = jsn.decode('7')\nreturn {}"))
+    catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
+    assert await catalog.check() == ([], [])
+    [fault] = await find_undefined(catalog.checked, partial(pool.describe, is_kind=True))
+    assert (
+        str(fault) == "config/adapters/mine.lua:2: jsn is given no value in any file, so it is nil; did you mean json"
+    )

@@ -14,7 +14,7 @@ from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import NotFound, Unanswered, Unreachable
+from appliance.errors import NotFound, Unanswered, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.values import Value
@@ -128,12 +128,13 @@ class Adapter(ABC):
     async def run(self) -> None:
         """Work until cancelled: poll, or receive what is pushed. Call `publish.started()` after the first try."""
 
-    @abstractmethod
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Do what the device's `commands` offer, within five seconds; at most `concurrency` calls run at a time.
 
-        Raises `AdapterFailed`, `Unsupported` for what is not offered, and `Invalid` for a value.
+        Raises `AdapterFailed`, `Unsupported` for what is not offered, and `Invalid` for a value. An adapter whose
+        devices are only read need not have it.
         """
+        raise Unsupported(f"{device_id} takes no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """As `command`, for several devices at once; a result for each. Called only where `takes_many` is true."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -46,6 +47,18 @@ class FastClock(Clock):
         return await super().wait(event, seconds / self._speed)
 
 
+class HeldClock(Clock):
+    """A simulator's clock, on which every late answer waits until it is `released`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for the release."""
+        await self.released.wait()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """One kind, and a device that has power. `simulate` and `settings` take the place of the kind's simulation.
@@ -54,6 +67,10 @@ class Subject:
 
     `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one. One that is
     not `is_polled` keeps a connection: until that is back, commands fail, and garbage is noticed by who waits.
+
+    `change` lets the device show something else at the vendor, which is then its attribute `changed`. Where a polled
+    vendor tells that unasked too, `is_heard` says whether the adapter listens now. `happen` lets the `event` happen
+    there. `lose` cuts the device off from its bridge, and `find` brings it back.
     """
 
     name: str
@@ -67,6 +84,13 @@ class Subject:
     speed: float = 20
     fewer: Callable[[Any], object] | None = None
     more: Callable[[Any], object] | None = None
+    change: Callable[[Any], object] | None = None
+    changed: tuple[str, Any] = ("power", "on")
+    is_heard: Callable[[Any], object] | None = None
+    happen: Callable[[Any], object] | None = None
+    event: str = ""
+    lose: Callable[[Any], object] | None = None
+    find: Callable[[Any], object] | None = None
 
 
 class Trial:
@@ -78,6 +102,8 @@ class Trial:
         self.clock, self.bus = FastClock(subject.speed), Bus()
         self.happened: list[events.Event] = []
         self.bus.listen(self.happened.append)
+        self._answers = 0
+        self.bus.listen(self._count, events.AdapterAnswered)
         self.registry = Registry(self.bus, self.clock)
         self.health = Health([subject.name], self.bus)
         self.dispatcher: Dispatcher
@@ -96,6 +122,28 @@ class Trial:
     def states(self) -> set[Any]:
         """What the devices say of their reachability."""
         return {device.attributes["state"] for device in self.registry.list_devices()}
+
+    def shows_change(self) -> bool:
+        """Whether the device shows what the subject's `change` makes of it."""
+        name, value = self.subject.changed
+        return bool(self.device.attributes.get(name) == value)
+
+    @property
+    def polls_ended(self) -> int:
+        """How many polls were answered."""
+        return self._answers
+
+    def _count(self, event: events.Event) -> None:
+        self._answers += isinstance(event, events.AdapterAnswered) and event.secs is not None
+
+    def told_events(self) -> list[tuple[str, str]]:
+        """The events of devices: of which, and their names."""
+        return [(each.device_id, each.event) for each in self.happened if isinstance(each, events.DeviceEvent)]
+
+    async def at_vendor(self, act: Callable[[Any], object]) -> None:
+        """Do this at the vendor, and wait for it where that takes time."""
+        if inspect.isawaitable(done := act(self.vendor)):
+            await done
 
     async def command(self, action: str) -> Outcome:
         """Switch the device."""
@@ -131,8 +179,8 @@ async def trial(subject: Subject) -> AsyncIterator[Trial]:
             yield it
 
 
-class AdapterContract:
-    """The suite. A test class that inherits from it names its `subject`."""
+class ReadingContract:
+    """The suite for devices that are only read. A test class that inherits from it names its `subject`."""
 
     subject: Subject
 
@@ -142,16 +190,10 @@ class AdapterContract:
             kinds = self.subject.kind.device_kinds
             for device in it.registry.list_devices():
                 assert device.id.startswith(f"{self.subject.name}:") and device.name != device.id
-                assert device.kind in kinds and device.commands and device.attributes["state"] == "online"
+                assert device.kind in kinds and device.attributes["state"] == "online"
+                assert device.commands is not None
+            assert bool(it.device.commands) == isinstance(self, AdapterContract)
             assert not [each for each in it.happened if isinstance(each, events.ObservationDropped)]
-
-    async def test_it_obeys_and_shows_the_result_before_it_says_so(self) -> None:
-        async with trial(self.subject) as it:
-            for action in ("on", "off", "on"):
-                assert (await it.command(action)).status is Status.OK
-                assert it.device.attributes["power"] == action
-            assert (await it.command("toggle")).status is Status.OK
-            assert it.device.attributes["power"] == "off"
 
     async def test_what_it_does_not_offer_is_unsupported_and_not_sent(self) -> None:
         async with trial(self.subject) as it:
@@ -164,21 +206,14 @@ class AdapterContract:
             before = it.device.attributes
             await it.vendor.unplug()
             await until(lambda: it.states() == {"offline"})
-            refused = await it.command("on")
-            assert refused.error is not None and refused.error.code == "device_unreachable"
+            if it.device.commands:
+                refused = await it.command("on")
+                assert refused.error is not None and refused.error.code == "device_unreachable"
             assert it.device.attributes == {**before, "state": "offline"}
             await it.vendor.plug_in()
             await until(lambda: it.states() == {"online"})
             errors = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
             assert len(errors) == 1 and errors[0].message.startswith(f"{self.subject.name}: ")
-
-    async def test_a_command_that_succeeds_ends_an_outage(self) -> None:
-        async with trial(self.subject) as it:
-            await it.vendor.unplug()
-            await until(lambda: it.states() == {"offline"})
-            await it.vendor.plug_in()
-            assert await it.obeys("on")
-            assert it.states() == {"online"}
 
     async def test_every_outage_is_told_and_ends_however_many_there_are(self) -> None:
         async with trial(self.subject) as it:
@@ -189,7 +224,8 @@ class AdapterContract:
                 await until(lambda: it.states() == {"online"})
                 errors = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
                 assert len(errors) == number
-            assert await it.obeys("on")
+            if it.device.commands:
+                assert await it.obeys("on")
 
     async def test_garbage_is_no_outage_and_changes_nothing(self) -> None:
         for body in self.subject.garbage:
@@ -198,12 +234,102 @@ class AdapterContract:
                 it.vendor.faults.body = body
                 if self.subject.is_polled:
                     await until(lambda it=it: it.status is AdapterStatus.DEGRADED)  # type: ignore[misc]
-                refused = await it.command("on")
-                assert refused.error is not None and refused.error.code == "device_refused", body
+                if before.commands:
+                    refused = await it.command("on")
+                    assert refused.error is not None and refused.error.code == "device_refused", body
                 assert it.device.attributes == before.attributes
                 it.vendor.faults.body = None
-                assert await it.obeys("on")
+                if before.commands:
+                    assert await it.obeys("on")
                 await until(lambda it=it: it.status is AdapterStatus.RUNNING)  # type: ignore[misc]
+
+    async def test_an_adapter_that_dies_is_made_anew_and_its_devices_stay(self) -> None:
+        async with trial(self.subject) as it:
+            before, adapter = it.registry.list_devices(), it.runner.adapter
+            assert it.runner._current is not None
+            it.runner._current.cancel()
+            await until(lambda: it.runner.adapter not in (adapter, None))
+            assert [device.id for device in it.registry.list_devices()] == [device.id for device in before]
+            if it.device.commands:
+                assert await it.obeys("on")
+
+    async def test_what_the_vendor_no_longer_lists_is_removed_and_may_return(self) -> None:
+        if self.subject.fewer is None or self.subject.more is None:
+            return
+        async with trial(self.subject) as it:
+            ids = [device.id for device in it.registry.list_devices()]
+            self.subject.fewer(it.vendor)
+            await until(lambda: len(it.registry.list_devices()) < len(ids))
+            self.subject.more(it.vendor)
+            await until(lambda: [device.id for device in it.registry.list_devices()] == ids)
+
+    async def test_what_changes_at_the_vendor_is_shown(self) -> None:
+        if self.subject.change is None:
+            return
+        async with trial(self.subject) as it:
+            assert not it.shows_change()
+            await it.at_vendor(self.subject.change)
+            await until(it.shows_change)
+
+    async def test_what_is_pushed_shows_before_an_older_answer_comes_and_is_not_undone_by_it(self) -> None:
+        change, is_heard = self.subject.change, self.subject.is_heard
+        if change is None or is_heard is None:
+            return
+        async with trial(self.subject) as it:
+            await until(lambda: is_heard(it.vendor))
+            it.vendor._clock, it.vendor.faults.delay = HeldClock(), 1.0
+            asked = len(it.vendor.requests)
+            await until(lambda: len(it.vendor.requests) > asked)
+            ended = it.polls_ended
+            await it.at_vendor(change)
+            await until(it.shows_change)
+            assert it.polls_ended == ended, "it was pushed, and not read"
+            it.happened.clear()
+            it.vendor._clock.released.set()
+            await until(lambda: it.polls_ended > ended + 1)
+            changes = [each for each in it.happened if isinstance(each, events.DeviceStateChanged)]
+            assert it.shows_change() and not changes
+
+    async def test_what_happens_is_an_event_each_time(self) -> None:
+        if self.subject.happen is None:
+            return
+        async with trial(self.subject) as it:
+            for count in (1, 2):
+                await it.at_vendor(self.subject.happen)
+                await until(lambda count=count: len(it.told_events()) == count)  # type: ignore[misc]
+            assert it.told_events() == [(it.device.id, self.subject.event)] * 2
+
+    async def test_a_device_that_its_bridge_has_lost_is_unavailable_until_it_is_back(self) -> None:
+        if self.subject.lose is None or self.subject.find is None:
+            return
+        async with trial(self.subject) as it:
+            others = [each.id for each in it.registry.list_devices() if each.id != it.device.id]
+            await it.at_vendor(self.subject.lose)
+            await until(lambda: it.device.attributes["state"] == "unavailable")
+            assert {each.attributes["state"] for each in it.registry.find_devices(others)} <= {"online"}
+            await it.at_vendor(self.subject.find)
+            await until(lambda: it.device.attributes["state"] == "online")
+            assert not [each for each in it.happened if isinstance(each, events.SystemErrorReported)]
+
+
+class AdapterContract(ReadingContract):
+    """The suite for devices that have power. A test class that inherits from it names its `subject`."""
+
+    async def test_it_obeys_and_shows_the_result_before_it_says_so(self) -> None:
+        async with trial(self.subject) as it:
+            for action in ("on", "off", "on"):
+                assert (await it.command(action)).status is Status.OK
+                assert it.device.attributes["power"] == action
+            assert (await it.command("toggle")).status is Status.OK
+            assert it.device.attributes["power"] == "off"
+
+    async def test_a_command_that_succeeds_ends_an_outage(self) -> None:
+        async with trial(self.subject) as it:
+            await it.vendor.unplug()
+            await until(lambda: it.states() == {"offline"})
+            await it.vendor.plug_in()
+            assert await it.obeys("on")
+            assert it.states() == {"online"}
 
     async def test_slow_answers_are_waited_for(self) -> None:
         async with trial(self.subject) as it:
@@ -227,22 +353,3 @@ class AdapterContract:
             assert {outcome.status for outcome in await asyncio.gather(*asking)} == {Status.ERROR}
             it.vendor.faults.silent = False
             assert (await it.command("off")).status is Status.OK
-
-    async def test_an_adapter_that_dies_is_made_anew_and_its_devices_stay(self) -> None:
-        async with trial(self.subject) as it:
-            before, adapter = it.registry.list_devices(), it.runner.adapter
-            assert it.runner._current is not None
-            it.runner._current.cancel()
-            await until(lambda: it.runner.adapter not in (adapter, None))
-            assert [device.id for device in it.registry.list_devices()] == [device.id for device in before]
-            assert await it.obeys("on")
-
-    async def test_what_the_vendor_no_longer_lists_is_removed_and_may_return(self) -> None:
-        if self.subject.fewer is None or self.subject.more is None:
-            return
-        async with trial(self.subject) as it:
-            ids = [device.id for device in it.registry.list_devices()]
-            self.subject.fewer(it.vendor)
-            await until(lambda: len(it.registry.list_devices()) < len(ids))
-            self.subject.more(it.vendor)
-            await until(lambda: [device.id for device in it.registry.list_devices()] == ids)

@@ -16,11 +16,13 @@ from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
+from appliance.adapters.roku_tv.simulator import STANDBY
 from appliance.adapters.wled.kind import WLED
-from appliance.adapters.wled.simulator import segment
-from tests.adapters.contract import AdapterContract, Subject
+from appliance.adapters.wled.simulator import WledSimulator, segment
+from tests.adapters.contract import AdapterContract, ReadingContract, Subject
 from tests.adapters.lua_kinds.bench import open_kinds, section
 from tests.adapters.lua_kinds.simulators import ShellyOne, ShellyTwo, Tasmota
+from tests.adapters.meter import METER
 from tests.adapters.page import make_importable
 
 with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
@@ -28,6 +30,11 @@ with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
     RELAY: AdapterKind = importlib.import_module("appliance.adapters.relay.kind").RELAY
     for module in ("adapter", "simulator"):
         importlib.import_module(f"appliance.adapters.relay.{module}")
+
+
+async def _dim(vendor: WledSimulator) -> None:
+    vendor.state["seg"][1].update(on=True, bri=51)
+    await vendor.push()
 
 
 class TestElgatoLights(AdapterContract):
@@ -40,6 +47,25 @@ class TestElgatoLights(AdapterContract):
         device="light:0",
         fewer=lambda vendor: vendor.lights.pop(),
         more=lambda vendor: vendor.lights.append(SimulatedLight(temperature=300)),
+        change=lambda vendor: setattr(vendor.lights[0], "brightness", 77),
+        changed=("brightness", 77),
+    )
+
+
+class TestMeter(ReadingContract):
+    """A device that is only read, which pushes, tells events, and may be out of reach of its bridge."""
+
+    subject = Subject(
+        name="house",
+        kind=METER,
+        device="meter",
+        change=lambda vendor: vendor.show(watts=7),
+        changed=("power_consumption", {"value": 7, "unit": "W"}),
+        is_heard=lambda vendor: vendor.streams,
+        happen=lambda vendor: vendor.press(),
+        event="single",
+        lose=lambda vendor: vendor.show(is_reached=False),
+        find=lambda vendor: vendor.show(is_reached=True),
     )
 
 
@@ -50,6 +76,8 @@ class TestRokuTv(AdapterContract):
         name="den",
         kind=ROKU_TV,
         device="tv",
+        change=lambda vendor: setattr(vendor, "power_mode", STANDBY),
+        changed=("power", "off"),
     )
 
 
@@ -62,6 +90,9 @@ class TestWled(AdapterContract):
         device="segment:1",
         fewer=lambda vendor: vendor.state["seg"].pop(0),
         more=lambda vendor: vendor.state["seg"].insert(0, segment(0)),
+        change=_dim,
+        changed=("brightness", 20),
+        is_heard=lambda vendor: vendor._sockets,
     )
 
 
@@ -76,6 +107,9 @@ class TestMatter(AdapterContract):
         is_polled=False,
         fewer=lambda vendor: asyncio.ensure_future(vendor.remove(2)),
         more=lambda vendor: asyncio.ensure_future(vendor.add(simulated_node(2, "Simulated plug", PLUG))),
+        change=lambda vendor: vendor.set(1, "1/6/0", True),
+        lose=lambda vendor: vendor.add({**vendor.nodes[1], "available": False}),
+        find=lambda vendor: vendor.add({**vendor.nodes[1], "available": True}),
     )
 
 
@@ -130,4 +164,5 @@ class TestThePage(AdapterContract):
         name="boiler",
         kind=RELAY,
         device="relay",
+        change=lambda vendor: setattr(vendor, "is_on", True),
     )

@@ -67,6 +67,11 @@ class AnnouncedSwitches:
         self.names.append("b")
         self._start(self._announce_all())
 
+    async def press_by_hand(self) -> None:
+        """Let somebody switch the first one on."""
+        async with self.broker.client("hand") as client:
+            await client.publish("a/state", "ON", qos=1)
+
     def _start(self, work: object) -> None:
         task = asyncio.ensure_future(work)  # type: ignore[call-overload]
         self._work.add(task)
@@ -114,6 +119,7 @@ class TestMqtt(AdapterContract):
         speed=10,
         fewer=lambda vendor: vendor.remove(),
         more=lambda vendor: vendor.add(),
+        change=lambda vendor: vendor.press_by_hand(),
     )
 
     async def test_what_is_heard_later_ends_the_fault_of_a_command(self) -> None:

@@ -1,0 +1,125 @@
+"""A meter that is only read: polled, and pushing by server-sent events; with a button, behind a radio link."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from aiohttp import web
+
+from appliance.adapters.device_http import parse_json
+from appliance.adapters.kind import AdapterKind, KindSimulation, PolledUrl
+from appliance.adapters.polling import PollingAdapter
+from appliance.adapters.server_events import ServerEvent
+from appliance.adapters.simulated import SimulatedDevice
+from appliance.errors import BadAnswer
+from appliance.home.model import DeviceKind, Observation, Report
+from tests.fakes.patience import until
+
+
+class MeterAdapter(PollingAdapter):
+    """One meter."""
+
+    async def poll(self) -> Report:
+        """The meter as it describes itself."""
+        told = parse_json(await self.http.request("GET", "/meter"), self.http.address)
+        seen = self._observation(told)
+        return Report(adapter=self.name, present=frozenset({seen.device_id}), observations=(seen,))
+
+    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
+        """Its stream."""
+        return self.http.events("/stream", silence_secs=60)
+
+    def receive(self, message: ServerEvent) -> None:
+        """A reading, or a press of the button."""
+        if message.event == "button":
+            self.publish.event(f"{self.name}:meter", message.data)
+        else:
+            self.publish.device(self._observation(parse_json(message.data, self.http.address)))
+
+    def _observation(self, told: Any) -> Observation:
+        try:
+            return Observation(
+                device_id=f"{self.name}:meter",
+                kind=DeviceKind.SENSOR,
+                attributes={"power_consumption": {"value": told["watts"], "unit": "W"}},
+                name="Meter",
+                is_available=told["is_reached"],
+                commands=(),
+            )
+        except (KeyError, TypeError):
+            raise BadAnswer(f"{self.http.address} answered with something that is no meter's") from None
+
+
+class MeterSimulator(SimulatedDevice):
+    """A meter. `streams` are those that are open."""
+
+    content_type = "application/json"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: dict[str, Any] = {"watts": 5, "is_reached": True}
+        self.streams: set[web.StreamResponse] = set()
+
+    async def show(self, **told: Any) -> None:
+        """Show something else, and push it."""
+        self.told |= told
+        await self._push(f"data: {json.dumps(self.told)}\n\n")
+
+    async def press(self) -> None:
+        """Let somebody press the button."""
+        await self._push("event: button\ndata: single\n\n")
+
+    async def _push(self, text: str) -> None:
+        await until(lambda: self.streams)
+        for stream in tuple(self.streams):
+            await stream.write(text.encode())
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [web.get("/meter", self._answer), web.get("/stream", self._stream)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        return self._json(self.told)
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        self.streams.add(stream)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.streams.discard(stream)
+        return stream
+
+
+class Meter(PolledUrl, frozen=True, kw_only=True):
+    """An enabled section of this kind."""
+
+
+class MeterKind(AdapterKind, frozen=True, kw_only=True):
+    """The kind, which has no folder of its own."""
+
+    @property
+    def adapter_module(self) -> str:
+        """The name of this module."""
+        return __name__
+
+    def simulate(self) -> MeterSimulator:
+        """A simulated meter."""
+        return MeterSimulator()
+
+
+METER = MeterKind(
+    name="meter",
+    settings=Meter,
+    device_kinds=frozenset({DeviceKind.SENSOR}),
+    simulation=KindSimulation(settings=lambda device: Meter(base_url=device.url, poll_interval_secs=1)),
+)
+
+build = MeterAdapter.of

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import random
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
-from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
+from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_http import HttpClient
 from appliance.errors import AdapterFailed, Unanswered, Unreachable
 from appliance.home.model import Report
+from appliance.home.values import Value
 from appliance.tasks import end_within, run_together
 
 POLLS_TO_LOSE = 2
@@ -20,6 +22,12 @@ POLLS_TO_LOSE = 2
 
 MAX_BACK_OFF_SECS = 60.0
 """Seconds between polls during an outage at most, unless the interval itself is longer."""
+
+CONFIRM_SECS = 3.5
+"""Seconds within which a command that was only taken must show."""
+
+CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
+"""Pauses before each look whether it does; the last one repeats."""
 
 JITTER = 0.25
 """The random part of a back-off, so that devices that were lost together are not polled together."""
@@ -59,6 +67,35 @@ class PollingAdapter(Adapter):
     @abstractmethod
     async def poll(self) -> Report:
         """Read the state of every device behind this adapter; raises `AdapterFailed`."""
+
+    async def confirm(self, device_id: str, confirmation: Confirmation) -> CommandResult:
+        """Look until the device shows what it was commanded, as `look` does; the result of the command.
+
+        It has an error where that does not show within `CONFIRM_SECS`. Raises `Unreachable`.
+        """
+        until, looks = self.clock.monotonic() + CONFIRM_SECS, 0
+        while True:
+            report, attributes, error = await self.look(device_id)
+            if error is None and confirmation.is_done(attributes):
+                return CommandResult(report=report)
+            if self.clock.monotonic() >= until:
+                return CommandResult(report=report, error=error or confirmation.sentence(device_id, attributes))
+            await self.clock.sleep(CONFIRM_PAUSES_SECS[min(looks, len(CONFIRM_PAUSES_SECS) - 1)])
+            looks += 1
+
+    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
+        """What the device shows now, by a poll: its report, the device's attributes, and what was wrong with it.
+
+        Raises `Unreachable`.
+        """
+        try:
+            report = await self.poll()
+        except Unreachable:
+            raise
+        except AdapterFailed as error:
+            return None, {}, str(error)
+        seen = [each.attributes for each in report.observations if each.device_id == device_id]
+        return report, seen[0] if seen else {}, None
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
         """A new connection over which the address pushes, as an iterator of its messages; None where it does not."""

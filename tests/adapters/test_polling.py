@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from appliance.adapters import address_gates
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
+from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_http import CONNECT_TIMEOUT_SECS, HttpClient
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
@@ -574,3 +575,42 @@ async def test_silence_counts_from_before_a_restart(
     bench.adapter.polls[0].set_exception(GONE)
     await asyncio.sleep(0)
     work.cancel()
+
+
+# --- what a command came to --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seen", "error"),
+    [
+        (["off", "on"], None),
+        ([WRONG, "on"], None),
+        (["off"], "stub:1 was told power on but shows 'off'"),
+        ([WRONG], str(WRONG)),
+    ],
+)
+async def test_a_command_is_confirmed_by_polls_until_the_device_shows_it(
+    bench: Bench, seen: list[Any], error: str | None
+) -> None:
+    answers = iter(seen)
+
+    async def poll() -> Report:
+        told = next(answers, seen[-1])
+        if isinstance(told, AdapterFailed):
+            raise told
+        return bench.seen(told)
+
+    bench.adapter.poll = poll  # type: ignore[method-assign]
+    confirmation = Confirmation(ON, bench.device.commands or (), bench.device.attributes)
+    result = await bench.clock.run(bench.adapter.confirm("stub:1", confirmation))
+    assert result.error == error
+    assert (result.report is not None) == (seen[-1] is not WRONG)
+
+
+async def test_a_command_whose_device_does_not_answer_any_more_is_not_confirmed(bench: Bench) -> None:
+    async def poll() -> Report:
+        raise GONE
+
+    bench.adapter.poll = poll  # type: ignore[method-assign]
+    with pytest.raises(Unreachable):
+        await bench.adapter.confirm("stub:1", Confirmation(ON, (), {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.values import CHECKS
+
+ADAPTERS_PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
 
 MEASUREMENT, ACCUMULATION, PERCENTAGE = "measurement", "accumulation", "percentage"
 GET = ["get"]
@@ -191,6 +194,8 @@ def test_every_number_that_has_a_unit_says_which_and_every_sum_over_what() -> No
     others = {"wind_direction", "uv_index", "cloud_coverage", "illuminance", "transition", "color_temperature"}
     assert UNITS.keys() == needing | others
     assert set(UNITS.values()) >= {"°C", "%", "W", "kWh", "V", "A", "lx", "hPa", "ppm", "kelvin"}
+    [units] = [line for line in ADAPTERS_PAGE.read_text().splitlines() if line.startswith("| units |")]
+    assert set(UNITS.values()) <= set(re.findall("`([^`]+)`", units))
     assert {each.key for each in entries if each.period} == {
         each.key for each in entries if each.type == ACCUMULATION
     }

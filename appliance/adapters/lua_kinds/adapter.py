@@ -51,12 +51,6 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number, shown
 from appliance.tasks import run_together
 
-CONFIRM_SECS = 3.5
-"""Seconds within which a command that the file only sent must show."""
-
-CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
-"""Pauses before each look whether it does; the last one repeats."""
-
 MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 """Seconds between two messages that are handed to a file while more than so many wait."""
 
@@ -126,7 +120,7 @@ class LuaAdapter(PollingAdapter):
         if found["first"] is True:
             return CommandResult()
         if found["first"] is None:
-            return await self._confirm(device_id, confirmation)
+            return await self.confirm(device_id, confirmation)
         return self._answered(device_id, found["first"], confirmation)
 
     @property
@@ -274,31 +268,12 @@ class LuaAdapter(PollingAdapter):
             report=report, error=None if is_done else confirmation.sentence(device_id, seen[0].attributes)
         )
 
-    async def _confirm(self, device_id: str, confirmation: Confirmation) -> CommandResult:
-        """Look until the device shows what was asked: by polling, or in what is pushed."""
-        until, looks = self.clock.monotonic() + CONFIRM_SECS, 0
-        while True:
-            report, attributes, error = await self._look(device_id)
-            if error is None and confirmation.is_done(attributes):
-                return CommandResult(report=report)
-            if self.clock.monotonic() >= until:
-                return CommandResult(report=report, error=error or confirmation.sentence(device_id, attributes))
-            await self.clock.sleep(CONFIRM_PAUSES_SECS[min(looks, len(CONFIRM_PAUSES_SECS) - 1)])
-            looks += 1
-
-    async def _look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
-        """What the device shows now and the poll that says so, if there is one; or what was wrong with that."""
-        if not self._loaded.definition.has_poll:
-            device = self.publish.find(device_id)
-            return None, {} if device is None else device.attributes, None
-        try:
-            report = await self.poll()
-        except Unreachable:
-            raise
-        except AdapterFailed as error:
-            return None, {}, str(error)
-        seen = [each.attributes for each in report.observations if each.device_id == device_id]
-        return report, seen[0] if seen else {}, None
+    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
+        """As ever; where the file has no function `poll`, what was pushed."""
+        if self._loaded.definition.has_poll:
+            return await super().look(device_id)
+        device = self.publish.find(device_id)
+        return None, {} if device is None else device.attributes, None
 
 
 def _device_for_lua(device: Device, section: str) -> dict[str, Any]:

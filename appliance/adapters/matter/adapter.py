@@ -15,8 +15,8 @@ from appliance.adapters.device_http import HttpClient, Messages
 from appliance.adapters.matter.clusters import IDENTIFY
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.live_nodes import LiveNodes, Place
-from appliance.adapters.matter.orders import Order, identify, offers_of, order_for
-from appliance.adapters.matter.server import OPENING_SECS, NodeAway, NodeRefused, ServerConnection
+from appliance.adapters.matter.requests import ClusterRequest, command_specs_of, identify, request_for
+from appliance.adapters.matter.server import OPENING_SECS, NodeRefused, NodeUnreachable, ServerConnection
 from appliance.errors import (
     AdapterFailed,
     BadAnswer,
@@ -143,25 +143,25 @@ class MatterAdapter(Adapter):
         """Send the command, and return when the device shows its result; at once where it shows that already."""
         async with self._locks[device_id]:
             place = self._place(device_id)
-            check_offered(device_id, offers_of(place.endpoint), command)
-            order = order_for(place.endpoint, command)
-            if order.is_needless(place.endpoint) and not self.live.is_away(place.node):
+            check_offered(device_id, command_specs_of(place.endpoint), command)
+            request = request_for(place.endpoint, command)
+            if request.is_needless(place.endpoint) and not self.live.is_away(place.node):
                 return CommandResult()
             began = self.clock.monotonic()
-            error = await self._send(device_id, place, order)
+            error = await self._send(device_id, place, request)
             if error is not None:
                 return CommandResult(error=f"{device_id} refused {command}: {error}")
-            is_shown = await self._await_result(device_id, order, began + RESULT_SECS)
+            is_shown = await self._await_result(device_id, request, began + RESULT_SECS)
             if not is_shown and (command.transition_secs or 0) < RESULT_SECS - 1:
                 raise BadAnswer(self._describe_result(device_id, command))
             return CommandResult()
 
-    async def _send(self, device_id: str, place: Place, order: Order) -> str | None:
-        """Why the device refused the order, None where it did not. Raises `Unreachable` where it does not answer."""
+    async def _send(self, device_id: str, place: Place, request: ClusterRequest) -> str | None:
+        """Why the device refused, None where it did not. Raises `Unreachable` where it does not answer."""
         node = place.node
         try:
-            await self._ask(order.command, {"node_id": node.id, **order.arguments}, RESULT_SECS)
-        except NodeAway as error:
+            await self._ask(request.command, {"node_id": node.id, **request.arguments}, RESULT_SECS)
+        except NodeUnreachable as error:
             if self.live.suspects.isdisjoint({node.id}) and node.is_available:
                 self.live.suspect(node.id)
                 self._tasks.start(self._keep_asking(node.id), f"question to node {node.id} of {self.name}")
@@ -196,27 +196,27 @@ class MatterAdapter(Adapter):
                 continue
             self.live.trust(node_id)
 
-    async def _await_result(self, device_id: str, order: Order, until: float) -> bool:
+    async def _await_result(self, device_id: str, request: ClusterRequest, until: float) -> bool:
         """Whether the device shows the result, told by its report, or else by its answer when it is asked."""
         left = until - self.clock.monotonic()
-        if await self._is_shown(device_id, order, min(left, REPORT_SECS)):
+        if await self._is_shown(device_id, request, min(left, REPORT_SECS)):
             return True
         place = self.live.place_of(device_id)
         left = until - self.clock.monotonic()
         if place is None or left <= 0:
             return False
-        path = f"{place.endpoint.number}/{order.cluster}/*"
+        path = f"{place.endpoint.number}/{request.cluster}/*"
         try:
             values = await self._ask("read_attribute", {"node_id": place.node.id, "attribute_path": path}, left)
         except AdapterFailed:
             return False
         self.live.take_values(place.node.id, values)
-        return await self._is_shown(device_id, order, until - self.clock.monotonic())
+        return await self._is_shown(device_id, request, until - self.clock.monotonic())
 
-    async def _is_shown(self, device_id: str, order: Order, secs: float) -> bool:
+    async def _is_shown(self, device_id: str, request: ClusterRequest, secs: float) -> bool:
         def is_done() -> bool:
             place = self.live.place_of(device_id)
-            return place is not None and order.is_done(place.endpoint)
+            return place is not None and request.is_done(place.endpoint)
 
         wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))
         return await self.live.wait_until(is_done, wait)

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, is_device, kind_of, read
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node
-from appliance.adapters.matter.orders import offers_of
 from appliance.adapters.matter.presses import events_of, press_of
+from appliance.adapters.matter.requests import command_specs_of
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
 
@@ -229,7 +229,7 @@ class LiveNodes:
         """The device; without its values where those are old."""
         node, endpoint = place.node, place.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
-        commands = offers_of(endpoint)
+        commands = command_specs_of(endpoint)
         aggregator = node.aggregator_of(endpoint)
         parent = None if aggregator is None else self._id(node, aggregator)
         alike = [

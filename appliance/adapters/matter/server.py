@@ -78,7 +78,7 @@ class ServerConnection:
         self._clock = clock
         self._address = address
         self._numbers = itertools.count(1)
-        self._pending: dict[str, _Question] = {}
+        self._pending: dict[str, _PendingRequest] = {}
 
     async def open(self) -> list[Any]:
         """Every node that the server knows; from then on it tells what happens. Raises `AdapterFailed`."""
@@ -102,21 +102,21 @@ class ServerConnection:
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
         """The result of a command of the server.
 
-        Raises `NodeAway` where none came within so many seconds (a later one is dropped), and where the server does
-        not reach the device; `BadAnswer` where one of the two refused.
+        Raises `NodeUnreachable` where none came within so many seconds (a later one is dropped), and where the server
+        does not reach the device; `BadAnswer` where one of the two refused.
         """
-        number, question = str(next(self._numbers)), _Question()
-        self._pending[number] = question
+        number, pending = str(next(self._numbers)), _PendingRequest()
+        self._pending[number] = pending
         try:
             await self._messages.send({"message_id": number, "command": command, "args": {**arguments}})
-            await self._clock.wait(question.is_answered, secs)
+            await self._clock.wait(pending.is_answered, secs)
         finally:
             del self._pending[number]
-        if question.error is not None:
-            raise question.error
-        if question.answer is None:
-            raise NodeAway(f"there was no answer within {secs:g} s")
-        return _result_of(question.answer)
+        if pending.error is not None:
+            raise pending.error
+        if pending.answer is None:
+            raise NodeUnreachable(f"there was no answer within {secs:g} s")
+        return _result_of(pending.answer)
 
     def receive(self, message: Any, on_event: Callable[[str, Any], None]) -> None:
         """Hand an answer to who asked, and an event on. Raises `BadAnswer` for what is neither."""
@@ -124,18 +124,18 @@ class ServerConnection:
         if isinstance(event := message.get("event"), str):
             on_event(event, message.get("data"))
         elif "message_id" in message:
-            question = self._pending.get(str(message["message_id"]))
-            if question is not None:
-                question.answer = message
-                question.is_answered.set()
+            pending = self._pending.get(str(message["message_id"]))
+            if pending is not None:
+                pending.answer = message
+                pending.is_answered.set()
         elif "schema_version" not in message:
             raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
 
     def close(self, error: AdapterFailed) -> None:
-        """Fail every question that has no answer yet."""
-        for question in self._pending.values():
-            question.error = error
-            question.is_answered.set()
+        """Fail every request that has no answer yet."""
+        for pending in self._pending.values():
+            pending.error = error
+            pending.is_answered.set()
 
     def _checked(self, message: Any) -> dict[str, Any]:
         if not isinstance(message, dict):
@@ -143,7 +143,7 @@ class ServerConnection:
         return message
 
 
-class _Question:
+class _PendingRequest:
     """A command that waits for its answer."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class _Question:
         self.error: AdapterFailed | None = None
 
 
-class NodeAway(Unreachable):
+class NodeUnreachable(Unreachable):
     """The server answers, and the device does not."""
 
 
@@ -181,9 +181,9 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
         return result
     code, details = answer.get("error_code"), str(answer.get("details") or "")[:MAX_DETAIL_CHARS]
     if code == NOT_AVAILABLE:
-        raise NodeAway(f"{_ERRORS[NOT_AVAILABLE]} (error 3)")
+        raise NodeUnreachable(f"{_ERRORS[NOT_AVAILABLE]} (error 3)")
     if _TIMEOUT in details:
-        raise NodeAway(f"the device does not answer ({_TIMEOUT}: Timeout)")
+        raise NodeUnreachable(f"the device does not answer ({_TIMEOUT}: Timeout)")
     if (found := re.search(r"(\w+) \((0x[0-9a-fA-F]{1,4})\)", details)) is not None:
         status = int(found[2], 16)
         raise NodeRefused(f"{_STATUSES.get(status, 'it refused')} ({found[1]}, status 0x{status:02x})")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.matter.orders import order_for
 from appliance.adapters.matter.presses import events_of, press_of
+from appliance.adapters.matter.requests import request_for
 from appliance.adapters.matter.server import ServerConnection
 from appliance.clock import Clock
 from appliance.errors import LaresError
@@ -175,16 +175,16 @@ def test_commands_are_the_requests_that_were_recorded_and_done_when_their_report
         command = Command.parse(raw)
         device = home.registry.get_device(f"matter:{device_id}")
         check_offered(device.id, device.commands or (), command)
-        order = order_for(place.endpoint, command)
-        assert _plain({"node_id": place.node.id, **order.arguments}) == _plain(message["args"]), number
-        assert order.command == message["command"] and not order.is_needless(place.endpoint), number
-        done_before = order.is_done(place.endpoint)
+        request = request_for(place.endpoint, command)
+        assert _plain({"node_id": place.node.id, **request.arguments}) == _plain(message["args"]), number
+        assert request.command == message["command"] and not request.is_needless(place.endpoint), number
+        done_before = request.is_done(place.endpoint)
         for later in lines[at + 1 :]:
             if later["dir"] == "out":
                 break
             if "event" in later["msg"]:
                 HearingHome.hear(home, [later["msg"]])
-        assert order.is_done(place.endpoint) is (number not in REFUSED), number
+        assert request.is_done(place.endpoint) is (number not in REFUSED), number
         assert not done_before or command.action == "stop", number
     assert tried == len(COMMANDS)
 
@@ -432,7 +432,7 @@ class _Answered:
 )
 def test_a_light_that_is_off_takes_its_colour(node: int, raw: dict[str, Any]) -> None:
     """Without these options it answers that all is well, and does nothing."""
-    payload = order_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
+    payload = request_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
     assert (payload["optionsMask"], payload["optionsOverride"]) == (1, 1)
 
 
@@ -440,7 +440,7 @@ def test_every_percentage_is_shown_as_it_was_set() -> None:
     lamp = endpoint(2, 1)
     for percent in range(1, 101):
         command = Command(capability="brightness", action="set", value=percent)
-        level = order_for(lamp, command).arguments["payload"]["level"]
+        level = request_for(lamp, command).arguments["payload"]["level"]
         assert max(1, round(level / 2.54)) == percent
 
 

@@ -62,7 +62,7 @@ USUAL_FAN_PERCENT = 50
 IsDone = Callable[[Endpoint], bool]
 
 
-class Order(Struct, frozen=True):
+class ClusterRequest(Struct, frozen=True):
     """One request to a cluster, what shows that it was done, and what shows beforehand that it need not be sent."""
 
     cluster: int
@@ -72,17 +72,17 @@ class Order(Struct, frozen=True):
     is_needless: IsDone
 
 
-def order_for(endpoint: Endpoint, command: Command) -> Order:
+def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
     """The request for a command that the endpoint offers."""
     return _ORDERS[command.capability](endpoint, command)
 
 
-def offers_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
+def command_specs_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
     """What the endpoint can be commanded, from its features and the commands that it accepts."""
     return tuple(spec for offered in _OFFERS for spec in offered(endpoint))
 
 
-def identify(endpoint: Endpoint, seconds: int) -> Order:
+def identify(endpoint: Endpoint, seconds: int) -> ClusterRequest:
     """Let the device show which one it is."""
     return _invoke(endpoint, IDENTIFY, "Identify", {"identifyTime": seconds}, lambda _: True)
 
@@ -96,15 +96,15 @@ def _invoke(
     *,
     is_needless: IsDone | None = None,
     **more: Any,
-) -> Order:
+) -> ClusterRequest:
     arguments = {"endpoint_id": endpoint.number, "cluster_id": cluster, "command_name": name, "payload": {**payload}}
-    return Order(cluster, "device_command", {**arguments, **more}, is_done, is_needless or is_done)
+    return ClusterRequest(cluster, "device_command", {**arguments, **more}, is_done, is_needless or is_done)
 
 
-def _write(endpoint: Endpoint, cluster: int, attribute: int, value: int) -> Order:
+def _write(endpoint: Endpoint, cluster: int, attribute: int, value: int) -> ClusterRequest:
     path = f"{endpoint.number}/{cluster}/{attribute}"
     is_done = _shows(cluster, attribute, value)
-    return Order(cluster, "write_attribute", {"attribute_path": path, "value": value}, is_done, is_done)
+    return ClusterRequest(cluster, "write_attribute", {"attribute_path": path, "value": value}, is_done, is_done)
 
 
 def _shows(cluster: int, attribute: int, value: Any, tolerance: int = 0) -> IsDone:
@@ -125,7 +125,7 @@ def _fade(command: Command) -> dict[str, int]:
     return {"transitionTime": min(round((command.transition_secs or 0) * 10), MAX_FADE_TENTHS)}
 
 
-def _power(endpoint: Endpoint, command: Command) -> Order:
+def _power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     if ON_OFF not in endpoint.clusters:
         return _fan_power(endpoint, command)
     is_on = endpoint.get(ON_OFF, 0)
@@ -133,7 +133,7 @@ def _power(endpoint: Endpoint, command: Command) -> Order:
     return _invoke(endpoint, ON_OFF, "On" if wish else "Off", {}, _shows(ON_OFF, 0, wish))
 
 
-def _fan_power(endpoint: Endpoint, command: Command) -> Order:
+def _fan_power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     percent, mode = endpoint.get(FAN, 2), endpoint.get(FAN, 0)
     is_on = bool(mode if percent is None else percent)
     wish = {"on": True, "off": False, "toggle": not is_on}[command.action]
@@ -142,7 +142,7 @@ def _fan_power(endpoint: Endpoint, command: Command) -> Order:
     return _write(endpoint, FAN, 2, USUAL_FAN_PERCENT if wish else 0)
 
 
-def _brightness(endpoint: Endpoint, command: Command) -> Order:
+def _brightness(endpoint: Endpoint, command: Command) -> ClusterRequest:
     percent = command.value
     if percent == 0:
         return _power(endpoint, Command(capability="power", action="off"))
@@ -154,7 +154,7 @@ def _brightness(endpoint: Endpoint, command: Command) -> Order:
     return _invoke(endpoint, LEVEL_CONTROL, "MoveToLevelWithOnOff", payload, is_done)
 
 
-def _color_temperature(endpoint: Endpoint, command: Command) -> Order:
+def _color_temperature(endpoint: Endpoint, command: Command) -> ClusterRequest:
     value, unit = command.value["value"], command.value["unit"]
     coldest, warmest = _mireds_range(endpoint)
     mireds = min(max(value if unit == "mireds" else round(1_000_000 / value), coldest), warmest)
@@ -163,7 +163,7 @@ def _color_temperature(endpoint: Endpoint, command: Command) -> Order:
     return _invoke(endpoint, COLOR, "MoveToColorTemperature", payload, is_done)
 
 
-def _color_hs(endpoint: Endpoint, command: Command) -> Order:
+def _color_hs(endpoint: Endpoint, command: Command) -> ClusterRequest:
     hue, saturation = round(command.value["hue"] * 254 / 360), round(command.value["saturation"] * 254 / 100)
     payload = {"hue": hue, "saturation": saturation, **_fade(command), **_EVEN_IF_OFF}
     is_done = _both(
@@ -172,17 +172,17 @@ def _color_hs(endpoint: Endpoint, command: Command) -> Order:
     return _invoke(endpoint, COLOR, "MoveToHueAndSaturation", payload, is_done)
 
 
-def _color_xy(endpoint: Endpoint, command: Command) -> Order:
+def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
     x, y = (min(round(command.value[name] * 65536), 65279) for name in "xy")
     payload = {"colorX": x, "colorY": y, **_fade(command), **_EVEN_IF_OFF}
     is_done = _both(_shows(COLOR, 3, x, tolerance=700), _shows(COLOR, 4, y, tolerance=700), _shows(COLOR, 8, 1))
     return _invoke(endpoint, COLOR, "MoveToColor", payload, is_done)
 
 
-def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], Order]:
+def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
     """Of lift or tilt: done when it is there, or moves; `shift` is where its bits are in OperationalStatus."""
 
-    def order(endpoint: Endpoint, command: Command) -> Order:
+    def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
             return _invoke(endpoint, COVER, "StopMotion", {}, _stands, is_needless=_never)
         percent = command.value if command.action == "set" else _ENDS[command.action]
@@ -196,7 +196,7 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
         payload = {} if by_name else {field: goal}
         return _invoke(endpoint, COVER, by_name or name, payload, begins, is_needless=_both(is_there, _stands))
 
-    return order
+    return request
 
 
 _ENDS = {"open": 100, "close": 0}
@@ -225,23 +225,23 @@ def _moves_to(endpoint: Endpoint, attribute: int, goal: int, shift: int) -> bool
     return _moves(endpoint, shift) == way or _moves(endpoint, 0) == way
 
 
-def _lock(endpoint: Endpoint, command: Command) -> Order:
+def _lock(endpoint: Endpoint, command: Command) -> ClusterRequest:
     payload = {} if command.code is None else {"PINCode": base64.b64encode(command.code.encode()).decode()}
     name, state = {"lock": ("LockDoor", 1), "unlock": ("UnlockDoor", 2)}[command.action]
     done = _shows(DOOR_LOCK, 0, state)
     return _invoke(endpoint, DOOR_LOCK, name, payload, done, timed_request_timeout_ms=TIMED_REQUEST_MS)
 
 
-def _target(endpoint: Endpoint, command: Command) -> Order:
+def _target(endpoint: Endpoint, command: Command) -> ClusterRequest:
     attribute = SETPOINTS.get(command.capability, setpoint_of(endpoint))
     return _write(endpoint, THERMOSTAT, attribute, round(command.value["value"] * 100))
 
 
-def _hvac_mode(endpoint: Endpoint, command: Command) -> Order:
+def _hvac_mode(endpoint: Endpoint, command: Command) -> ClusterRequest:
     return _write(endpoint, THERMOSTAT, SYSTEM_MODE, _MODE_NUMBERS[command.value])
 
 
-_ORDERS: Mapping[str, Callable[[Endpoint, Command], Order]] = {
+_ORDERS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
     "power": _power,
     "brightness": _brightness,
     "color_temperature": _color_temperature,

@@ -208,7 +208,7 @@ class Collector:
             return False
         numbers = self._find_numbers((device_id, name), split[0])
         if numbers is not None:
-            known = split_number(before)
+            known = split_number(before) if numbers.is_meter else None
             numbers.report(at, split[1], None if known is None or known[0] != split[0] else known[1])
         return True
 

@@ -197,6 +197,28 @@ def test_a_power_cut_loses_no_line_that_was_synced() -> None:
     assert prove(disk) > 100
 
 
+class _NoSync(RecordingDisk):
+    """Syncs no file."""
+
+    def sync(self, descriptor: int) -> None:
+        """Nothing."""
+
+
+class _NoFolderSync(RecordingDisk):
+    """Syncs no names."""
+
+    def sync_folder(self, below: str = "") -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("mutant", [_NoSync, _NoFolderSync])
+def test_the_proof_sees_what_is_missing(mutant: type[RecordingDisk]) -> None:
+    disk = mutant()
+    write_history(disk)
+    with pytest.raises(AssertionError):
+        prove(disk)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("refusal", ["ENOSPC", "EIO", "EROFS", "short"])
 def test_neither_does_one_beside_a_card_that_refuses(refusal: Refusal) -> None:

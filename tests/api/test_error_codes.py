@@ -93,6 +93,7 @@ ASKED: list[tuple[str, str, Any, str | None, int, str]] = [
     ("GET", "/scenes/x/history?limit=0", None, "master", 404, "scene_not_found"),
     ("GET", "/devices/x", None, "master", 404, "device_not_found"),
     ("GET", f"/devices/{LIGHT}/picture", None, "master", 404, "picture_not_found"),
+    ("GET", f"/devices/{LIGHT}/picture?attribute=", None, "master", 400, "invalid_value"),
     ("GET", "/rooms/x", None, "master", 404, "room_not_found"),
     ("GET", "/groups/x", None, "master", 404, "group_not_found"),
     ("GET", "/automations/x", None, "master", 404, "automation_not_found"),

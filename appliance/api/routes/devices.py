@@ -86,7 +86,7 @@ class DevicesApi:
         "/devices/<device_id>/picture",
         Role.READ,
         {**TEXT, "format": "binary"},
-        query={"attribute": Field(anything, required=False)},
+        query={"attribute": Field(identifier, required=False)},
         media_type=ANY_PICTURE,
     )
     async def picture(self, call: Call, device_id: str) -> HTTPResponse:

@@ -39,6 +39,7 @@ SHOWN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any]]] = [
      {"temperature": {"value": 51, "unit": "°C"}}),
     ("cover", {**TOPICS, "position_topic": "p", "tilt_status_topic": "t"}, {"p": '{"position":40,"tilt_position":7}'},
      {"cover_position": 40, "cover_tilt": 7}),
+    ("vacuum", TOPICS, {"s": '{"state":null,"battery_level":7}'}, {"battery": 7}),
     ("update", TOPICS, {"s": '{"installed_version":"1","latest_version":"2","update_percentage":12.4}'},
      {"custom.mqtt.x": {"installed": "1", "latest": "2", "progress": 12}}),
     ("update", TOPICS, {"s": '{"installed_version":"2","latest_version":"2","in_progress":false}'},

@@ -161,6 +161,8 @@ class Vacuum(Told):
         update: dict[str, Value] = {}
         if isinstance(state.get("state"), str):
             update[self.custom] = state["state"][:100]
+        elif "state" in state and state["state"] is None:
+            update[self.custom] = None
         if isinstance(state.get("fan_speed"), str):
             update["custom.mqtt.fan_speed"] = state["fan_speed"][:100]
         if isinstance(level := state.get("battery_level"), int | float):

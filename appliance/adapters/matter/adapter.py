@@ -30,7 +30,7 @@ from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import shown
-from appliance.tasks import Tasks, end_within, run_together
+from appliance.tasks import Tasks, end_within, in_steps, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
 """Bytes of the list of nodes, which comes in one message: some 2,000 nodes."""
@@ -112,7 +112,7 @@ class MatterAdapter(Adapter):
             nodes = await end_within(server.open(), OPENING_SECS)
         except TimeoutError:
             raise Unreachable(f"{self._http.address} accepts connections and says nothing") from None
-        self.live.replace_all(nodes)
+        await in_steps(self.clock, self.live.replacing_all(nodes))
         self.server = server
         self.publish.answered()
         self.publish.started()
@@ -145,7 +145,8 @@ class MatterAdapter(Adapter):
             place = self._place(device_id)
             check_offered(device_id, command_specs_of(place.endpoint), command)
             request = request_for(place.endpoint, command)
-            if request.is_needless(place.endpoint) and not self.live.is_away(place.node):
+            is_known = self.server is not None and not self.live.is_away(place.node)
+            if is_known and request.is_needless(place.endpoint):
                 return CommandResult()
             began = self.clock.monotonic()
             error = await self._send(device_id, place, request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -61,14 +61,20 @@ class LiveNodes:
         """Whether the node is not reached, as far as is known."""
         return not node.is_available or node.id in self.suspects
 
-    def replace_all(self, raw: Iterable[Any]) -> None:
-        """The server's list: nodes that are missing from it are gone. Raises `BadAnswer`."""
-        nodes = [Node(each) for each in raw]
-        self._nodes = {node.id: self._newest(node) for node in sorted(nodes, key=lambda node: node.id)}
+    def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
+        """Take in the server's list, in steps: nodes that are missing from it are gone. Raises `BadAnswer`."""
+        nodes: dict[int, Node] = {}
+        for each in raw:
+            node = Node(each)
+            nodes[node.id] = self._newest(node)
+            yield
+        self._nodes = dict(sorted(nodes.items()))
         self._keys = {number: key for number, key in self._keys.items() if number in self._nodes}
         self.suspects.clear()
         self._place_all()
-        self._publish_all(self._places)
+        for device_id in list(self._places):
+            self._publish_all([device_id])
+            yield
 
     def handle(self, event: str, data: Any) -> None:
         """What the server tells. Raises `BadAnswer` for a node that is none; events that are not known pass."""

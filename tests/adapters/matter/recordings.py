@@ -84,7 +84,7 @@ class HearingHome:
         """What the server said at once."""
         for message in messages:
             if isinstance(message.get("result"), list) and message["message_id"] == "1":
-                self.live.replace_all(message["result"])
+                list(self.live.replacing_all(message["result"]))
                 self.publish.answered()
             elif "event" in message:
                 self.live.handle(message["event"], message["data"])

@@ -87,6 +87,8 @@ async def test_a_device_that_the_server_does_not_reach_keeps_what_it_showed() ->
         await until(lambda: it.registry.get_device(LAMP_ID).attributes["power"] == "on")
         await it.vendor.unplug()
         await until(lambda: _state(it, LAMP_ID) == "offline")
+        as_it_is = await _send(it, LAMP_ID, capability="power", action="on")
+        assert as_it_is.error is not None and as_it_is.error.code == "device_unreachable"
         it.vendor.nodes[1] = {**simulated_node(1, "Simulated lamp", LAMP), "available": False}
         await it.vendor.plug_in()
         await until(lambda: _state(it, LAMP_ID) == "unavailable")

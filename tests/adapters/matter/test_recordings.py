@@ -454,7 +454,7 @@ def test_whatever_a_device_says_of_itself_the_others_are_shown(home: HearingHome
     )
     for odd in nodes:
         spoiled = {**odd, "attributes": dict.fromkeys(odd["attributes"], junk)}
-        home.live.replace_all([spoiled if each is odd else each for each in nodes])
+        list(home.live.replacing_all([spoiled if each is odd else each for each in nodes]))
         assert len(home.registry.list_devices()) >= len(DEVICES) - 9
     for odd in nodes:
         for path in odd["attributes"]:

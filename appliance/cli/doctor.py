@@ -148,10 +148,6 @@ def _check_store(folder: Path) -> Iterator[Finding]:
         yield "care", "store", str(error)
         yield _check_clock(NOTHING)
         return
-    except OSError as error:
-        yield "care", "store", f"{error.filename or folder} cannot be read: {error.strerror}"
-        yield _check_clock(NOTHING)
-        return
     how = "care" if found.damage else "ok"
     for note in found.notes:
         yield how, "store", note

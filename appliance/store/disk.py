@@ -12,6 +12,9 @@ from appliance.tables.plain_files import read_plain
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 
+MAX_STORE_FILE_BYTES = 256 << 20
+"""Of a file that is read as a whole; a store of ours is far smaller, and a box has less memory than that."""
+
 
 class Disk:
     """One folder of files; a name may be one below it, `history/2026-11.jsonl`.
@@ -31,8 +34,8 @@ class Disk:
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
-        """The whole content of a file; `FileNotFoundError` where there is none."""
-        return read_plain(self.folder / name)
+        """The whole content of a file of at most `MAX_STORE_FILE_BYTES`; `FileNotFoundError` where there is none."""
+        return read_plain(self.folder / name, MAX_STORE_FILE_BYTES)
 
     def size(self, name: str) -> int:
         """The length of a file in bytes; `FileNotFoundError` where there is none."""

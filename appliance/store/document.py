@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -20,12 +19,12 @@ import orjson
 from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
-from appliance.errors import StartFailed, StoreFailed
+from appliance.errors import StoreFailed
 from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.files import Files
 from appliance.store.records import items_of
-from appliance.store.recovery import Recovered
+from appliance.store.recovery import Recovered, unreadable
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ class Document:
             self.recovered = await self.run(self._files.open)
         except OSError as error:
             self._thread.shutdown()
-            raise StartFailed(f"the store cannot be read: {error}", os.EX_IOERR) from error
+            raise unreadable(error) from error
         except BaseException:
             self._thread.shutdown()
             raise

@@ -22,6 +22,11 @@ Migrations = Mapping[int, Migration]
 """The migration from each older format."""
 
 
+def unreadable(error: OSError) -> StartFailed:
+    """What to say of a store whose files cannot be read."""
+    return StartFailed(f"the store cannot be read: {error.filename}: {error.strerror}", os.EX_IOERR)
+
+
 class Recovered(Struct, kw_only=True):
     """The document as the files hold it.
 

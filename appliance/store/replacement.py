@@ -25,9 +25,9 @@ import orjson
 from appliance.errors import StartFailed
 from appliance.store import file_names
 from appliance.store.atomic import sync_folder, write_file
-from appliance.store.disk import Disk
+from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
 from appliance.store.files import MIGRATIONS, Files
-from appliance.store.recovery import Recovered, recover
+from appliance.store.recovery import Recovered, recover, unreadable
 from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("store")
@@ -82,12 +82,15 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 def read_present(folder: Path) -> Recovered:
     """The document that counts now, without writing: that of a restore that was cut off, if its marker is there.
 
-    Raises what `read_document` raises.
+    Raises `StartFailed` where it cannot be read.
     """
-    pending = _read_pending(folder)
-    if pending is None or not _is_marked(pending):
-        return read_document(folder)
-    found = _read_leniently(folder)
+    try:
+        pending = _read_pending(folder)
+        if pending is None or not _is_marked(pending):
+            return read_document(folder)
+        found = _read_leniently(folder)
+    except OSError as error:
+        raise unreadable(error) from None
     found.values = _combine(pending["values"], found.values, pending[OWN_KEYS])
     found.notes = [*found.notes, "a restore was cut off behind its last step; the next start of the hub finishes it"]
     return found
@@ -96,7 +99,7 @@ def read_present(folder: Path) -> Recovered:
 def _read_pending(folder: Path) -> dict[str, Any] | None:
     """What was put aside, if anything was that is ours: what we write is whole."""
     try:
-        pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING))
+        pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
     except (FileNotFoundError, orjson.JSONDecodeError):
         return None
     return pending
@@ -104,7 +107,7 @@ def _read_pending(folder: Path) -> dict[str, Any] | None:
 
 def _is_marked(pending: Mapping[str, Any]) -> bool:
     try:
-        return bool(read_plain(Path(pending["marker"])).decode() == pending["token"])
+        return bool(read_plain(Path(pending["marker"]), MAX_STORE_FILE_BYTES).decode() == pending["token"])
     except FileNotFoundError:
         return False
 

@@ -18,12 +18,15 @@ def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
-        mode = os.fstat(descriptor).st_mode
+        found = os.fstat(descriptor)
+        mode, size = found.st_mode, found.st_size
         if not stat.S_ISREG(mode):
             reason = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "it is no plain file"
             raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, reason, str(path))
-        data = stream.read() if max_bytes is None else stream.read(max_bytes + 1)
-    if max_bytes is not None and len(data) > max_bytes:
-        size = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes >> 10} KiB"
-        raise OSError(errno.EFBIG, f"it is larger than {size}", str(path))
+        if max_bytes is None:
+            return stream.read()
+        data = stream.read(max_bytes + 1) if size <= max_bytes else b""
+    if size > max_bytes or len(data) > max_bytes:
+        shown = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes >> 10} KiB"
+        raise OSError(errno.EFBIG, f"it is larger than {shown}", str(path))
     return data

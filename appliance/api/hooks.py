@@ -77,6 +77,8 @@ def read_data(body: bytes, content_type: str) -> Value:
 
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
+    if body.lstrip()[:1] in (b"{", b"["):
+        return None  # JSON with a mistake: curl says of any body that it is a form
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
     boundary = _BOUNDARY.search(content_type)

@@ -8,7 +8,7 @@ from pathlib import Path
 import appliance.adapters
 
 ROOT = Path(__file__).parents[2]
-ROW = "KINDS: Mapping[str, AdapterKind] = {kind.name: kind for kind in (ELGATO_LIGHTS, "
+ROW = "kind.name: kind for kind in (ELGATO_LIGHTS, "
 
 
 def write_relay(appliance_folder: Path) -> None:

@@ -150,6 +150,7 @@ BODIES: tuple[tuple[bytes, str, Value], ...] = (
     (b"a=1&b=%C3%A4+x&a=2&c", FORM, {"a": "2", "b": "ä x", "c": ""}),
     (b"a=1", f"{FORM}; charset=utf-8", {"a": "1"}),
     (b"a=1", "", None),
+    (b' {"a": 1', FORM, None),
     (b"\xff=\xfe", FORM, {"\ufffd": "\ufffd"}),
     (PARTS, 'Multipart/Form-Data; boundary="xx"', {"a": "1\r\n2"}),
     (PARTS, "multipart/form-data", None),

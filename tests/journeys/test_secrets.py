@@ -99,14 +99,23 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
         ask(traces, url, "GET", path, None)
 
 
+def call_hook(traces: Traces, url: str, token: str) -> None:
+    """Call the hook of the token in both ways; nothing listens to it."""
+    assert ask(traces, url, "POST", "/hooks/nobody", token, {})[0] == 404
+    for path, status in (("/hooks/nobody", 404), ("/hooks/other", 403), ("/devices", 401)):
+        assert ask(traces, url, "GET", f"{path}?token={token}", None)[0] == status
+
+
 def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
     """Make keys, use them, guess, revoke, reset, and look at everything."""
     url = running.url()
     note_arguments(traces, running)
     made = [json.loads(ask(traces, url, "POST", "/auth/keys", owner, wanted(role))[1]) for role in Role]
     created = keep(traces, ended(folder, "key", "create", "--label", "from the box", "--role", "write"))
-    tokens = [*(each["key"] for each in made), created]
-    traces.secrets.update(tokens)
+    hook_token = next(each["key"] for each in made if each["role"] == Role.HOOK)
+    tokens = [*(each["key"] for each in made if each["key"] != hook_token), created]
+    traces.secrets.update((*tokens, hook_token))
+    call_hook(traces, url, hook_token)
     for token in (owner, *tokens):
         use(traces, url, token, is_good=True)
     for name in ("master", created.split("_")[1], "nobody"):

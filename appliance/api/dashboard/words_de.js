@@ -236,6 +236,8 @@ dock: Zur Station
 locate: Suchen
 install: Installieren
 [value]
+short: Kurz
+long: Lang
 on: Ein
 off: Aus
 online: Verbunden
@@ -295,6 +297,10 @@ forward: Vorwärts
 reverse: Rückwärts
 none: Keine
 [attribute]
+white: Weiß
+cold_white: Kaltweiß
+warm_white: Warmweiß
+flash: Blinken
 power: Ein/Aus
 brightness: Helligkeit
 color_temperature: Lichtfarbe

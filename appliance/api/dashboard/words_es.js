@@ -236,6 +236,8 @@ dock: A la base
 locate: Localizar
 install: Instalar
 [value]
+short: Corto
+long: Largo
 on: Encendido
 off: Apagado
 online: Conectado
@@ -295,6 +297,10 @@ forward: Adelante
 reverse: Atrás
 none: Ninguno
 [attribute]
+white: Blanco
+cold_white: Blanco frío
+warm_white: Blanco cálido
+flash: Parpadeo
 power: Encendido
 brightness: Brillo
 color_temperature: Calidez

@@ -236,6 +236,8 @@ dock: À la base
 locate: Localiser
 install: Installer
 [value]
+short: Court
+long: Long
 on: Allumé
 off: Éteint
 online: Connecté
@@ -295,6 +297,10 @@ forward: Avant
 reverse: Arrière
 none: Aucun
 [attribute]
+white: Blanc
+cold_white: Blanc froid
+warm_white: Blanc chaud
+flash: Clignotement
 power: Marche
 brightness: Luminosité
 color_temperature: Chaleur

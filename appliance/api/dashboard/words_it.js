@@ -236,6 +236,8 @@ dock: Alla base
 locate: Trova
 install: Installa
 [value]
+short: Breve
+long: Lungo
 on: Acceso
 off: Spento
 online: Connesso
@@ -295,6 +297,10 @@ forward: Avanti
 reverse: Indietro
 none: Nessuno
 [attribute]
+white: Bianco
+cold_white: Bianco freddo
+warm_white: Bianco caldo
+flash: Lampeggio
 power: Acceso
 brightness: Luminosità
 color_temperature: Calore

@@ -236,6 +236,8 @@ dock: Naar station
 locate: Zoeken
 install: Installeren
 [value]
+short: Kort
+long: Lang
 on: Aan
 off: Uit
 online: Verbonden
@@ -295,6 +297,10 @@ forward: Vooruit
 reverse: Achteruit
 none: Geen
 [attribute]
+white: Wit
+cold_white: Koud wit
+warm_white: Warm wit
+flash: Knipperen
 power: Aan/uit
 brightness: Helderheid
 color_temperature: Warmte

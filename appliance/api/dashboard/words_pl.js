@@ -236,6 +236,8 @@ dock: Do stacji
 locate: Znajdź
 install: Zainstaluj
 [value]
+short: Krótkie
+long: Długie
 on: Włączone
 off: Wyłączone
 online: Połączone
@@ -295,6 +297,10 @@ forward: Do przodu
 reverse: Do tyłu
 none: Brak
 [attribute]
+white: Biel
+cold_white: Zimna biel
+warm_white: Ciepła biel
+flash: Miganie
 power: Zasilanie
 brightness: Jasność
 color_temperature: Ciepło barwy

@@ -77,7 +77,7 @@ function Picture({ device, attribute, period }) {
 		: entries.slice(0, MAX_ROWS).map((entry, at) => line(at, "", time(entry.observed_at), ofTime(entry, told)));
 	return [
 		bars ? use(Bars, { bars, from, until, label, told }) : use(Chart, { entries, from, until, label, told }),
-		data.resolution === "hour" && !bars && p({ class: "hint" }, t("device.hours")),
+		fine === "raw" && data.resolution === "hour" && p({ class: "hint" }, t("device.hours")),
 		details(summary(t("device.table")), scroll(label, rows)),
 	];
 }
@@ -119,8 +119,7 @@ function Bars({ bars, from, until, label, told }) {
 				const top = (HEIGHT - (HEIGHT * Math.max(each.sum, 0)) / most).toFixed(1);
 				return path({ key: at, class: each === bar ? "bar chosen" : "bar", d: `M${left} ${HEIGHT}V${top}H${right}V${HEIGHT}Z` });
 			})),
-		div({ class: "axis" }, span(bars[0].name), span(bars.at(-1).name)),
-		div({ class: "edges" }, span(told({ ...bar.value, value: most })), span(told({ ...bar.value, value: 0 }))));
+		div({ class: "axis" }, span(bars[0].name), span(bars.at(-1).name)));
 }
 
 const canvas = (label, choose, leave, ...drawn) => svg({

@@ -21,7 +21,7 @@ from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import WledSimulator, segment
 from tests.adapters.contract import AdapterContract, ReadingContract, Subject
 from tests.adapters.lua_kinds.bench import open_kinds, section
-from tests.adapters.lua_kinds.simulators import ShellyOne, ShellyTwo, Tasmota
+from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, ShellyOne, ShellyTwo, Tasmota
 from tests.adapters.meter import METER
 from tests.adapters.page import make_importable
 
@@ -154,6 +154,36 @@ class TestTasmotaOverHttp(AdapterContract):
         simulate=Tasmota,
         settings=lambda vendor: section("tasmota_http", {"base_url": vendor.url, "poll_interval_secs": 1}, "heater"),
         open_kinds=open_kinds,
+    )
+
+
+@pytest.mark.slow
+class TestHomeWizard(AdapterContract):
+    """A socket, in Lua."""
+
+    subject = Subject(
+        name="socket",
+        kind=LUA_KIND,
+        device="socket",
+        simulate=HomeWizardSocket,
+        settings=lambda vendor: section("homewizard", {"base_url": vendor.url, "poll_interval_secs": 1}, "socket"),
+        open_kinds=open_kinds,
+    )
+
+
+@pytest.mark.slow
+class TestHue(AdapterContract):
+    """Two lamps behind a bridge that pushes, in Lua."""
+
+    subject = Subject(
+        name="hue",
+        kind=LUA_KIND,
+        device="lamp1",
+        simulate=HueBridge,
+        settings=lambda vendor: section("hue", {"base_url": vendor.url, "poll_interval_secs": 1}, "hue"),
+        open_kinds=open_kinds,
+        fewer=lambda vendor: vendor.lamps.pop("light2"),
+        more=lambda vendor: vendor.add(2),
     )
 
 

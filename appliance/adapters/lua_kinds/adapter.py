@@ -84,6 +84,7 @@ class LuaAdapter(PollingAdapter):
         self._interval = interval
         self._memory: dict[str, Value] = {}
         self._said: set[str] = set()
+        self._has_polled = False
         listen = loaded.definition.listen
         self._connection = (
             None if listen is None else PushConnection(origins.main, listen, self.clock, self._hello, self.poll_now)
@@ -102,14 +103,15 @@ class LuaAdapter(PollingAdapter):
                 raise Unreachable(f"{self.http.address}: the connection is not open")
             return Report(adapter=self.name)
         found = await self._call(["poll"], repeat=True)
+        self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
         told = self._read("poll", lambda reader: reader.read_all(found["first"], "poll"))
         self._tell_events(told)
         return report_of(self.name, told, is_complete=True)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Call the file's `command`, and see that what was asked shows, as the file's answer says."""
-        before = await self._shown(device_id, is_fresh=command.action == "toggle")
+        """Call the file's `command`, after its `poll` was once, and see that what was asked shows."""
+        before = await self._shown(device_id, is_fresh=command.action == "toggle" or not self._has_polled)
         check_offered(device_id, before.commands or (), command)
         if not self._loaded.definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")

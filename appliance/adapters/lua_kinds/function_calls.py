@@ -104,7 +104,7 @@ class Redaction:
 class FunctionCalls:
     """The `Calls` of one running function; its requests may take `request_secs` where they say nothing.
 
-    `outage` is the last request that got no answer, if any did not.
+    `outage` is the last call that nothing answered, if there was one.
     """
 
     counted_secs = 0.0
@@ -131,7 +131,11 @@ class FunctionCalls:
         first, second, *_ = arguments
         if operation not in _CALLS:
             raise Invalid(f"ctx:{operation} is not there in a kind of adapter")
-        return await _CALLS[operation](self, first, second)
+        try:
+            return await _CALLS[operation](self, first, second)
+        except Unreachable as error:
+            self.outage = error
+            raise
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Write a line of the file's to the log, without secrets."""
@@ -142,11 +146,7 @@ class FunctionCalls:
 
     async def http(self, request: Any, _: Any) -> Any:
         """The response, `{status, headers, body, json?}`."""
-        try:
-            return for_lua(await self._transport.exchange(read_request(request, self._request_secs)))
-        except Unreachable as error:
-            self.outage = error
-            raise
+        return for_lua(await self._transport.exchange(read_request(request, self._request_secs)))
 
     async def send(self, message: Any, _: Any) -> None:
         """Send a message over the connection."""

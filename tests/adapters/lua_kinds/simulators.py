@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -162,3 +163,97 @@ def tasmota_status(name: str) -> dict[str, Any]:
     """What `Status 0` answers: the parts that a capture has one by one, together."""
     parts = capture(name)
     return {key: value for part in parts.values() for key, value in part.items()}
+
+
+class HomeWizardSocket(SimulatedDevice):
+    """An energy socket of HomeWizard."""
+
+    content_type = "application/json"
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self._state: dict[str, Any] = {"power_on": False, "switch_lock": False, "brightness": 255}
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [
+            web.get("/api", self._about),
+            web.get("/api/v1/data", self._data),
+            web.get("/api/v1/state", self._show),
+            web.put("/api/v1/state", self._switch),
+        ]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _about(self, request: web.Request) -> web.Response:
+        return self._json(
+            {"product_type": "HWE-SKT", "product_name": "Socket", "serial": "aa", "firmware_version": "3"}
+        )
+
+    async def _data(self, request: web.Request) -> web.Response:
+        return self._json({"wifi_strength": 90, "active_power_w": 1.5, "total_power_import_kwh": 2.25})
+
+    async def _show(self, request: web.Request) -> web.Response:
+        self._apply_due_writes()
+        return self._json(self._state)
+
+    async def _switch(self, request: web.Request) -> web.Response:
+        wish = await request.json()
+        self._take(lambda: self._state.update(wish))
+        return self._json(wish)
+
+
+class HueBridge(SimulatedDevice):
+    """A bridge with two lamps, which pushes what changes to who listens."""
+
+    content_type = "application/json"
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.lamps: dict[str, dict[str, Any]] = {}
+        self._streams: set[web.StreamResponse] = set()
+        for number in (1, 2):
+            self.add(number)
+
+    def add(self, number: int) -> None:
+        """Bring in a lamp of this number."""
+        lamp = {"id": f"light{number}", "owner": {"rid": f"lamp{number}"}, "on": {"on": False}}
+        self.lamps[f"light{number}"] = {**lamp, "dimming": {"brightness": 50.0}}
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [
+            web.get("/clip/v2/resource/{what}", self._list),
+            web.put("/clip/v2/resource/light/{id}", self._set),
+            web.get("/eventstream/clip/v2", self._push),
+        ]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _list(self, request: web.Request) -> web.Response:
+        self._apply_due_writes()
+        owners = [
+            {"id": each["owner"]["rid"], "metadata": {"name": each["id"]}, "services": [{"rid": each["id"]}]}
+            for each in self.lamps.values()
+        ]
+        rows = {"light": list(self.lamps.values()), "device": owners}
+        return self._json({"errors": [], "data": rows.get(request.match_info["what"], [])})
+
+    async def _set(self, request: web.Request) -> web.Response:
+        lamp, wish = self.lamps[request.match_info["id"]], await request.json()
+        self._take(lambda: lamp.update(wish))
+        for stream in tuple(self._streams):
+            event = [{"type": "update", "data": [lamp]}]
+            await stream.write(f"id: 1\ndata: {json.dumps(event)}\n\n".encode())
+        return self._json({"errors": [], "data": []})
+
+    async def _push(self, request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        await stream.write(b": hi\n\n")
+        self._streams.add(stream)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._streams.discard(stream)
+        return stream

@@ -18,7 +18,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def test_homewizard_meter_and_socket(pool: WorkerPool, tmp_path: Path) -> None:
     about = {"product_type": "HWE-P1", "product_name": "P1 meter", "serial": "aabb", "firmware_version": "5.18"}
-    data = {"active_power_w": -543, "total_power_import_kwh": 13779.338, "total_gas_m3": 2569.646, "active_tariff": 2}
+    data = {
+        "wifi_strength": 84,
+        "active_power_w": -543,
+        "total_power_import_kwh": 13779.338,
+        "total_gas_m3": 2569.646,
+        "active_tariff": 2,
+    }
     it = await start(pool, tmp_path, None, Vendor({"/api": about, "/api/v1/data": data}), "homewizard")
     meter = (await it.poll())["meter"]
     assert meter.attributes["power_consumption"] == {"value": -543, "unit": "W"}
@@ -30,7 +36,9 @@ async def test_homewizard_meter_and_socket(pool: WorkerPool, tmp_path: Path) -> 
         if asked.method == "PUT":
             state.update(asked.json)
         plug = {**about, "product_type": "HWE-SKT", "product_name": "Socket"}
-        return {"/api": plug, "/api/v1/data": {"active_power_w": 5}, "/api/v1/state": state}[asked.path]
+        return {"/api": plug, "/api/v1/data": {"wifi_strength": 84, "active_power_w": 5}, "/api/v1/state": state}[
+            asked.path
+        ]
 
     it = await start(pool, tmp_path, None, Vendor(socket), "homewizard")
     await it.poll()

@@ -12,10 +12,11 @@ local function total(value, unit)
   return type(value) == "number" and { value = value, unit = unit, period = "total" } or nil
 end
 
-local function get(ctx, path)
+-- What GET answers as JSON. What lacks the field that every HomeWizard has there ends the poll with a sentence.
+local function get(ctx, path, field)
   local answer = ctx:http { path = path }
   if answer.status == 403 then error("the local API is off; switch it on in the app, under the meter's settings", 0) end
-  if answer.status ~= 200 or type(answer.json) ~= "table" then
+  if answer.status ~= 200 or type(answer.json) ~= "table" or answer.json[field] == nil then
     error("what answers at this address is no HomeWizard (" .. path .. ": status " .. answer.status .. ")", 0)
   end
   return answer.json
@@ -23,13 +24,12 @@ end
 
 local function poll(ctx)
   if not ctx.memory.about then
-    local about = get(ctx, "/api")
-    if type(about.product_type) ~= "string" then error("what answers at this address is no HomeWizard", 0) end
+    local about = get(ctx, "/api", "product_type")
     ctx.memory.about = { name = about.product_name, socket = about.product_type == "HWE-SKT", info = {
       manufacturer = "HomeWizard", model = about.product_type, firmware = about.firmware_version, serial = about.serial,
     } }
   end
-  local about, data = ctx.memory.about, get(ctx, "/api/v1/data")
+  local about, data = ctx.memory.about, get(ctx, "/api/v1/data", "wifi_strength")
   local device = { id = about.socket and "socket" or "meter", kind = "Sensor", class = "meter", name = about.name, info = about.info, attributes = {
     power_consumption = measure(data.active_power_w, "W"), voltage = measure(data.active_voltage_v or data.active_voltage_l1_v, "V"),
     current = measure(data.active_current_a or data.active_current_l1_a, "A"),
@@ -39,7 +39,7 @@ local function poll(ctx)
     ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = data.active_tariff,
   } }
   if about.socket then
-    local state = get(ctx, "/api/v1/state")
+    local state = get(ctx, "/api/v1/state", "power_on")
     device.kind, device.class, device.attributes.power = "Switch", "plug", state.power_on and "on" or "off"
     device.commands = { { capability = "power", actions = { "on", "off", "toggle" } } }
   end

@@ -36,7 +36,8 @@ def discover(arguments: argparse.Namespace) -> int:
         serial = "" if each.serial is None else f", {each.serial}"
         say(f"# {each.name}, {each.address}{serial}", *each.section.splitlines(), "")
     if not found:
-        say("nothing was found; a container's bridge or another VLAN lets no multicast through", to=sys.stderr)
+        why = "a container's bridge, another VLAN or a firewall on this box lets no answers through"
+        say(f"nothing was found; {why}", to=sys.stderr)
     return os.EX_OK
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
+import fcntl
+import ipaddress
 import socket
 import struct
 from collections import Counter
@@ -32,21 +35,38 @@ ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)
 
 MAX_INTERFACES = 32
 
+_SIOCGIFCONF, _ENTRY_BYTES = 0x8912, 40
+"""The request that lists interfaces (netdevice(7)), and the size of one where pointers have 64 bits."""
+
 _MDNS_TTL, _SSDP_TTL = 255, 1
 
 
 class SearchNetwork(Struct, frozen=True, kw_only=True):
-    """Where questions go: the groups of mDNS and SSDP, on each of these interfaces; 0 is the default route's."""
+    """Where questions go: the groups of mDNS and SSDP, on the interfaces with these addresses.
+
+    An empty address is the interface of the default route.
+    """
 
     mdns: tuple[str, int] = ("224.0.0.251", 5353)
     ssdp: tuple[str, int] = ("239.255.255.250", 1900)
-    interfaces: Sequence[int] = (0,)
+    interfaces: Sequence[str] = ("",)
 
 
 def local_network() -> SearchNetwork:
-    """Every interface of this machine but loopback."""
-    found = [index for index, name in socket.if_nameindex() if name != "lo"]
-    return SearchNetwork(interfaces=found[:MAX_INTERFACES] or (0,))
+    """Every interface of this machine that has an IPv4 address, but loopback."""
+    with suppress(OSError):
+        found = [each for each in _list_addresses() if not ipaddress.IPv4Address(each).is_loopback]
+        return SearchNetwork(interfaces=found or ("",))
+    return SearchNetwork()
+
+
+def _list_addresses() -> list[str]:
+    """The IPv4 addresses of the interfaces. It needs no netlink, which the hub's systemd unit does not allow."""
+    buffer = array.array("B", bytes(MAX_INTERFACES * _ENTRY_BYTES))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        asked = struct.pack("iL", len(buffer), buffer.buffer_info()[0])
+        [size, _] = struct.unpack("iL", fcntl.ioctl(any_socket, _SIOCGIFCONF, asked))
+    return [socket.inet_ntoa(buffer[at + 20 : at + 24].tobytes()) for at in range(0, size, _ENTRY_BYTES)]
 
 
 class Scan:
@@ -64,7 +84,7 @@ class Scan:
     async def run(self, seconds: float) -> None:
         """Ask, and listen for so many seconds; where no interface grants a socket, not at all."""
         with ExitStack() as stack:
-            sockets = [each for index in self._network.interfaces if (each := _open(index, stack)) is not None]
+            sockets = [each for address in self._network.interfaces if (each := _open(address, stack)) is not None]
             if not sockets:
                 return
             loop = asyncio.get_running_loop()
@@ -107,14 +127,13 @@ class Scan:
             self.mdns.add(decode_answer(packet), sender)
 
 
-def _open(interface: int, stack: ExitStack) -> socket.socket | None:
+def _open(interface: str, stack: ExitStack) -> socket.socket | None:
     """A socket that sends to groups on this interface; None where the system grants none."""
     try:
         opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         opened.setblocking(False)
         if interface:
-            chosen = struct.pack("4s4si", b"\0" * 4, b"\0" * 4, interface)
-            opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, chosen)
+            opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface))
         opened.bind(("", 0))
     except OSError:
         return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from playwright.async_api import Browser, expect
 
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.simulator import MatterSimulator
 from tests.dashboard.conftest import visiting
-from tests.dashboard.npm import JSQR, script
+from tests.dashboard.npm import AXE, JSQR, script
 from tests.dashboard.test_page import read_qr
 from tests.fakes.house import READER, open_house
 
@@ -77,6 +79,31 @@ async def test_the_camera_reads_the_code_where_the_browser_can(browser: Browser)
             await expect(visit.page.get_by_role("dialog")).to_have_count(0)
             asked = [each["args"]["code"] for each in server.asked if each["command"] == "commission_with_code"]
             assert asked == ["MT:Y.K90Q1212EZ0648G00"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(browser: Browser, scheme: Any) -> None:
+    axe = script(AXE)
+    async with MatterSimulator() as server:
+        adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
+        viewport: Any = {"width": 320, "height": 700}
+        async with (
+            open_house(adapters=adapters) as house,
+            visiting(browser, house, color_scheme=scheme, viewport=viewport) as visit,
+        ):
+            await visit.page.add_init_script(CAMERA.replace("(looks += 1) > 2", "false"))
+            await visit.open("#/box")
+            for view, button in (("box", "Scan"), ("device/matter%3Asim-1%3A1", "Share")):
+                await visit.go(view)
+                await visit.page.get_by_role("button", name=button).click()
+                await expect(visit.page.get_by_role("dialog")).to_be_visible()
+                for _ in ("the dialog", "the view"):
+                    await visit.page.evaluate(axe)
+                    found = await visit.page.evaluate("axe.run().then((found) => found.violations)")
+                    assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
+                    wide = await visit.page.evaluate("document.documentElement.scrollWidth")
+                    assert wide <= 320, (view, wide)
+                    await visit.page.keyboard.press("Escape")
 
 
 async def test_a_key_that_may_not_administer_sees_no_pairing(browser: Browser) -> None:

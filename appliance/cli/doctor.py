@@ -21,7 +21,7 @@ from appliance.cli.terminal import say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.lua.process import probe_confinement
-from appliance.store.disk import Disk
+from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
 from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 from appliance.store.records import CARD, KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot
@@ -162,6 +162,8 @@ def _check_history(folder: Path) -> Finding:
     files = MonthFiles(Disk(folder))
     try:
         months = files.list_months()
+        if huge := [month for month, size in months.items() if size > MAX_STORE_FILE_BYTES]:
+            return "care", "history", f"the file of {huge[0]} is larger than {MAX_STORE_FILE_BYTES >> 20} MiB"
         bad = sum(line is None for month in months for line in files.read_all(month))
     except OSError as error:
         return "care", "history", f"it cannot be read: {error.strerror}"

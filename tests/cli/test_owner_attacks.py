@@ -28,7 +28,10 @@ PLACES = {
         ("check",), ("simulate", "--hours", "1"), ("init", "."), ("backup", "{root}/home.tar.gz"),
         ("restore", "{root}/first.tar.gz"),
     ),
-    ("data/lock", "data/journal.000001.json", "data/snapshot.000001.json", "data/control.sock"): (
+    (
+        "data/lock", "data/journal.000001.json", "data/snapshot.000001.json", "data/control.sock",
+        "data/history/2026-11.jsonl",
+    ): (
         ("doctor",), ("key", "list"), ("status",), ("clock", "trust"), ("backup", "{root}/home.tar.gz"),
         ("restore", "{root}/first.tar.gz"),
     ),

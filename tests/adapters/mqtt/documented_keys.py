@@ -27,6 +27,8 @@ cover: command_topic device_class optimistic payload_{open,close,stop,stop_tilt}
     position_{open,closed,template,topic} set_position_{template,topic}
     state_{open,opening,closed,closing,stopped,topic} tilt_{min,max,optimistic} tilt_{opened,closed}_value
     tilt_{command,status}_{template,topic} value_template retain
+date: command_{template,topic} optimistic state_topic value_template retain
+datetime: command_{template,topic} optimistic state_topic timezone value_template retain
 device_automation: automation_type type subtype payload topic value_template
 device_tracker: payload_{home,not_home,reset} source_type state_topic value_template
 event: device_class event_types state_topic value_template
@@ -61,6 +63,7 @@ siren: available_tones command_{template,topic,off_template} optimistic payload_
 switch: command_{template,topic} device_class optimistic payload_{on,off} state_{on,off,topic} value_template retain
 tag: topic value_template
 text: command_{template,topic} min max mode pattern state_topic value_template retain
+time: command_{template,topic} optimistic state_topic value_template retain
 update: command_topic device_class display_precision latest_version_{template,topic} payload_install release_summary
     release_url state_topic title value_template retain
 vacuum: command_topic fan_speed_list payload_{clean_spot,locate,pause,return_to_base,start,stop} send_command_topic

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from appliance.errors import Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, take
@@ -119,6 +120,14 @@ def test_a_command_comes_to(
 def test_a_light_that_does_not_say_so_offers_no_flash_and_no_white(keys: dict[str, Any]) -> None:
     offers = announced("light", keys, {}).offers
     assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
+
+
+@pytest.mark.parametrize(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
+def test_what_is_no_moment_is_refused_with_an_example(component: str, value: str) -> None:
+    device = announced(component, TOPICS, {})
+    entity, _ = device.offers["custom.mqtt.x"]
+    with pytest.raises(Invalid, match=f"is no {component} like"):
+        entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
 
 
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:

@@ -54,7 +54,7 @@ GIVEN: dict[str, Any] = {
         *("locate", "send_command", "fan_speed", "stop", "return_home", "clean_spot"),
     ],
     "unit_of_measurement": "m", "temperature_unit": "C", "availability": None, "on_command_type": "last",
-    "migrate_discovery": None, "entity_category": None,
+    "timezone": "Europe/Berlin", "migrate_discovery": None, "entity_category": None,
 }  # fmt: skip
 """Values of keys of which the name does not tell what they may be."""
 

@@ -12,6 +12,7 @@ from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, Tag, TriggerEntity
 from appliance.adapters.mqtt.entities.inputs import Firmware, Number, Pressed, Select, SentText, Text
 from appliance.adapters.mqtt.entities.json_lights import JsonLight
+from appliance.adapters.mqtt.entities.moments import Moment
 from appliance.adapters.mqtt.entities.pictures import StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor, DeviceTracker, Sensor
 from appliance.adapters.mqtt.entities.switches import Fan, LockEntity, Siren, Switch
@@ -26,6 +27,8 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "camera": StillPicture,
     "climate": Climate,
     "cover": Cover,
+    "date": Moment,
+    "datetime": Moment,
     "device_automation": TriggerEntity,
     "device_tracker": DeviceTracker,
     "event": EventEntity,
@@ -45,6 +48,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "switch": Switch,
     "tag": Tag,
     "text": Text,
+    "time": Moment,
     "update": Firmware,
     "vacuum": Vacuum,
     "valve": Valve,

@@ -21,7 +21,14 @@ from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import WledSimulator, segment
 from tests.adapters.contract import AdapterContract, ReadingContract, Subject
 from tests.adapters.lua_kinds.bench import open_kinds, section
-from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, ShellyOne, ShellyTwo, Tasmota
+from tests.adapters.lua_kinds.simulators import (
+    HomeWizardSocket,
+    HueBridge,
+    JsonVendor,
+    ShellyOne,
+    ShellyTwo,
+    Tasmota,
+)
 from tests.adapters.meter import METER
 from tests.adapters.page import make_importable
 
@@ -184,6 +191,42 @@ class TestHue(AdapterContract):
         open_kinds=open_kinds,
         fewer=lambda vendor: vendor.lamps.pop("light2"),
         more=lambda vendor: vendor.add(2),
+    )
+
+
+SITE = {"Body": {"Data": {"Site": {"P_PV": 3520.4, "P_Grid": -1200.0, "P_Load": -2320.4, "E_Day": 5100.0}}}}
+SKY = {"current": {"temperature_2m": 11.5, "weather_code": 61}, "daily": {}}
+
+
+@pytest.mark.slow
+class TestFronius(ReadingContract):
+    """A roof, in Lua."""
+
+    subject = Subject(
+        name="roof",
+        kind=LUA_KIND,
+        device="site",
+        simulate=lambda: JsonVendor({"/solar_api/v1/GetPowerFlowRealtimeData.fcgi": SITE}),
+        settings=lambda vendor: section("fronius", {"base_url": vendor.url, "poll_interval_secs": 1}, "roof"),
+        open_kinds=open_kinds,
+    )
+
+
+@pytest.mark.slow
+class TestOpenMeteo(ReadingContract):
+    """The weather, in Lua."""
+
+    subject = Subject(
+        name="sky",
+        kind=LUA_KIND,
+        device="here",
+        simulate=lambda: JsonVendor({"/v1/forecast": SKY}),
+        settings=lambda vendor: section(
+            "open_meteo",
+            {"base_url": vendor.url, "poll_interval_secs": 1, "latitude": 52.5, "longitude": 13.4},
+            "sky",
+        ),
+        open_kinds=open_kinds,
     )
 
 

@@ -112,6 +112,7 @@ class TestMatter(AdapterContract):
         simulate=MatterSimulator,
         device="sim-1:1",
         is_polled=False,
+        speed=5,
         fewer=lambda vendor: asyncio.ensure_future(vendor.remove(2)),
         more=lambda vendor: asyncio.ensure_future(vendor.add(simulated_node(2, "Simulated plug", PLUG))),
         change=lambda vendor: vendor.set(1, "1/6/0", True),

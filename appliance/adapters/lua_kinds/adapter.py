@@ -132,7 +132,9 @@ class LuaAdapter(PollingAdapter):
 
     async def hook(self, request: HookRequest) -> None:
         """Hand the request to the file, and publish what it makes of it."""
-        told = {name: getattr(request, name) for name in ("method", "query", "headers", "data")}
+        told: dict[str, Any] = {"method": request.method, "data": request.data}
+        for name, texts in (("query", request.query), ("headers", request.headers)):
+            told[name] = {str(key): str(value) for key, value in texts.items()}
         body = request.body.decode(errors="replace")
         found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["hook"], {**told, "body": body}))
         await self._update("hook", found["first"])

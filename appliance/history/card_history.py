@@ -25,7 +25,7 @@ from appliance.history.card_lines import (
     execution_beginning,
     month_of,
 )
-from appliance.history.card_writer import CardWriter, Months, Written
+from appliance.history.card_writer import CardWriter, Months, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Beside, Hour
@@ -72,6 +72,7 @@ class CardHistory:
     ) -> None:
         self._months = months
         self._writer = CardWriter(months, keep_days, max_day_bytes)
+        self._index = WritingIndex(months)
         self._clock = clock
         self._write_on = write_on
         self._keep_days = keep_days
@@ -119,6 +120,8 @@ class CardHistory:
                 log.error("history cannot be written: %s: %s", type(error).__name__, error, exc_info=error)
                 self._failures += 1
                 return
+            if written.error is not None:
+                self._index.forget()
             for left in written.left:
                 self.collector.give_back(left, now)
             self._note(written, now)
@@ -217,7 +220,8 @@ class CardHistory:
         self._writer.sizes = self._months.list_months()
         for month in reversed(self._writer.sizes):
             if first <= month <= last and count < enough:
-                part = self._months.find(month, beginning)
+                start = self._index.start_for(month, self._writer.sizes[month], period.bounds_ms()[0])
+                part = self._months.find(month, beginning, start)
                 found = [*part.lines, *found]
                 count += sum(len(line.get("h") or line.get("c") or "1") for line in part.lines)
                 if len(self._bad) < MAX_BAD_LINES:

@@ -15,15 +15,23 @@ DAY_MS = 4 * PERIOD_MS
 
 
 class LinesOfMonth(Protocol):
-    """Good lines in order, and where bad ones begin."""
+    """Good lines in order, and where they and bad ones begin."""
 
     @property
     def lines(self) -> Sequence[Mapping[str, Any]]:
         """As parsed JSON."""
 
     @property
+    def offsets(self) -> Sequence[int]:
+        """Where each of the lines begins, in bytes."""
+
+    @property
     def bad(self) -> Collection[int]:
-        """In bytes from the file's begin."""
+        """Where damaged lines begin."""
+
+    @property
+    def end(self) -> int:
+        """Where reading ended."""
 
 
 class Months(Protocol):
@@ -38,8 +46,8 @@ class Months(Protocol):
     def remove(self, months: Collection[str]) -> None:
         """Remove months as a whole."""
 
-    def find(self, month: str, beginning: bytes) -> LinesOfMonth:
-        """The lines that begin so."""
+    def find(self, month: str, beginning: bytes, start: int = 0) -> LinesOfMonth:
+        """The lines from there on that begin so."""
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
         """The latest good line that begins so."""
@@ -136,3 +144,31 @@ class CardWriter:
         if old:
             self._months.remove(old)
             self.sizes = {month: size for month, size in self.sizes.items() if month not in old}
+
+
+class WritingIndex:
+    """Where each writing ends in the months' files, so that a read of the last hours need not begin at a month's.
+
+    One thread at a time. What was written before a moment holds nothing of later ones.
+    """
+
+    def __init__(self, months: Months) -> None:
+        self._months = months
+        self._ends: dict[str, list[tuple[int, int]]] = {}
+        self._seen: dict[str, int] = {}
+
+    def start_for(self, month: str, size: int, first_ms: int) -> int:
+        """Where to begin in the month's file, of this size, to find what was from then on. May raise `OSError`."""
+        if size < self._seen.get(month, 0):  # another file
+            self.forget()
+        if size > self._seen.get(month, 0):
+            found = self._months.find(month, WRITTEN, self._seen.get(month, 0))
+            pairs = zip(found.lines, found.offsets, strict=True)
+            known = [(line["t"], offset) for line, offset in pairs if isinstance(line.get("t"), int)]
+            self._ends.setdefault(month, []).extend(known)
+            self._seen[month] = min(found.end, size)
+        return max((offset for at, offset in self._ends.get(month, ()) if at < first_ms), default=0)
+
+    def forget(self) -> None:
+        """Read all from the beginning the next time: something that was appended may have been taken back."""
+        self._ends, self._seen = {}, {}

@@ -40,10 +40,15 @@ _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
 
 class FoundLines(Struct, frozen=True, kw_only=True):
-    """Good lines in the order of the file, and where lines began whose checksum was wrong, in bytes."""
+    """Good lines in the order of the file, where each began, and lines whose checksum was wrong, in bytes.
+
+    `end` is where reading ended; to begin there the next time finds what was appended since.
+    """
 
     lines: Sequence[Mapping[str, Any]]
+    offsets: Sequence[int]
     bad: Collection[int]
+    end: int
 
 
 class MonthFiles:
@@ -104,20 +109,25 @@ class MonthFiles:
         if months:
             self._disk.sync_folder(HISTORY_FOLDER)
 
-    def find(self, month: str, beginning: bytes) -> FoundLines:
-        """The lines that begin with these bytes, `{"d":"lamp","a":`; none where there is no such month."""
-        lines, bad = [], []
-        for offset, part in self._parts(month):
+    def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
+        """The lines from there on that begin with these bytes, `{"d":"lamp","a":`; none where there is no such month.
+
+        `start` is where a line begins.
+        """
+        lines, offsets, bad, reached = [], [], [], start
+        for offset, part in self._parts(month, start):
             at = part.find(beginning)
             while at != -1:
                 end = part.find(b"\n", at)
                 if (found := check_crc(part[at:end])) is not None:
                     lines.append(found)
+                    offsets.append(offset + at)
                 else:  # the end of this line may be gone, and the next stand behind it
                     end = at + 1
                     bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
                 at = part.find(beginning, end)
-        return FoundLines(lines=lines, bad=bad)
+            reached = offset + len(part)
+        return FoundLines(lines=lines, offsets=offsets, bad=bad, end=reached)
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
         """The latest good line that begins with these bytes; None where there is none."""
@@ -139,9 +149,9 @@ class MonthFiles:
                 if line.strip(b"\0"):
                     yield check_crc(line.lstrip(b"\0"))
 
-    def _parts(self, month: str) -> Iterator[tuple[int, bytes]]:
-        """The file in pieces that end where a line does, each with where it begins."""
-        name, offset, rest = _path(month), 0, b""
+    def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """The file from there on in pieces that end where a line does, each with where it begins."""
+        name, offset, rest = _path(month), start, b""
         with suppress(FileNotFoundError):  # removed meanwhile
             while data := self._disk.read_part(name, offset + len(rest), PART_BYTES):
                 part, newline, behind = (rest + data).rpartition(b"\n")

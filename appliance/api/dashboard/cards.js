@@ -11,6 +11,7 @@ import { called, errorLine, iconButton, iconOf, inTurn, thing } from "./ui.js";
 import { attributesOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
+const TREND_MS = 2 * 86_400_000;
 const { a, dd, div, dl, dt, p, small, span } = tags;
 
 const MAX_CONTROLS = 4;
@@ -107,7 +108,8 @@ function Trend({ device, readings }) {
 		const observer = new IntersectionObserver(([seen]) => {
 			if (!seen.isIntersecting || !attribute) return;
 			observer.disconnect();
-			const path = `devices/${segment(device.id)}/history/${segment(attribute)}?limit=120`;
+			const start = new Date(Date.now() - TREND_MS).toISOString();
+			const path = `devices/${segment(device.id)}/history/${segment(attribute)}?limit=120&start=${start}`;
 			inTurn(() => get(path)).then((history) => setEntries(history.entries), () => {}); // then without a picture
 		});
 		observer.observe(ref.current);

@@ -14,7 +14,7 @@ from tests.docs.pages import DOCS, Home, blocks, open_home, plain
 from tests.fakes.process import ROOT
 from tests.fakes.programs import need
 
-OURS = ("api.md", "card.md", "moving.md", "troubleshooting.md")
+OURS = ("api.md", "card.md", "hooks.md", "moving.md", "troubleshooting.md")
 """The pages whose blocks are run here, in one home after another; First evening, Lua and monitoring have tests of
 their own."""
 

@@ -61,10 +61,14 @@ def _probe_hub(hub: Hub) -> dict[str, Any]:
 
 
 def _probe_scripts(hub: Hub) -> dict[str, Any]:
-    """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload."""
+    """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
+
+    `adapters` are those of kinds in Lua, which have workers of their own; null where there are none.
+    """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {
         **hub.pool.figures(),
+        "adapters": None if hub.kinds.pool is None else hub.kinds.pool.figures(),
         "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
     }
 

@@ -52,6 +52,9 @@ async def test_a_kind_is_changed_broken_and_mended_without_a_restart(tmp_path: P
             file.write_text(text.replace('manufacturer = "Shelly"', 'manufacturer = "Again"'))
             await shows(house, lambda device: device["info"]["manufacturer"] == "Again")
             await says(house, None)
+            figures = (await house.get("/diagnostics")).json["scripts"]
+            assert len(figures["adapters"]["workers"]) == 1
+            assert figures["adapters"]["workers"][0]["pid"] != figures["workers"][0]["pid"]
             reloaded = await house.post("/adapters/reload")
             assert (reloaded.json["status"], reloaded.json["loaded_count"]) == ("ok", 1)
 

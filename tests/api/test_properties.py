@@ -267,7 +267,7 @@ QUICK = settings(
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )
-THOROUGH = settings(QUICK, max_examples=600)
+THOROUGH = settings(QUICK, max_examples=150)
 
 
 def fill_in(route: Route, segments: list[str]) -> str:
@@ -424,9 +424,9 @@ def take_any_frames(how: settings, home: Home) -> None:
 
 
 SUITES: dict[str, tuple[Callable[[settings, Home], None], int, int]] = {
-    "paths": (take_any_path, 60, 4_000),
-    "bytes": (take_any_bytes, 100, 10_000),
-    "frames": (take_any_frames, 60, 5_000),
+    "paths": (take_any_path, 60, 1_500),
+    "bytes": (take_any_bytes, 100, 3_000),
+    "frames": (take_any_frames, 60, 2_000),
 }
 
 

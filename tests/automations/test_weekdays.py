@@ -1,4 +1,4 @@
-"""Schedules by weekday, date and local cron agree with brute force, over every clock change from 2020 to 2040."""
+"""Schedules by weekday, date and local cron agree with brute force, over clock changes from 2020 to 2040."""
 
 from __future__ import annotations
 
@@ -117,10 +117,11 @@ def test_times_on_weekdays_agree_with_a_walk_around_two_changes(name: str) -> No
 
 
 @pytest.mark.slow
-def test_times_on_weekdays_agree_with_a_walk_around_every_change_of_every_zone() -> None:
+def test_times_on_weekdays_agree_with_a_walk_around_every_fifth_change_of_the_zones() -> None:
     zones = distinct_zones()
-    cases = sum(compare(load_zone(name), shift) for shifts, name in zones.items() for shift in shifts)
-    print(f"{len(zone_names())} zones, {len(zones)} courses, {sum(map(len, zones))} clock changes, {cases} cases")
+    changes = [(name, shift) for shifts, name in zones.items() for shift in shifts][::5]
+    cases = sum(compare(load_zone(name), shift) for name, shift in changes)
+    print(f"{len(zone_names())} zones, {len(zones)} courses, {len(changes)} clock changes, {cases} cases")
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ async def test_a_failure_names_what_was_wrong_and_never_the_token(tmp_path: Path
         assert TOKEN not in failed.stderr and len(received) == 3
         assert TOKEN not in (await asked(tmp_path, "log")).stdout
         for arguments, sentence in (
-            (("phone", " "), "send needs a message"),
+            (("phone", " "), "needs a message"),
             (("phone", "x" * 5000), "4096 characters"),
             (("phone",), "TEXT"),
         ):

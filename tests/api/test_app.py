@@ -100,7 +100,7 @@ class TestDiagnostics:
         assert set(received) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
         counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "automations": 0, "keys": 0}
         assert received["counts"] == counts
-        assert set(received["scripts"]) == {"running", "workers", "kills", "last_kills", "last_reload"}
+        assert set(received["scripts"]) == {"running", "workers", "kills", "last_kills", "adapters", "last_reload"}
         assert set(received["hub"]) == {"version", "python", "started_at", "now", "uptime_secs", "safe"}
         assert received["hub"]["version"] == VERSION and received["hub"]["uptime_secs"] >= 0
         assert received["hub"]["started_at"] <= received["hub"]["now"]

@@ -1,0 +1,75 @@
+"""How a section's credentials are sent: Basic, Bearer, and Digest with the challenge of a Shelly."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from appliance.adapters.device_http import open_session
+from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.web_request import WebRequest
+from appliance.adapters.simulated import SimulatedDevice
+from appliance.clock import Clock
+from tests.adapters.lua_kinds.test_own_origins import settings_of
+from tests.fakes.context import context_of
+
+REALM, NONCE = "shellypro3-aabbccddeeff", "1725185413"
+
+
+class Locked(SimulatedDevice):
+    """Asks for Digest with SHA-256, as the second generation of Shelly does, and says how it was asked."""
+
+    content_type = "text/plain"
+
+    def _routes(self) -> Any:
+        return [web.get("/digest", self._digest), web.get("/plain", self._plain)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _plain(self, request: web.Request) -> web.Response:
+        return web.Response(text=request.headers.get("Authorization", "none"))
+
+    async def _digest(self, request: web.Request) -> web.Response:
+        said = dict(re.findall(r'(\w+)="?([^",]+)', request.headers.get("Authorization", "")))
+        challenge = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
+        if said.get("response") != _response(said):
+            return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+        return web.Response(text="open")
+
+
+def _response(said: dict[str, str]) -> str:
+    def hashed(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    secret, what = hashed(f"admin:{REALM}:pw-1"), hashed("GET:/digest")
+    return hashed(f"{secret}:{NONCE}:{said.get('nc')}:{said.get('cnonce')}:auth:{what}")
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "expected"),
+    [
+        ({"password": "pw-1", "auth": "digest"}, "/digest", (200, "open")),
+        ({"password": "pw-2", "auth": "digest"}, "/digest", (401, "")),
+        ({"password": "pw-1"}, "/plain", (200, "Basic YWRtaW46cHctMQ==")),
+        ({"password": "pw-1", "username": "me", "auth": "none"}, "/plain", (200, "none")),
+        ({"token": "t-1", "password": "pw-1"}, "/plain", (200, "Bearer t-1")),
+        ({"token_file": "token"}, "/plain", (200, "Bearer from-file")),
+    ],
+)
+async def test_credentials_are_sent_as_the_section_says(
+    tmp_path: Path, values: dict[str, Any], path: str, expected: tuple[int, str]
+) -> None:
+    (tmp_path / "token").write_text("from-file\n")
+    if "token_file" in values:
+        values = {"token_file": str(tmp_path / "token")}
+    async with Locked() as vendor, open_session() as session:
+        origins = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock()))
+        answer = await origins.exchange(WebRequest(method="GET", path=path))
+        assert (answer.status, answer.body.decode()) == expected
+        assert all(each in origins.secrets for each in ("from-file",) if "token_file" in values)

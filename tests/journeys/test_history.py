@@ -38,6 +38,9 @@ async def test_a_device_tells_how_it_was_and_each_of_its_attributes(house: House
     assert states["device_id"] == LIGHT
     shown = [entry["device"]["attributes"]["brightness"] for entry in states["entries"]]
     assert shown[:3] == [30, 20, 10] and states["entries"][0]["device"]["id"] == LIGHT, states
+    asked = await entries(house, f"/devices/{LIGHT}/history?include=commands")
+    assert not any("commands" in each["device"] for each in states["entries"])
+    assert all(each["device"]["commands"] for each in asked) and len(asked) == len(states["entries"])
     times = [datetime.fromisoformat(entry["observed_at"]) for entry in states["entries"]]
     assert times == sorted(times, reverse=True)
     values = (await house.get(f"/devices/{LIGHT}/history/brightness?limit=2")).json

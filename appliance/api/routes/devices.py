@@ -35,7 +35,7 @@ class Include(StrEnum):
     COMMANDS = "commands"
 
 
-_INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
+INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query's parameter that asks for more of each device."""
 
 
@@ -63,7 +63,7 @@ class DevicesApi:
         "/devices",
         Role.READ,
         array_of(json_shapes.DEVICE),
-        query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
+        query={"ids": Field(list_of(anything), required=False), **INCLUDE},
     )
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every device by id, or those that the repeated query parameter ids names, in its order."""
@@ -74,7 +74,7 @@ class DevicesApi:
             return json_response(b"[%b]" % b",".join([self._encoder.encode_with_commands(each) for each in found]))
         return json_response(self._encoder.encode_list(found))
 
-    @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=_INCLUDE)
+    @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=INCLUDE)
     async def get(self, call: Call, device_id: str) -> HTTPResponse:
         """One device."""
         device = self._registry.get_device(device_id)

@@ -11,6 +11,7 @@ from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
+from appliance.api.routes.devices import INCLUDE
 from appliance.api.validation import choice
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.home_history import HomeHistory
@@ -46,14 +47,14 @@ _DEVICE_QUERY = {
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
 
 
-def _without_commands(entry: Any) -> dict[str, Any]:
-    return {name: value for name, value in DEVICE(entry.device).items() if name != "commands"}
+def _device_of(entry: Any) -> Any:
+    return DEVICE(entry.device)
 
 
 _STATES = record(
     "DeviceHistory",
     device_id=TEXT,
-    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=Part(dict(DEVICE), _without_commands))),
+    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=Part(dict(DEVICE), _device_of))),
 )
 _VALUE = Record(
     "AttributeHistoryEntry",
@@ -91,13 +92,17 @@ class HistoryApi:
         self._registry = registry
         self._history = history
 
-    @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query=_DEVICE_QUERY)
+    @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE})
     async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
         """How the device was, newest first, an entry for each change of an attribute."""
         device = self._registry.get_device(device_id)
         period, resolution = _parse_query(call)
         entries = self._history.devices.list_states(device, period, resolution)
-        return json_response(_STATES.of(device_id=device_id, entries=entries))
+        shown = _STATES.of(device_id=device_id, entries=entries)
+        if not call.query()["include"]:
+            for each in shown["entries"]:
+                each["device"].pop("commands", None)
+        return json_response(shown)
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
@@ -122,7 +127,7 @@ class HistoryApi:
 
 
 def _parse_query(call: Call) -> tuple[Period, Resolution]:
-    query = call.query()
+    query = {name: value for name, value in call.query().items() if name != "include"}
     resolution = Resolution[(query.pop("resolution") or "raw").upper()]
     return Period(**query), resolution
 

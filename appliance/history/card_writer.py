@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from appliance.history.card_budget import LINE_END_BYTES, PERIOD_MS, allowance, fit
-from appliance.history.card_lines import WRITTEN, encode_written
+from appliance.history.card_lines import WRITTEN, encode_written, month_of
 from appliance.history.collector import AttributeKey, Collected
 
 DAY_MS = 4 * PERIOD_MS
@@ -159,6 +159,8 @@ class WritingIndex:
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
         """Where to begin in the month's file, of this size, to find what was from then on. May raise `OSError`."""
+        if first_ms < 0 or month_of(first_ms / 1000) < month:
+            return 0
         if size < self._seen.get(month, 0):  # another file
             self.forget()
         if size > self._seen.get(month, 0):

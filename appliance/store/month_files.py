@@ -24,7 +24,7 @@ HISTORY_FOLDER = "history"
 HISTORY_FORMAT = 1
 """The version of the files' format. Nothing is appended to a file of a newer one."""
 
-PART_BYTES = 1 << 20
+READ_PART_BYTES = 1 << 17
 """Bytes that are read at once, so that a month of any size takes little memory."""
 
 MAX_LINE_BYTES = 1 << 20
@@ -153,12 +153,13 @@ class MonthFiles:
         """The file from there on in pieces that end where a line does, each with where it begins."""
         name, offset, rest = _path(month), start, b""
         with suppress(FileNotFoundError):  # removed meanwhile
-            while data := self._disk.read_part(name, offset + len(rest), PART_BYTES):
-                part, newline, behind = (rest + data).rpartition(b"\n")
-                if newline:
-                    yield offset, part + newline
-                    offset += len(part) + 1
-                rest = behind
+            while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
+                data = rest + data if rest else data
+                end = data.rfind(b"\n") + 1
+                if end:
+                    yield offset, data if end == len(data) else data[:end]
+                    offset += end
+                rest = data[end:]
                 if len(rest) > MAX_LINE_BYTES:
                     yield offset, b"?\n"  # it is counted as one line that is bad
                     offset, rest = offset + len(rest), b""

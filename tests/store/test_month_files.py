@@ -13,7 +13,7 @@ import pytest
 
 from appliance.store.crc import with_crc
 from appliance.store.disk import Disk
-from appliance.store.month_files import MIN_FREE_BYTES, PART_BYTES, MonthFiles
+from appliance.store.month_files import MIN_FREE_BYTES, READ_PART_BYTES, MonthFiles
 from tests.fakes.disk import Image, Mark, RecordingDisk, Refusal
 from tests.fakes.moody_disk import MoodyDisk
 from tests.store.cuts import Bounds, PowerCut
@@ -63,7 +63,7 @@ def test_a_month_larger_than_what_is_read_at_once(tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     filler = b'{"d":"other","a":"power","x":"%b"}' % (b"x" * 5000)
     for number in range(4):
-        files.append(MONTH, [body(number), *[filler] * (PART_BYTES // 5000 // 2)])
+        files.append(MONTH, [body(number), *[filler] * (READ_PART_BYTES // 5000 // 2)])
     assert numbers(files) == [0, 1, 2, 3]
     assert (files.find_last(MONTH, PREFIX) or {})["n"] == 3, "it lies before the tail that is looked at first"
 

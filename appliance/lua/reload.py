@@ -80,7 +80,8 @@ class Reloader:
             )
             if not faults:
                 log.info("%s reloaded", self.target, extra={"loaded": count})
+            outcome = "reloaded but for" if self._keeps_sound else "not reloaded"
             for fault in self.last.faults:
-                log.warning("%s not reloaded: %s", self.target, fault)
+                log.warning("%s %s: %s", self.target, outcome, fault)
             self._bus.publish(self.last)
             return self.last

@@ -224,7 +224,8 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
         raise Invalid(f"{kind} has no values; only string does")
     if is_secret and kind == "string":
         return secret
-    bounds = (-MAX_SETTING if low is None else low, MAX_SETTING if high is None else high)
+    widest = (0.0, MAX_DURATION_SECS) if kind == "duration" else (-MAX_SETTING, MAX_SETTING)
+    bounds = (widest[0] if low is None else low, widest[1] if high is None else high)
     checks: Mapping[str, Callable[[Any], Any]] = {
         "string": one_of(*values) if values else string,
         "integer": whole(int(bounds[0]), int(bounds[1])),
@@ -240,7 +241,7 @@ def _bounded_duration(low: float, high: float) -> Callable[[Any], float]:
     def check(value: Any) -> float:
         secs = duration(value)
         if not low <= secs <= high:
-            raise Invalid(f"must be from {low:g} to {high:g} seconds, not {shown(value)}")
+            raise Invalid(f"must be from {low:.10g} to {high:.10g} seconds, not {shown(value)}")
         return secs
 
     return check

@@ -254,7 +254,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
         await start(pool, tmp_path, kind(more=settings), Vendor({}), every="5s", mode="ecco", hst="x", api_key=7)
     assert failed.value.lines == [
         "config/default.toml:7: adapters.it.api_key must be a string that is not empty, of one line",
-        "config/default.toml:7: adapters.it.every must be from 60 to 9.0072e+15 seconds, not '5s'",
+        "config/default.toml:7: adapters.it.every must be from 60 to 34560000 seconds, not '5s'",
         "config/default.toml:7: adapters.it.host is missing: which machine",
         "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
         "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",

@@ -93,7 +93,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
     sections = {section: _read_section(root, section) for section in SECTIONS}
     _refuse_others(root, "", [*_names_in(""), "adapters"])
-    _check_place(root)
+    _check_pairs(root)
     adapters = _read_adapters(root, Path(name), line_of)
     faults = located(root.findings.faults, name, line_of)
     sections["auth"] |= {"source": name, "line": line_at(MASTER_KEY_PATH, line_of)}
@@ -174,12 +174,20 @@ def _refuse_others(table: Table, section: str, more: Iterable[str] = ()) -> None
 _EVERY_KEY = [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys]
 
 
-def _check_place(root: Table) -> None:
-    """Note a coordinate that stands alone: the sun needs both."""
-    table = root.raw("locale")
-    for one, other in (("latitude", "longitude"), ("longitude", "latitude")):
-        if isinstance(table, dict) and one in table and other not in table:
-            root.findings.faults.append(Problem(("locale", one), f"needs locale.{other} beside it"))
+_BESIDE = (
+    ("locale", "latitude", "longitude"),
+    ("locale", "longitude", "latitude"),
+    ("history", "influx_token", "influx_url"),
+)
+"""Keys that mean nothing without another: the section, the key, the other."""
+
+
+def _check_pairs(root: Table) -> None:
+    """Note a key that stands without the other that it needs."""
+    for section, key, other in _BESIDE:
+        table = root.raw(section)
+        if isinstance(table, dict) and key in table and other not in table:
+            root.findings.faults.append(Problem((section, key), f"needs {section}.{other} beside it"))
 
 
 WATCH_KEY = "watch"

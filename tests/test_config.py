@@ -44,6 +44,7 @@ NEEDED = {
     "adapters.mqtt": BROKER.splitlines()[1],
     "adapters.roku_tv": TV.splitlines()[1],
     "adapters.wled": STRIP.splitlines()[1],
+    "influx_token": 'influx_url = "http://127.0.0.1:8086/write"',
     "latitude": "longitude = 13.4",
     "longitude": "latitude = 52.5",
 }
@@ -466,6 +467,9 @@ def test_a_key_that_does_not_exist_is_named_with_the_nearest_that_does(text: str
 
 def test_coordinates_come_in_pairs() -> None:
     assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude needs locale.longitude beside it"]
+    assert faults('[history]\ninflux_token = "x"') == [
+        "home.toml:2: history.influx_token needs history.influx_url beside it"
+    ]
     assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude needs locale.latitude beside it"]
 
 

@@ -71,9 +71,9 @@ class Tasks:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        while remaining := list(self._running):
+        while remaining := [task for task in self._running if not task.done()]:
             self.cancel()
-            await asyncio.gather(*remaining, return_exceptions=True)
+            await asyncio.wait(remaining)
 
     def cancel(self) -> None:
         """Ask every task that runs to end."""

@@ -83,6 +83,16 @@ async def test_a_task_that_was_never_given_a_turn_is_ended_too() -> None:
     assert task.cancelled()
 
 
+async def test_leaving_ends_where_a_task_has_ended_and_nobody_was_told_yet() -> None:
+    async def end_at_once() -> None:
+        pass
+
+    async with Tasks() as tasks:
+        task = tasks.start(end_at_once(), "short")
+        await asyncio.sleep(0)
+        assert task.done()
+
+
 async def test_what_a_task_starts_while_it_ends_is_ended_with_it() -> None:
     worker = Worker()
     late: list[asyncio.Task[None]] = []

@@ -12,7 +12,7 @@ import tomli
 from msgspec import Struct
 
 from appliance.adapters.kinds import KINDS, kind_of
-from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, KIND_NAME
+from appliance.adapters.lua_kinds.kind_definition import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.home_locale import Locale
@@ -213,8 +213,7 @@ def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int])
 
 def list_lua_kinds(file: Path) -> list[str]:
     """The names of kinds in Lua: those that come with Lares, and those beside this configuration file."""
-    folders = (BUNDLED_KINDS, file.absolute().parent / "adapters")
-    names = {each.stem for folder in folders for each in folder.glob("*.lua")}
+    names = {*list_bundled_kinds(), *(each.stem for each in (file.absolute().parent / "adapters").glob("*.lua"))}
     return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
 
 

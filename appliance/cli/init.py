@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS
+from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, list_bundled_kinds
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import CONFIG_FILE, HubPaths, find_template, read_template, write_config
 from appliance.cli.terminal import say
@@ -45,13 +45,13 @@ def _write_kind(arguments: argparse.Namespace) -> int:
     """Write a bundled kind beside the configuration, never over a file that exists, and say how to use it."""
     name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
     folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
-    bundled = {each.stem: each for each in sorted(BUNDLED_KINDS.glob("*.lua"))}
+    bundled = list_bundled_kinds()
     if name not in bundled:
         near = nearest(name, bundled)
         hint = f"did you mean {near}" if near else f"there are {', '.join(bundled)}"
         raise StartFailed(f"no kind {name} in Lua comes with Lares; {hint}", os.EX_USAGE)
+    text = (BUNDLED_KINDS / f"{name}.lua").read_bytes()
     become_owner(folder, folder.parent)
-    text = bundled[name].read_bytes()
     written = write_config(folder, {Path("adapters", f"{name}.lua"): (text, 0o644)})
     for each in written:
         say(f"wrote {each}; it takes the place of the bundled kind {name}")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from appliance.adapters.lua_kinds.kind_definition import list_bundled_kinds
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
 
@@ -176,12 +177,21 @@ def find_owner(*paths: Path) -> os.stat_result | None:
     """
     if os.geteuid() != ROOT:
         return None
+    chains = [_chain_of(path) for path in paths]
+    last = [chain[-1] for chain in chains]
+    owner = next((each for each in (*last, *itertools.chain(*chains)) if each.st_uid != ROOT), None)
+    if owner is not None:
+        _read_ahead()
+    return owner
+
+
+def _read_ahead() -> None:
+    """Import and read of the program what is needed later."""
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
-    chains = [_chain_of(path) for path in paths]
-    last = [chain[-1] for chain in chains]
-    return next((each for each in (*last, *itertools.chain(*chains)) if each.st_uid != ROOT), None)
+    list_bundled_kinds()
+    importlib.import_module("appliance.lua.kind_catalog").read_bundled_kinds()
 
 
 def _chain_of(path: Path) -> list[os.stat_result]:

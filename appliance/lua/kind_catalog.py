@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, Sect
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.lua.folder import Folder, read_folder
+from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.lua_catalog import fault_of, read_definition
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -28,6 +29,9 @@ log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
 """Seconds that a function may compute without waiting: less than a poll may take, so that its line is known."""
+
+_BUNDLED = "bundled"
+"""What the folder of the kinds that come with Lares is called."""
 
 
 class DescribeKind(Protocol):
@@ -71,14 +75,12 @@ class KindCatalog:
     def __init__(
         self,
         folder: Folder,
-        bundled: Folder,
         sections: Sequence[LuaSection],
         describe: DescribeKind,
         bus: Bus,
     ) -> None:
         self.folder = folder.path
         self._folder = folder
-        self._bundled = bundled
         self._sections = sections
         self._describe = describe
         self._in_use: dict[str, _InUse] = {}
@@ -115,10 +117,8 @@ class KindCatalog:
         `checked` are the home's files that are sound.
         """
         reading = await self.read()
-        bundled = f"{self._bundled.name}/"
-        self.checked = tuple(
-            each.source for each in reading.kinds.values() if not each.source.name.startswith(bundled)
-        )
+        sources = [each.source for each in reading.kinds.values()]
+        self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
         faults = [*reading.others, *(each for faults in reading.faults.values() for each in faults)]
         faults += [each for faults in self._refused(reading).values() for each in faults]
         warnings = [each for kind in reading.kinds.values() for each in kind.warnings]
@@ -159,7 +159,7 @@ class KindCatalog:
                 others.append(wrong)
             else:
                 sources[name] = source
-        bundled = {_name_of(each): each for each in (await read_folder(self._bundled)).sources}
+        bundled = {_name_of(each): each for each in (await asyncio.to_thread(read_bundled_kinds)).sources}
         sources |= {name: each for name, each in bundled.items() if name in named - own.keys() - faults.keys()}
         for name in sorted(named - sources.keys() - faults.keys()):
             missing = f"is not there, and no kind {name} comes with Lares"
@@ -250,8 +250,13 @@ class KindRunner:
 def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
     """The catalog of the folder beside this configuration file, empty until it is loaded."""
     folder = Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
-    bundled = Folder(path=BUNDLED_KINDS, name="bundled")
-    return KindCatalog(folder, bundled, sections, describe, bus)
+    return KindCatalog(folder, sections, describe, bus)
+
+
+@cache
+def read_bundled_kinds() -> Contents:
+    """The files of the kinds that come with Lares, read once: a user that root has become may not read them."""
+    return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
 async def enter_kinds(

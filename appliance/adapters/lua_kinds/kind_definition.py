@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ from appliance.tables.functions import Function, function
 
 BUNDLED_KINDS = Path(__file__).parent / "bundled"
 """The folder of the kinds that come with Lares."""
+
+
+@cache
+def list_bundled_kinds() -> tuple[str, ...]:
+    """The names of those kinds, in order, looked up once: a user that root has become may not read them."""
+    return tuple(sorted(file.stem for file in BUNDLED_KINDS.glob("*.lua")))
+
 
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 """What a kind may be called; its file has this name and `.lua`."""

@@ -30,8 +30,8 @@ MAX_ATTRIBUTES = 8192
 MAX_CHANGES = 2000
 """Changes of one attribute that wait for the card; beyond them they thin out to one a minute, then one an hour."""
 
-MAX_ENTRIES_WAITING = 4000
-"""Commands and executions that wait for the card; beyond them the oldest are lost."""
+MAX_ENTRIES_WAITING, MAX_WAITING_BYTES = 4000, 1 << 20
+"""Commands and executions that wait for the card, and the bytes of their lines; beyond them the oldest are lost."""
 
 _AWAY = ("offline", "unavailable")
 
@@ -104,6 +104,7 @@ class Collector:
         self._ended: list[tuple[AttributeKey, NumberHours]] = []
         self._changes: dict[AttributeKey, Series] = {}
         self._entries: deque[CardEntry] = deque()
+        self._entry_bytes = 0
         self._count = 0
         self.lost = 0
         self.untracked: set[AttributeKey] = set()
@@ -140,7 +141,7 @@ class Collector:
             changes={key: _changes_of(series) for key, series in self._changes.items()},
             entries=list(self._entries),
         )
-        self._changes, self._entries = {}, deque()
+        self._changes, self._entries, self._entry_bytes = {}, deque(), 0
         return taken
 
     def give_back(self, taken: Collected, at: int) -> None:
@@ -154,6 +155,7 @@ class Collector:
             for change in (*changes, *([] if later is None else _changes_of(later))):
                 self._add_change(key, *change)
         self._entries.extendleft(reversed(taken.entries))
+        self._entry_bytes += sum(len(each.body) for each in taken.entries)
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[Beside, Hour]]:
@@ -249,11 +251,12 @@ class Collector:
 
     def _add_entry(self, entry: CardEntry) -> None:
         self._entries.append(entry)
+        self._entry_bytes += len(entry.body)
         self._bound_entries()
 
     def _bound_entries(self) -> None:
-        while len(self._entries) > MAX_ENTRIES_WAITING:
-            self._entries.popleft()
+        while len(self._entries) > MAX_ENTRIES_WAITING or self._entry_bytes > MAX_WAITING_BYTES:
+            self._entry_bytes -= len(self._entries.popleft().body)
             self.lost += 1
 
     def _list_numbers(self) -> Iterator[tuple[AttributeKey, NumberHours]]:

@@ -30,7 +30,7 @@ MAX_ATTRIBUTES = 8192
 MAX_CHANGES = 2000
 """Changes of one attribute that wait for the card; beyond them they thin out to one a minute, then one an hour."""
 
-MAX_ENTRIES_WAITING, MAX_WAITING_BYTES = 4000, 1 << 20
+MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
 """Commands and executions that wait for the card, and the bytes of their lines; beyond them the oldest are lost."""
 
 _AWAY = ("offline", "unavailable")
@@ -255,7 +255,7 @@ class Collector:
         self._bound_entries()
 
     def _bound_entries(self) -> None:
-        while len(self._entries) > MAX_ENTRIES_WAITING or self._entry_bytes > MAX_WAITING_BYTES:
+        while len(self._entries) > MAX_ENTRIES_WAITING or self._entry_bytes > MAX_ENTRY_BYTES_WAITING:
             self._entry_bytes -= len(self._entries.popleft().body)
             self.lost += 1
 

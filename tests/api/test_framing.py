@@ -108,8 +108,19 @@ CHUNKS: dict[bytes, int | None] = {
 
 async def test_heads_that_can_be_read_in_one_way_are_read_so() -> None:
     for raw, has_body, length, is_persistent in ACCEPTED:
-        head = parse_head(raw)
+        head = parse_head(raw).fields
         assert (head.has_body, head.length, head.is_persistent) == (has_body, length, is_persistent), raw
+
+
+async def test_fields_of_the_request_before_serve_again_only_where_they_are_the_same() -> None:
+    fields = b"\r\nHost: lares\r\nContent-Length: 2"
+    before = parse_head(b"POST /rooms HTTP/1.1" + fields).fields
+    same = parse_head(b"PUT /rooms/a HTTP/1.1" + fields, before)
+    assert (same.method, same.target, same.fields is before) == ("PUT", b"/rooms/a", True)
+    assert parse_head(b"PUT /rooms/a HTTP/1.1" + fields + b"2", before).fields.length == 22
+    assert not parse_head(b"PUT /rooms/a HTTP/1.0" + fields, before).fields.is_persistent
+    with pytest.raises(BadRequest):
+        parse_head(b"PUT /rooms/ a HTTP/1.1" + fields, before)
 
 
 async def test_heads_that_could_be_read_in_two_ways_are_refused() -> None:

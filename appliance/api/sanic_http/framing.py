@@ -11,7 +11,8 @@ from sanic.exceptions import BadRequest, SanicException
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TARGET = rb"(?:/[!-~]*|\*|https?://[!-.0->@-~]+/[!-~]*)"
 _FIELD = rb"%b:[^\x00-\x08\x0a-\x1f\x7f]*" % _TOKEN
-_HEAD = re.compile(rb"%b %b HTTP/1\.[01](?:\r\n%b)*" % (_TOKEN, _TARGET, _FIELD))
+_LINE = re.compile(rb"(%b) (%b) HTTP/(1\.[01])" % (_TOKEN, _TARGET))
+_FIELDS = re.compile(rb"(?:\r\n%b)*" % _FIELD)
 _TRAILER = re.compile(_FIELD)
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSION = rb"[ \t]*;[ \t]*%b(?:[ \t]*=[ \t]*(?:%b|%b))?" % (_TOKEN, _TOKEN, _QUOTED)
@@ -20,6 +21,8 @@ _TOKEN_TEXT = _TOKEN.decode()
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
+
+_MALFORMED = "the head of the request is malformed"
 
 BLANKS = " \t"
 """What may stand around a field's value and belongs to it no more than its colon: OWS."""
@@ -31,16 +34,14 @@ class UnknownCoding(SanicException):
     status_code = 501
 
 
-class Head(Struct, frozen=True, kw_only=True):
-    """A request's head. The names of `headers` are in lower case; `version` is `1.0` or `1.1`.
+class Fields(Struct, frozen=True, kw_only=True):
+    """The fields of a request's head, `raw` with the CRLF before each. The names of `headers` are in lower case.
 
-    `raw` is what it was parsed from. `length` is the body's in bytes, None where it comes in chunks; `has_body` says
-    whether one was announced, `is_persistent` whether the client lets the connection go on after the response.
+    `length` is the body's in bytes, None where it comes in chunks; `has_body` says whether one was announced,
+    `is_persistent` whether the client lets the connection go on after the response.
     """
 
     raw: bytes
-    method: str
-    target: bytes
     version: str
     headers: Header
     is_persistent: bool
@@ -48,25 +49,42 @@ class Head(Struct, frozen=True, kw_only=True):
     length: int | None
 
 
-def parse_head(head: bytes) -> Head:
+class Head(Struct, frozen=True, kw_only=True):
+    """A request's head; `raw` is what it was parsed from."""
+
+    raw: bytes
+    method: str
+    target: bytes
+    fields: Fields
+
+
+def parse_head(head: bytes, earlier: Fields | None = None) -> Head:
     """The head that these bytes are, without the empty line behind it.
+
+    Its fields are the `earlier` ones where they are the same: a client repeats them with each request.
 
     Raises `BadRequest` where they are none, and `UnknownCoding` where the body's transfer coding is not known.
     """
-    if _HEAD.fullmatch(head) is None:
-        raise BadRequest("the head of the request is malformed")
-    line, *lines = head.decode(errors="surrogateescape").split("\r\n")
-    method, target, protocol = line.split(" ")
-    version = protocol[-3:]
-    headers = Header([_parse_field(each) for each in lines])
+    match = _LINE.match(head)
+    if match is None:
+        raise BadRequest(_MALFORMED)
+    method, target, version = match.groups()
+    raw, stated = head[match.end() :], version.decode()
+    if earlier is None or earlier.raw != raw or earlier.version != stated:
+        earlier = _parse_fields(raw, stated)
+    return Head(raw=head, method=method.decode(), target=target, fields=earlier)
+
+
+def _parse_fields(raw: bytes, version: str) -> Fields:
+    if _FIELDS.fullmatch(raw) is None:
+        raise BadRequest(_MALFORMED)
+    headers = Header([_parse_field(each) for each in raw.decode(errors="surrogateescape").split("\r\n")[1:]])
     _check_host(headers, version)
     if len(headers.getall("authorization", ())) > 1:
         raise BadRequest("the request states more than one Authorization")
     has_body, length = _parse_framing(headers, version)
-    return Head(
-        raw=head,
-        method=method,
-        target=target.encode("ascii"),
+    return Fields(
+        raw=raw,
         version=version,
         headers=headers,
         is_persistent=_is_persistent(headers, version),

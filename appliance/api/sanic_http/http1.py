@@ -11,7 +11,7 @@ from sanic.response import HTTPResponse
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.responses import encode_head
-from appliance.api.sanic_http.framing import Head, check_trailer, parse_chunk, parse_head
+from appliance.api.sanic_http.framing import Fields, Head, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
 """How many times the limit of a body is read and discarded after a response, so that its sender receives that."""
@@ -41,7 +41,7 @@ class StrictHttp1(Http):
         "_connection",
         "_discard_until",
         "_discarded",
-        "_head",
+        "_fields",
         "_limits",
         "is_on_box",
     )
@@ -57,7 +57,7 @@ class StrictHttp1(Http):
         self._connection = protocol
         self._limits: ApiLimits = protocol.limits
         self.is_on_box: bool = protocol.is_on_box
-        self._head: Head | None = None
+        self._fields: Fields | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
     def init_for_request(self) -> None:
@@ -74,16 +74,17 @@ class StrictHttp1(Http):
             end = await self._receive_head()
         if end < 0:
             raise PayloadTooLarge("the head of the request is too large")
-        head = self._parse_head(bytes(self.recv_buffer[:end]))
+        head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
+        self._fields = head.fields
         self.url = head.target.decode("ascii")
-        self.keep_alive = head.is_persistent
+        self.keep_alive = head.fields.is_persistent
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
-        self._expect_body(head, request)
+        self._expect_body(head.fields, request)
         # One CRLF of a head stays where chunks follow: each of them begins with the CRLF that ends what is before it
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
-        self._connection.note_request(head.headers)
+        self._connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
         """Send the response; the rest of a body is then discarded, which Sanic would log as an error after a 2xx."""
@@ -129,18 +130,12 @@ class StrictHttp1(Http):
         self.request_body = None
         self.keep_alive = False
 
-    def _parse_head(self, raw: bytes) -> Head:
-        """The parsed head; the last one is cached, since clients repeat requests."""
-        if self._head is None or self._head.raw != raw:
-            self._head = parse_head(raw)
-        return self._head
-
     def _make_request(self, head: Head) -> Any:
         request = self._connection.request_class(
             url_bytes=head.target,
-            headers=head.headers,
+            headers=head.fields.headers,
             head=head.raw,
-            version=head.version,
+            version=head.fields.version,
             method=head.method,
             transport=self._connection.transport,
             app=self._connection.app,
@@ -148,15 +143,15 @@ class StrictHttp1(Http):
         self._connection.request_class._current.set(request)
         return request
 
-    def _expect_body(self, head: Head, request: Any) -> None:
-        self.request_bytes_left = self.request_bytes = head.length or 0
-        if not head.has_body:
+    def _expect_body(self, fields: Fields, request: Any) -> None:
+        self.request_bytes_left = self.request_bytes = fields.length or 0
+        if not fields.has_body:
             return
         expect = request.headers.getone("expect", None)
         if expect is not None and expect.lower() != "100-continue":
             raise ExpectationFailed("the only expectation that is understood is 100-continue")
-        self.expecting_continue = expect is not None and head.version == "1.1"
-        self.request_body = "chunked" if head.length is None else True
+        self.expecting_continue = expect is not None and fields.version == "1.1"
+        self.request_body = "chunked" if fields.length is None else True
 
     def _end_of_head(self) -> int:
         """Where it ends in what has been received, or -1. One empty line in front of a request is passed over."""

@@ -34,7 +34,7 @@ class UnknownCoding(SanicException):
     status_code = 501
 
 
-class Fields(Struct, frozen=True, kw_only=True):
+class HeadFields(Struct, frozen=True, kw_only=True):
     """The fields of a request's head, `raw` with the CRLF before each. The names of `headers` are in lower case.
 
     `length` is the body's in bytes, None where it comes in chunks; `has_body` says whether one was announced,
@@ -55,10 +55,10 @@ class Head(Struct, frozen=True, kw_only=True):
     raw: bytes
     method: str
     target: bytes
-    fields: Fields
+    fields: HeadFields
 
 
-def parse_head(head: bytes, earlier: Fields | None = None) -> Head:
+def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
     """The head that these bytes are, without the empty line behind it.
 
     Its fields are the `earlier` ones where they are the same: a client repeats them with each request.
@@ -75,7 +75,7 @@ def parse_head(head: bytes, earlier: Fields | None = None) -> Head:
     return Head(raw=head, method=method.decode(), target=target, fields=earlier)
 
 
-def _parse_fields(raw: bytes, version: str) -> Fields:
+def _parse_fields(raw: bytes, version: str) -> HeadFields:
     if _FIELDS.fullmatch(raw) is None:
         raise BadRequest(_MALFORMED)
     headers = Header([_parse_field(each) for each in raw.decode(errors="surrogateescape").split("\r\n")[1:]])
@@ -83,7 +83,7 @@ def _parse_fields(raw: bytes, version: str) -> Fields:
     if len(headers.getall("authorization", ())) > 1:
         raise BadRequest("the request states more than one Authorization")
     has_body, length = _parse_framing(headers, version)
-    return Fields(
+    return HeadFields(
         raw=raw,
         version=version,
         headers=headers,

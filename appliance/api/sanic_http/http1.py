@@ -11,7 +11,7 @@ from sanic.response import HTTPResponse
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.responses import encode_head
-from appliance.api.sanic_http.framing import Fields, Head, check_trailer, parse_chunk, parse_head
+from appliance.api.sanic_http.framing import HeadFields, Head, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
 """How many times the limit of a body is read and discarded after a response, so that its sender receives that."""
@@ -57,7 +57,7 @@ class StrictHttp1(Http):
         self._connection = protocol
         self._limits: ApiLimits = protocol.limits
         self.is_on_box: bool = protocol.is_on_box
-        self._fields: Fields | None = None
+        self._fields: HeadFields | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
     def init_for_request(self) -> None:
@@ -143,7 +143,7 @@ class StrictHttp1(Http):
         self._connection.request_class._current.set(request)
         return request
 
-    def _expect_body(self, fields: Fields, request: Any) -> None:
+    def _expect_body(self, fields: HeadFields, request: Any) -> None:
         self.request_bytes_left = self.request_bytes = fields.length or 0
         if not fields.has_body:
             return

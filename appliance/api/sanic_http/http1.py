@@ -11,7 +11,7 @@ from sanic.response import HTTPResponse
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.responses import encode_head
-from appliance.api.sanic_http.framing import HeadFields, Head, check_trailer, parse_chunk, parse_head
+from appliance.api.sanic_http.framing import Head, HeadFields, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
 """How many times the limit of a body is read and discarded after a response, so that its sender receives that."""

@@ -295,22 +295,35 @@ def test_files_and_functions_stay_small() -> None:
 
 def test_what_is_public_says_what_it_promises() -> None:
     wrong = [f"{file} does not say what it is" for file in FILES if not ast.get_docstring(tree_of(file))]
-    parts = [(file, node) for file in FILES for node in public_parts(tree_of(file))]
+    classes = {node.name: node for file in FILES for node in tree_of(file).body if isinstance(node, ast.ClassDef)}
+    parts = [(file, node) for file in FILES for node in public_parts(tree_of(file), classes)]
     wrong += [
         f"{file}: {node.name} does not say what it promises" for file, node in parts if not ast.get_docstring(node)
     ]
     assert not wrong, offenders(*wrong)
 
 
-def public_parts(tree: ast.Module | ast.ClassDef) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The public classes, functions and methods, private classes' own parts left out."""
+def documented_in(bases: list[ast.expr], classes: dict[str, ast.ClassDef]) -> set[str]:
+    """The names of what these bases document, or those before them."""
+    known = [classes[name] for name in map(ast.unparse, bases) if name in classes]
+    own = {each.name for base in known for each in public_parts(base, classes) if ast.get_docstring(each)}
+    return own.union(*(documented_in(base.bases, classes) for base in known))
+
+
+def public_parts(
+    tree: ast.Module | ast.ClassDef, classes: dict[str, ast.ClassDef]
+) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The public classes, functions and methods; private classes' own parts, and what a base documents, left out."""
+    inherited = documented_in(tree.bases, classes) if isinstance(tree, ast.ClassDef) else set()
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
             if any(ast.unparse(each).endswith(".setter") for each in node.decorator_list):
                 continue
+            if node.name in inherited and not isinstance(node, ast.ClassDef):
+                continue
             yield node
             if isinstance(node, ast.ClassDef):
-                yield from public_parts(node)
+                yield from public_parts(node, classes)
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 
 from appliance.automations.automations import NOT_YET_ON, View
-from appliance.automations.conditions import list_nested
-from appliance.automations.home_names import HomeNames, names_in_condition, names_in_trigger
-from appliance.automations.waiting import explain_waiting
+from appliance.automations.condition_kinds import list_nested
+from appliance.automations.home_names import HomeNames
 from appliance.clock import timestamp
 from appliance.errors import NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
@@ -79,8 +78,8 @@ class Reasons:
         groups = [group for group in layout.groups.values() if device.id in group.members]
         things |= {("group", group.id): f"its group '{group.id}'" for group in groups}
         for definition in self._hub.automations.catalog.list_definitions():
-            named = [name for trigger in definition.triggers for name in names_in_trigger(trigger)]
-            asked = [name for each in list_nested(definition.conditions) for name in names_in_condition(each)]
+            named = [name for trigger in definition.triggers for name in trigger.names()]
+            asked = [name for each in list_nested(definition.conditions) for name in each.names()]
             for verb, names in (("listens to", named), ("has a condition on", asked)):
                 for thing in dict.fromkeys(things[name[1:]] for name in names if name[1:] in things):
                     yield f"automation '{definition.id}' {verb} {thing}"
@@ -104,7 +103,7 @@ class Reasons:
         armed = automations.figures()["each"].get(id_, {})
         asset, hub = automations.catalog.get(id_), self._hub
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
-        waits = explain_waiting(view.definition, hub.environment, instant)
+        waits = view.definition.explain(hub.environment, instant)
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         summary = [*self._is_safe(), *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]

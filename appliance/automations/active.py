@@ -10,9 +10,9 @@ from msgspec import Struct, field
 
 from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.device_triggers import DeviceTrigger, Match
+from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.policy import plain
-from appliance.automations.triggers import Trigger
+from appliance.automations.triggers import Match, Trigger
 from appliance.lua.lua_catalog import Asset
 
 

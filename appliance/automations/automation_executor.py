@@ -9,12 +9,12 @@ from typing import Any
 
 from appliance.automations import policy
 from appliance.automations.active import ActiveTrigger
+from appliance.automations.condition_kinds import check_all
 from appliance.automations.condition_result import ConditionResult, refused
-from appliance.automations.conditions import check_all
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
+from appliance.automations.triggers import Match
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.values import Value
 from appliance.lua.executor import ExecutionRequest, Executor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 
 from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
@@ -14,6 +14,9 @@ from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
 from appliance.tables.fields import Table
+
+NamedThing = tuple[str, str, str]
+"""The field that names, the kind of what it names, and the name; of an attribute or event, `device name`."""
 
 MAX_INTERVAL_SECS = 366 * 24 * 3600
 """The longest wait or interval that an automation may ask for, in seconds: a year."""
@@ -89,6 +92,11 @@ def weekdays(value: Value) -> frozenset[int]:
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)
+
+
+def weekday_names(days: Iterable[int]) -> str:
+    """The days as people list them, `mon, fri`."""
+    return ", ".join(WEEKDAYS[day] for day in sorted(days))
 
 
 def day_of_year(value: Value) -> tuple[int, int]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from msgspec import Struct
 
 from appliance.automations.automation_fields import seconds
-from appliance.automations.condition_kinds import parse_conditions
+from appliance.automations.condition_kinds import explain, parse_conditions
 from appliance.automations.conditions import Condition
+from appliance.automations.home_view import HomeView
 from appliance.automations.policy import Policy
-from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.trigger_kinds import parse_trigger
-from appliance.automations.triggers import Trigger
+from appliance.automations.triggers import TimedTrigger, Trigger
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home_locale import Locale
@@ -42,6 +42,14 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     policy: Policy
     mode: Mode
     enabled: bool = True
+
+    def explain(self, home: HomeView, instant: datetime | None) -> Iterator[str]:
+        """What each trigger waits for and each condition needs, with the values of now, as sentences.
+
+        `instant` is None while the clock is not trusted.
+        """
+        yield from (trigger.describe(home, instant) for trigger in self.triggers)
+        yield from explain(self.conditions, home, instant)
 
 
 FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]

@@ -5,24 +5,26 @@ They give the event table that Lua gets, as plain data.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from typing import ClassVar
+from datetime import datetime
 
 from msgspec import Struct, field
 
-from appliance.automations.matchers import Anything, Matcher, same
+from appliance.automations import automation_fields as check
+from appliance.automations.automation_fields import NamedThing, take_attribute, take_matcher
+from appliance.automations.home_view import HomeView
+from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
+from appliance.automations.triggers import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
+from appliance.home_locale import Locale
+from appliance.tables.fields import Table
 
+_NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs")
 
-class Match(Struct, frozen=True, kw_only=True):
-    """A trigger's yes: the event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`)."""
-
-    event: Mapping[str, Value]
-    after: asyncio.Event | None = None
+_WHOSE = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
@@ -31,6 +33,35 @@ class Devices(Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
     room_id: str | None = None
     group_id: str | None = None
+
+    @classmethod
+    def parse(cls, table: Table) -> Devices | None:
+        """What `device_id`, a text or a list, or `room_id`, or `group_id` states; None where that is wrong."""
+        ids = table.take("device_id", check.texts)
+        room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
+        stated = [name for name in _WHOSE if table.has(name)]
+        if not stated:
+            table.fault("device_id", "is missing")
+            return None
+        if len(stated) > 1:
+            table.fault(stated[1], f"cannot stand beside {stated[0]}; choose one")
+        if ids is None and room_id is None and group_id is None:
+            return None
+        return cls(ids=ids or (), room_id=room_id, group_id=group_id)
+
+    def names(self, part: str, name: str | None) -> list[NamedThing]:
+        """The devices, room or group, and of each device the attribute or event (`part`) of this name."""
+        places = (("room_id", "room", self.room_id), ("group_id", "group", self.group_id))
+        found: list[NamedThing] = [("device_id", "device", id_) for id_ in self.ids]
+        found += [(field, kind, id_) for field, kind, id_ in places if id_ is not None]
+        return found + [(part, part, f"{id_} {name}") for id_ in self.ids if name is not None]
+
+    def __str__(self) -> str:
+        if self.room_id is not None:
+            return f"a device in room '{self.room_id}'"
+        if self.group_id is not None:
+            return f"a device of group '{self.group_id}'"
+        return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def include(self, device: Device, registry: Registry) -> bool:
         """Whether the device is one of them now."""
@@ -42,7 +73,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return device.id in self.ids
 
 
-class DeviceTrigger(Struct, frozen=True, kw_only=True):
+class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     """An attribute of a device comes to match; without `attribute`, anything about its state changes.
 
     With one of the waits, in seconds, `match` only begins it: `follow` returns with every further event of the
@@ -52,12 +83,62 @@ class DeviceTrigger(Struct, frozen=True, kw_only=True):
     """
 
     type: str = "device_state_change"
-    id: str | None = None
     devices: Devices
     attribute: str | None = None
     matcher: Matcher = field(default_factory=Anything)
     debounce_secs: float | None = None
     duration_secs: float | None = None
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        devices, attribute = Devices.parse(table), take_attribute(table)
+        matcher = take_matcher(table, attribute)
+        debounce = table.take("debounce_secs", check.seconds)
+        duration = table.take("duration_secs", check.seconds)
+        if table.has("debounce_secs") and table.has("duration_secs"):
+            table.fault("duration_secs", "cannot stand beside debounce_secs; choose one wait")
+        needing = [name for name in _NEED_ATTRIBUTE if table.has(name)]
+        if not table.has("attribute") and needing:
+            table.fault("attribute", f"is missing; {', '.join(needing)} must know which attribute is meant")
+        elif not table.has("attribute") and kind == "weather_state":
+            table.fault("attribute", "is missing")
+        if devices is None:
+            return None
+        return cls(
+            type=kind,
+            devices=devices,
+            attribute=attribute,
+            matcher=matcher,
+            debounce_secs=debounce or None,
+            duration_secs=duration or None,
+        )
+
+    def names(self) -> list[NamedThing]:
+        return self.devices.names("attribute", self.attribute)
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        change = f"{self.devices} changes"
+        if self.attribute is not None:
+            secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
+            change = f"{self.devices} shows {wanted(self.attribute, self.matcher)}{secs}"
+        return f"waits until {change}" + "".join(f"; {each}" for each in self._shown(home))
+
+    def _shown(self, home: HomeView) -> list[str]:
+        """What those of the devices show now that it names by their ids."""
+        sentences = []
+        for device_id in self.devices.ids:
+            whose = "it" if len(self.devices.ids) == 1 else f"'{device_id}'"
+            found = home.registry.find_devices([device_id])
+            if not found:
+                sentences.append(f"there is no device '{device_id}'")
+            elif self.attribute is not None:
+                value = found[0].attributes.get(self.attribute)
+                names = ", ".join(sorted(each for each in found[0].attributes if each != "state")) or "nothing"
+                shown = (
+                    f"no {self.attribute}, but {names}" if value is None else f"{self.attribute} = {describe(value)}"
+                )
+                sentences.append(f"{whose} shows {shown}")
+        return sentences
 
     @property
     def wait_secs(self) -> float | None:
@@ -161,16 +242,26 @@ class DeviceTrigger(Struct, frozen=True, kw_only=True):
         return {key: value for key, value in table.items() if value is not None}
 
 
-class DeviceEventTrigger(Struct, frozen=True, kw_only=True):
+class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
     """Something happens at a device, a button is pressed, say; without `event`, anything does.
 
     The caller asks `devices` whether the event's device is one of them.
     """
 
-    type: ClassVar[str] = "device_event"
-    id: str | None = None
+    type: str = "device_event"
     devices: Devices
     event: str | None = None
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        devices, event = Devices.parse(table), table.take("event", check.text)
+        return None if devices is None else cls(devices=devices, event=event)
+
+    def names(self) -> list[NamedThing]:
+        return self.devices.names("event", self.event)
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        return f"waits until {self.devices} sends {self.event or 'any event'}"
 
     def match(self, event: Event) -> Match | None:
         """The event table if the event is of this name."""
@@ -180,3 +271,10 @@ class DeviceEventTrigger(Struct, frozen=True, kw_only=True):
             return None
         table = {"type": self.type, "device_id": event.device_id, "event": event.event, "data": dict(event.data)}
         return Match(event=table)
+
+
+DEVICE_TRIGGERS: Mapping[str, type[Trigger]] = {
+    "device_state_change": DeviceTrigger,
+    "weather_state": DeviceTrigger,
+    "device_event": DeviceEventTrigger,
+}

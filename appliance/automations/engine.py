@@ -12,7 +12,8 @@ from typing import Any
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.automation_executor import AutomationExecutor
-from appliance.automations.conditions import DeviceState, list_nested
+from appliance.automations.condition_kinds import list_nested
+from appliance.automations.conditions import DeviceState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
@@ -20,7 +21,8 @@ from appliance.automations.listeners import Baseline, Listeners
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.schedules import Schedules
 from appliance.automations.states import States
-from appliance.automations.time_triggers import Interval, TimedTrigger
+from appliance.automations.time_triggers import Interval
+from appliance.automations.triggers import EventTrigger, TimedTrigger
 from appliance.automations.waits import Waits
 from appliance.clock import timestamp
 from appliance.errors import Fault
@@ -207,12 +209,10 @@ class Engine:
 
     def _dispatch(self, active: ActiveTrigger, event: events.Event) -> None:
         trigger = active.trigger
-        if isinstance(trigger, TimedTrigger):
-            return
         if isinstance(trigger, DeviceTrigger) and trigger.wait_secs is not None:
             if isinstance(event, events.DeviceStateChanged):
                 self._waits.follow(active, trigger, event)
-        elif (match := trigger.match(event)) is not None:
+        elif isinstance(trigger, EventTrigger) and (match := trigger.match(event)) is not None:
             self._executor.fire(active, match)
 
 

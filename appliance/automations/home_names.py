@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState, VariableState
+from appliance.automations.automation_fields import NamedThing
+from appliance.automations.condition_kinds import Combination
+from appliance.automations.conditions import Condition
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
-from appliance.automations.triggers import AdapterLifecycle, TimerTrigger, Trigger, VariableTrigger
 from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.home.bus import Bus
@@ -41,9 +41,6 @@ MAX_EVENT_NAMES = 100
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?""")
 """A call that sets a variable or starts a timer; its name, where it is a plain text."""
-
-NamedThing = tuple[str, str, str]
-"""The field that names, the kind of what it names, and the name; of an attribute or event, `device name`."""
 
 
 class HomeNames(Struct, frozen=True, kw_only=True):
@@ -87,13 +84,13 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         triggers = definition.triggers
         for number, trigger in enumerate(triggers, 1):
             path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
-            yield from self._problems(path, names_in_trigger(trigger))
+            yield from self._problems(path, trigger.names())
         yield from self._in_conditions(("conditions",), definition.conditions)
 
     def _in_conditions(self, path: Path, conditions: Iterable[Condition]) -> Iterator[Problem]:
         for number, condition in enumerate(conditions, 1):
             place = (*path, number)
-            yield from self._problems(place, names_in_condition(condition))
+            yield from self._problems(place, condition.names())
             if isinstance(condition, Combination):
                 yield from self._in_conditions((*place, "conditions"), condition.conditions)
 
@@ -216,31 +213,3 @@ class NameWatcher:
 
 def _given(source: Source) -> Iterator[re.Match[str]]:
     return _GIVEN.finditer(source.text.decode(errors="replace"))
-
-
-def names_in_trigger(trigger: Trigger) -> list[NamedThing]:
-    """What a trigger names."""
-    if isinstance(trigger, DeviceTrigger | DeviceEventTrigger):
-        ids, room_id, group_id = trigger.devices.ids, trigger.devices.room_id, trigger.devices.group_id
-        places = [("room_id", "room", room_id), ("group_id", "group", group_id)]
-        part = ("attribute", trigger.attribute) if isinstance(trigger, DeviceTrigger) else ("event", trigger.event)
-        parts = [(part[0], part[0], f"{id_} {part[1]}") for id_ in ids if part[1] is not None]
-        stated = [(field, kind, id_) for field, kind, id_ in places if id_ is not None]
-        return [*(("device_id", "device", id_) for id_ in ids), *stated, *parts]
-    if isinstance(trigger, VariableTrigger):
-        return [("name", "variable", trigger.name)]
-    if isinstance(trigger, TimerTrigger):
-        return [("name", "timer", trigger.name)]
-    if isinstance(trigger, AdapterLifecycle) and trigger.adapter is not None:
-        return [("adapter", "adapter", trigger.adapter)]
-    return []
-
-
-def names_in_condition(condition: Condition) -> list[NamedThing]:
-    """What a condition names itself; those within it do so on their own."""
-    if isinstance(condition, DeviceState):
-        device_id, attribute = condition.device_id, condition.attribute
-        return [("device_id", "device", device_id), ("attribute", "attribute", f"{device_id} {attribute}")]
-    if isinstance(condition, PlaceState):
-        return [(f"{condition.kind}_id", condition.kind, condition.place_id)]
-    return [("name", "variable", condition.name)] if isinstance(condition, VariableState) else []

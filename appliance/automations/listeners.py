@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from appliance.automations.active import ActiveTrigger
-from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
-from appliance.automations.triggers import (
-    AdapterLifecycle,
-    SystemErrorTrigger,
-    TimerTrigger,
-    Trigger,
-    VariableTrigger,
-    WebhookTrigger,
-)
+from appliance.automations.triggers import SUBJECTS, Subject
 from appliance.automations.waits import Waits
 from appliance.home import events
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-
-Subject = tuple[str, str]
-"""A kind of thing and the name of one: `("device", "desk:light:0")`."""
 
 
 class Listeners:
@@ -32,7 +20,7 @@ class Listeners:
         self._registry = registry
         self._by_subject: defaultdict[Subject, list[ActiveTrigger]] = defaultdict(list)
         for each in active:
-            for subject in _subjects_of(each.trigger):
+            for subject in each.trigger.subjects():
                 self._by_subject[subject].append(each)
         self._group_ids = [name for kind, name in self._by_subject if kind == "group"]
 
@@ -43,7 +31,7 @@ class Listeners:
         if isinstance(event, events.DeviceEvent):
             found = self._registry.find_devices([event.device_id])
             return list(dict.fromkeys(active for device in found for active in self.of_device(device)))
-        subject = _SUBJECTS.get(type(event))
+        subject = SUBJECTS.get(type(event))
         return [] if subject is None else self._by_subject.get(subject(event), [])
 
     def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
@@ -58,35 +46,6 @@ class Listeners:
             subjects.append(("room", device.room_id))
         subjects += [("group", id_) for id_ in self._group_ids if id_ in groups and device.id in groups[id_].members]
         return [active for subject in subjects for active in self._by_subject.get(subject, ())]
-
-
-def _subjects_of(trigger: Trigger) -> list[Subject]:
-    match trigger:
-        case DeviceTrigger(devices=devices) | DeviceEventTrigger(devices=devices):
-            places = [("room", devices.room_id), ("group", devices.group_id)]
-            found = [("device", id_) for id_ in devices.ids]
-            return found + [(kind, id_) for kind, id_ in places if id_ is not None]
-        case VariableTrigger(name=name):
-            return [("variable", name)]
-        case TimerTrigger(name=name):
-            return [("timer", name)]
-        case WebhookTrigger(hook=hook):
-            return [("hook", hook)]
-        case AdapterLifecycle():
-            return [("adapter", "")]
-        case SystemErrorTrigger():
-            return [("error", "")]
-    return []
-
-
-_SUBJECTS: Mapping[type[events.Event], Callable[[Any], Subject]] = {
-    events.VariableChanged: lambda event: ("variable", event.name),
-    events.TimerFired: lambda event: ("timer", event.name),
-    events.HookCalled: lambda event: ("hook", event.hook),
-    events.AdapterStarted: lambda event: ("adapter", ""),
-    events.SystemErrorReported: lambda event: ("error", ""),
-}
-"""What an event that is no device's is about."""
 
 
 class Baseline:

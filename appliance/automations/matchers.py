@@ -144,3 +144,10 @@ class Within(Struct, frozen=True, kw_only=True):
 
 
 Matcher = Anything | Equal | Within
+
+
+def wanted(name: str, matcher: Matcher) -> str:
+    """What must be so, `power = on` or `brightness above 50`."""
+    if isinstance(matcher, Anything):
+        return f"{name} = any value"
+    return f"{name} {'= ' if isinstance(matcher, Equal) else ''}{matcher}"

@@ -8,12 +8,12 @@ from functools import partial
 
 from appliance.automations.active import ActiveTrigger, Fire
 from appliance.automations.alarms import TimerHandle
-from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
-from appliance.automations.time_triggers import Interval, TimedTrigger
+from appliance.automations.time_triggers import Interval
+from appliance.automations.triggers import Match, TimedTrigger
 from appliance.clock import EPOCH
 
 

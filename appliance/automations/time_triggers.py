@@ -1,60 +1,84 @@
-"""Triggers of time, as values: when the clocks show a time, at sunrise, by a cron expression, again and again.
-
-They answer `next_after(instant)`, in UTC, and give the event table that Lua gets, as plain data.
-"""
+"""Triggers of time, as values: when the clocks show a time, at sunrise, by a cron expression, again and again."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from typing import ClassVar
 
-from msgspec import Struct
-
+from appliance.automations import automation_fields as check
 from appliance.automations.cron import LAST_YEAR, Cron
+from appliance.automations.home_view import HomeView
 from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
-from appliance.automations.wall_clock import instant_of, next_wall_clock
-from appliance.clock import timestamp
+from appliance.automations.triggers import TimedTrigger, Trigger
+from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time
+from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.home_locale import Locale
+from appliance.tables.checks import one_of, string
+from appliance.tables.fields import Table
 
 
-class WallClock(Struct, frozen=True, kw_only=True):
+class WallClock(TimedTrigger, frozen=True, kw_only=True):
     """Once a local day, when the clocks in the home show this time; `weekdays` (0 is Monday) are all if empty."""
 
-    type: ClassVar[str] = "wall_clock"
+    type: str = "wall_clock"
     is_daily: ClassVar[bool] = True
-    id: str | None = None
     at: time
     weekdays: frozenset[int] = frozenset()
     locale: Locale
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        weekdays = table.take("weekdays", check.weekdays) or frozenset()
+        at = table.take("time", parse_time)
+        if table.has("time"):
+            for name in ("hour", "minute"):
+                if table.raw(name) is not None:
+                    table.fault(name, "cannot stand beside time; choose one")
+        else:
+            hour = table.need("hour", check.integer_from(0, 23))
+            minute = table.need("minute", check.integer_from(0, 59))
+            at = None if hour is None or minute is None else time(hour, minute)
+        return None if at is None else cls(at=at, weekdays=weekdays, locale=locale)
+
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first due time after the instant, in UTC."""
         return next_wall_clock(self.at, self.locale, instant, self._is_on_weekday)
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """The event table of this due time."""
         zone = self.locale.timezone.key
-        return _due(self.type, due) | {"hour": self.at.hour, "minute": self.at.minute, "timezone": zone}
+        return super().event_at(due) | {"hour": self.at.hour, "minute": self.at.minute, "timezone": zone}
+
+    def __str__(self) -> str:
+        return f"{self.at:%H:%M}{_days(self.weekdays)}"
 
     def _is_on_weekday(self, day: date) -> bool:
         return not self.weekdays or day.weekday() in self.weekdays
 
 
-class CronTrigger(Struct, frozen=True, kw_only=True):
+class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
     """Whenever the expression matches: in UTC, or, with a `locale`, what the clocks in the home show.
 
     Of the home's clocks, a time that they skip is the first instant after the gap, one shown twice is the first.
     """
 
-    type: ClassVar[str] = "cron"
-    is_daily: ClassVar[bool] = False
-    id: str | None = None
+    type: str = "cron"
     cron: Cron
     locale: Locale | None = None
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        cron = table.need("expression", _expression)
+        zone = table.take("timezone", one_of("utc", "local"))
+        if cron is None:
+            return None
+        if cron.next_after(now) is None:
+            table.fault("expression", f"never comes again up to the year {LAST_YEAR}")
+        if cron.warning is not None:
+            table.warn("expression", f"counts days from 1: {cron.warning}")
+        return cls(cron=cron, locale=locale if zone == "local" else None)
+
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first due time after the instant, in UTC; None if there is none any more."""
         if self.locale is None:
             return self.cron.next_after(instant)
         if instant.year > LAST_YEAR:
@@ -68,58 +92,74 @@ class CronTrigger(Struct, frozen=True, kw_only=True):
         return None
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """The event table of this due time."""
         zone = {} if self.locale is None else {"timezone": self.locale.timezone.key}
-        return _due(self.type, due) | {"expression": self.cron.expression} | zone
+        return super().event_at(due) | {"expression": self.cron.expression} | zone
+
+    def __str__(self) -> str:
+        zone = "UTC" if self.locale is None else self.locale.timezone.key
+        return f"the cron expression '{self.cron.expression}' ({zone})"
 
 
-class SunTrigger(Struct, frozen=True, kw_only=True):
-    """At sunrise or sunset, `offset_mins` later (negative is before); not on a day that has none.
+class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
+    """At sunrise or sunset (`type`), `offset_mins` later (negative is before); not on a day that has none.
 
     `weekdays` are those of the sun's event by the home's clocks, before the offset; all if empty.
     """
 
     is_daily: ClassVar[bool] = True
-    id: str | None = None
-    sun_event: SunEvent
     offset_mins: int = 0
     weekdays: frozenset[int] = frozenset()
     locale: Locale
 
-    @property
-    def type(self) -> str:
-        """`sunrise` or `sunset`."""
-        return self.sun_event.value
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        offset_mins = table.take("offset_mins", check.offset) or 0
+        weekdays = table.take("weekdays", check.weekdays) or frozenset()
+        if not locale.is_placed:
+            table.fault("type", f"{kind} needs locale.latitude and locale.longitude in the configuration")
+            return None
+        return cls(type=kind, offset_mins=offset_mins, weekdays=weekdays, locale=locale)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first due time after the instant, in UTC; None if none comes within a year."""
+        """As of every kind; None if none comes within a year."""
+        sun_event = SunEvent(self.type)
         offset = timedelta(minutes=self.offset_mins)
-        due = next_event(self.sun_event, self.locale, instant, offset=offset)
+        due = next_event(sun_event, self.locale, instant, offset=offset)
         while due is not None and due - instant < timedelta(days=MAX_SEARCH_DAYS):
             if not self.weekdays or self.locale.local(due - offset).weekday() in self.weekdays:
                 return due
-            due = next_event(self.sun_event, self.locale, due, offset=offset)
+            due = next_event(sun_event, self.locale, due, offset=offset)
         return None
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """The event table of this due time."""
-        return _due(self.type, due) | {"offset_mins": self.offset_mins}
+        return super().event_at(due) | {"offset_mins": self.offset_mins}
+
+    def __str__(self) -> str:
+        return f"{self.type}{f' {self.offset_mins:+d} min' if self.offset_mins else ''}{_days(self.weekdays)}"
 
 
-class DateTrigger(Struct, frozen=True, kw_only=True):
+class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
     """On a date, when the clocks in the home show this time: each year, or once where `year` is given."""
 
-    type: ClassVar[str] = "date"
+    type: str = "date"
     is_daily: ClassVar[bool] = True
-    id: str | None = None
     month: int
     day: int
     year: int | None = None
     at: time
     locale: Locale
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        on, at = table.need("on", check.date_on), table.need("time", parse_time)
+        if on is None or at is None:
+            return None
+        trigger = cls(year=on[0], month=on[1], day=on[2], at=at, locale=locale)
+        if trigger.next_after(now) is None:
+            table.warn("on", f"{trigger.on} is past: it never comes again")
+        return trigger
+
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first due time after the instant, in UTC; None if there is none any more."""
         first = self.locale.local(instant).year - 1
         years = range(first, min(first + 12, LAST_YEAR + 1)) if self.year is None else (self.year,)
         for year in years:
@@ -133,9 +173,11 @@ class DateTrigger(Struct, frozen=True, kw_only=True):
         return None
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """The event table of this due time."""
         zone = self.locale.timezone.key
-        return _due(self.type, due) | {"on": self.on, "time": f"{self.at:%H:%M}", "timezone": zone}
+        return super().event_at(due) | {"on": self.on, "time": f"{self.at:%H:%M}", "timezone": zone}
+
+    def __str__(self) -> str:
+        return f"{self.on} at {self.at:%H:%M}"
 
     @property
     def on(self) -> str:
@@ -144,12 +186,19 @@ class DateTrigger(Struct, frozen=True, kw_only=True):
         return f"{year}{self.month:02}-{self.day:02}"
 
 
-class Interval(Struct, frozen=True, kw_only=True):
+class Interval(TimedTrigger, frozen=True, kw_only=True):
     """Fires every `every_secs` seconds of real time."""
 
-    type: ClassVar[str] = "interval"
-    id: str | None = None
+    type: str = "interval"
     every_secs: float
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        every_secs = table.need("every_secs", check.period)
+        return None if every_secs is None else cls(every_secs=every_secs)
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
         """The first due time after the instant of those since `since`; None begins them at the instant."""
@@ -159,13 +208,25 @@ class Interval(Struct, frozen=True, kw_only=True):
         return since + ((instant - since) // every + 1) * every
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """The event table of this due time."""
-        return _due(self.type, due) | {"every_secs": self.every_secs}
+        return super().event_at(due) | {"every_secs": self.every_secs}
 
 
-TimedTrigger = WallClock | CronTrigger | SunTrigger | DateTrigger | Interval
-"""The triggers that fall due. All but intervals follow the calendar, and say whether they are daily."""
+def _expression(value: Value) -> Cron:
+    try:
+        return Cron.parse(string(value))
+    except Invalid as fault:
+        raise Invalid(f"is no cron expression: {fault}") from None
 
 
-def _due(kind: str, due: datetime) -> dict[str, Value]:
-    return {"type": kind, "scheduled_at": timestamp(due)}
+def _days(days: frozenset[int]) -> str:
+    return f" on {check.weekday_names(days)}" if days else ""
+
+
+TIMED_TRIGGERS: Mapping[str, type[Trigger]] = {
+    "wall_clock": WallClock,
+    "date": DateTrigger,
+    "cron": CronTrigger,
+    "sunrise": SunTrigger,
+    "sunset": SunTrigger,
+    "interval": Interval,
+}

@@ -1,69 +1,172 @@
-"""Triggers: what an automation waits for, as values. Those of events answer `match`, those of time `next_after`.
+"""Triggers: what an automation waits for, as values, each with all that there is to know of its kind.
 
-Both give the event table that Lua gets, as plain data. Those of devices stand in `device_triggers.py`, those of time
-in `time_triggers.py`.
+A kind reads its own fields (`parse`), says what it listens to (`subjects`), what of the home it names (`names`) and
+what it waits for (`describe`), and gives the event table that Lua gets, as plain data. Those of devices stand in
+`device_triggers.py`, those of time in `time_triggers.py`; each of the files ends with a table of its kinds.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
-from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger, Match
-from appliance.automations.matchers import Anything, Matcher, same
-from appliance.automations.time_triggers import TimedTrigger
+from appliance.automations import automation_fields as check
+from appliance.automations.automation_fields import NamedThing, take_matcher
+from appliance.automations.home_view import HomeView
+from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.clock import timestamp
-from appliance.home.events import (
-    AdapterStarted,
-    Event,
-    HookCalled,
-    SystemErrorReported,
-    TimerFired,
-    VariableChanged,
-)
+from appliance.home import events
+from appliance.home.events import Event
+from appliance.home.texts import hook_id
 from appliance.home.values import Value
+from appliance.home_locale import Locale
+from appliance.tables.checks import one_of
+from appliance.tables.fields import Table
+
+Subject = tuple[str, str]
+"""A kind of thing and the name of one: `("device", "desk:light:0")`."""
 
 
-class AdapterLifecycle(Struct, frozen=True, kw_only=True):
-    """An adapter starts; None is any adapter."""
+class Match(Struct, frozen=True, kw_only=True):
+    """A trigger's yes: the event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`)."""
 
-    type: ClassVar[str] = "adapter_lifecycle"
+    event: Mapping[str, Value]
+    after: asyncio.Event | None = None
+
+
+class Trigger(Struct, frozen=True, kw_only=True):
+    """What every kind has: its `type`, and the `id` that an automation gives it among its triggers."""
+
+    type: str = ""
     id: str | None = None
-    adapter: str | None = None
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        """The trigger of this type that a table states, for a home at this place; None where something is wrong.
+
+        What is wrong is noted, as is what never comes after `now`.
+        """
+        raise NotImplementedError
+
+    def names(self) -> list[NamedThing]:
+        """What of the home it names."""
+        return []
+
+    def subjects(self) -> list[Subject]:
+        """What it listens to: what it names, where nothing else is said."""
+        return [(kind, name) for _, kind, name in self.names()]
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        """What it waits for, with the values of now; `instant` is None while the clock is not trusted."""
+        raise NotImplementedError
+
+
+class EventTrigger(Trigger, frozen=True, kw_only=True):
+    """A trigger that events match."""
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is the start of the adapter, or of any where none is named."""
-        if not isinstance(event, AdapterStarted) or self.adapter not in (None, event.adapter):
+        """The event table if the event is what it waits for."""
+        raise NotImplementedError
+
+
+class TimedTrigger(Trigger, frozen=True, kw_only=True):
+    """A trigger that falls due. All but intervals follow the calendar, and say whether they come once a day."""
+
+    is_daily: ClassVar[bool] = False
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The first due time after the instant, in UTC; None if there is none any more."""
+        raise NotImplementedError
+
+    def event_at(self, due: datetime) -> dict[str, Value]:
+        """The event table of this due time."""
+        return {"type": self.type, "scheduled_at": timestamp(due)}
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        if instant is None:
+            return f"waits for {self}; the clock is not trusted yet"
+        due = self.next_after(instant)
+        return f"waits for {self}; " + ("it never comes again" if due is None else f"next {timestamp(due)}")
+
+
+class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
+    """An adapter starts; None is any adapter."""
+
+    type: str = "adapter_lifecycle"
+    adapter: str | None = None
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger:
+        table.take("event", one_of("started"))
+        return cls(adapter=table.take("adapter", check.text))
+
+    def names(self) -> list[NamedThing]:
+        return [] if self.adapter is None else [("adapter", "adapter", self.adapter)]
+
+    def subjects(self) -> list[Subject]:
+        return [("adapter", "")]
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        return f"waits until {'an adapter' if self.adapter is None else f'the adapter {self.adapter!r}'} starts"
+
+    def match(self, event: Event) -> Match | None:
+        if not isinstance(event, events.AdapterStarted) or self.adapter not in (None, event.adapter):
             return None
         return Match(event={"type": self.type, "adapter": event.adapter, "event": "started"})
 
 
-class SystemErrorTrigger(Struct, frozen=True, kw_only=True):
+class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
     """Something fails at run time; with `contains`, only if its message holds this text."""
 
-    type: ClassVar[str] = "system_error"
-    id: str | None = None
+    type: str = "system_error"
     contains: str | None = None
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger:
+        return cls(contains=table.take("contains", check.text))
+
+    def subjects(self) -> list[Subject]:
+        return [("error", "")]
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        return "waits until something fails" + (
+            "" if self.contains is None else f" with {self.contains!r} in its message"
+        )
+
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is an error whose message contains the text."""
-        if not isinstance(event, SystemErrorReported) or (self.contains or "") not in event.message:
+        if not isinstance(event, events.SystemErrorReported) or (self.contains or "") not in event.message:
             return None
         return Match(event={"type": self.type, "message": event.message})
 
 
-class VariableTrigger(Struct, frozen=True, kw_only=True):
+class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     """A variable changes to a value that matches; without equals, above and below its removal is a change too."""
 
-    type: ClassVar[str] = "variable_change"
-    id: str | None = None
+    type: str = "variable_change"
     name: str
     matcher: Matcher = field(default_factory=Anything)
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        name, matcher = table.need("name", check.variable_name), take_matcher(table, None)
+        return None if name is None else cls(name=name, matcher=matcher)
+
+    def names(self) -> list[NamedThing]:
+        return [("name", "variable", self.name)]
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        value = home.get_variable(self.name)
+        shown = "is not set" if value is None else f"is {describe(value)}"
+        return f"waits until variable {wanted(self.name, self.matcher)}; it {shown}"
+
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is a change of the variable to a value that matches."""
-        if not isinstance(event, VariableChanged) or event.name != self.name or same(event.value, event.previous):
+        if not isinstance(event, events.VariableChanged) or event.name != self.name:
+            return None
+        if same(event.value, event.previous):
             return None
         is_removal = event.value is None and isinstance(self.matcher, Anything)
         if not is_removal and not (self.matcher.holds(event.value) and self.matcher.entered_from(event.previous)):
@@ -72,16 +175,25 @@ class VariableTrigger(Struct, frozen=True, kw_only=True):
         return Match(event=table if event.previous is None else {**table, "previous_value": event.previous})
 
 
-class TimerTrigger(Struct, frozen=True, kw_only=True):
+class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
     """A timer that Lua started is over."""
 
-    type: ClassVar[str] = "timer"
-    id: str | None = None
+    type: str = "timer"
     name: str
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        name = table.need("name", check.timer_name)
+        return None if name is None else cls(name=name)
+
+    def names(self) -> list[NamedThing]:
+        return [("name", "timer", self.name)]
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        return f"waits until the timer '{self.name}' is over"
+
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is the end of this timer."""
-        if not isinstance(event, TimerFired) or event.name != self.name:
+        if not isinstance(event, events.TimerFired) or event.name != self.name:
             return None
         table: dict[str, Value] = {"type": self.type, "name": self.name, "scheduled_at": timestamp(event.due_at)}
         if event.payload is not None:
@@ -90,30 +202,44 @@ class TimerTrigger(Struct, frozen=True, kw_only=True):
         return Match(event={**table, **late}, after=event.stored)
 
 
-class WebhookTrigger(Struct, frozen=True, kw_only=True):
+class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
     """Somebody calls the hook of this id."""
 
-    type: ClassVar[str] = "webhook"
-    id: str | None = None
+    type: str = "webhook"
     hook: str
 
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        hook = table.need("hook", hook_id)
+        return None if hook is None else cls(hook=hook)
+
+    def subjects(self) -> list[Subject]:
+        return [("hook", self.hook)]
+
+    def describe(self, home: HomeView, instant: datetime | None) -> str:
+        return f"waits until somebody calls the hook '{self.hook}'"
+
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is a call of this hook; `data` is absent where the body stated nothing."""
-        if not isinstance(event, HookCalled) or event.hook != self.hook:
+        """As ever; `data` is absent where the body stated nothing."""
+        if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}
         return Match(event={"type": self.type, "hook": event.hook, "query": dict(event.query), **data})
 
 
-EventTrigger = (
-    DeviceTrigger
-    | DeviceEventTrigger
-    | AdapterLifecycle
-    | SystemErrorTrigger
-    | VariableTrigger
-    | TimerTrigger
-    | WebhookTrigger
-)
-"""The triggers that events match; each has `match(event)`."""
+EVENT_TRIGGERS: Mapping[str, type[Trigger]] = {
+    "variable_change": VariableTrigger,
+    "timer": TimerTrigger,
+    "webhook": WebhookTrigger,
+    "adapter_lifecycle": AdapterLifecycle,
+    "system_error": SystemErrorTrigger,
+}
 
-Trigger = EventTrigger | TimedTrigger
+SUBJECTS: Mapping[type[Event], Callable[[Any], Subject]] = {
+    events.VariableChanged: lambda event: ("variable", event.name),
+    events.TimerFired: lambda event: ("timer", event.name),
+    events.HookCalled: lambda event: ("hook", event.hook),
+    events.AdapterStarted: lambda event: ("adapter", ""),
+    events.SystemErrorReported: lambda event: ("error", ""),
+}
+"""What an event that is no device's is about: what a trigger listens to that is for it."""

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 from appliance.automations.active import ActiveTrigger, Fire, Wait
-from appliance.automations.device_triggers import DeviceTrigger, Match
+from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.policy import read_instant
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
+from appliance.automations.triggers import Match
 from appliance.clock import to_millis
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device

@@ -7,17 +7,12 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.condition_kinds import check_all
 from appliance.automations.condition_result import HOLDS
-from appliance.automations.conditions import (
-    Condition,
-    DeviceState,
-    PlaceState,
-    TimeWindow,
-    check_all,
-)
+from appliance.automations.conditions import Condition, DeviceState, PlaceState
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
-from appliance.automations.sun_position import Edge, SunCondition
+from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
 
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
-from appliance.automations.conditions import DeviceState, PlaceState, TimeWindow
+from appliance.automations.conditions import DeviceState, PlaceState
 from appliance.automations.cron import Cron
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Equal, Within
 from appliance.automations.policy import Policy
 from appliance.automations.sun import SunEvent
-from appliance.automations.sun_position import Edge, SunCondition
+from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
 from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger, Trigger
@@ -132,10 +132,10 @@ def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> 
         ({"type": "system_error", "contains": "tv"}, SystemErrorTrigger(contains="tv")),
         ({"type": "wall_clock", "hour": 7.0, "minute": 0}, WallClock(at=time(7), locale=BERLIN)),
         ({"type": "cron", "expression": "0 0 9 * * MON"}, CronTrigger(cron=Cron.parse("0 0 9 * * MON"))),
-        ({"type": "sunrise"}, SunTrigger(sun_event=SunEvent.SUNRISE, locale=BERLIN)),
+        ({"type": "sunrise"}, SunTrigger(type="sunrise", locale=BERLIN)),
         (
             {"type": "sunset", "offset_mins": -30},
-            SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=-30, locale=BERLIN),
+            SunTrigger(type="sunset", offset_mins=-30, locale=BERLIN),
         ),
         ({"type": "interval", "every_secs": 0.5}, Interval(every_secs=0.5)),
     ],

@@ -16,7 +16,6 @@ from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
 from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device
-from appliance.automations.waiting import explain_waiting
 from appliance.home.events import CatalogReloaded, DeviceEvent
 from appliance.home.model import Metadata
 from appliance.lua.lua_catalog import Asset
@@ -238,7 +237,7 @@ def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
     definition = parse(fields).definition
     assert definition is not None
-    return [*explain_waiting(definition, house, AT)]
+    return [*definition.explain(house, AT)]
 
 
 async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.automations.condition_kinds import parse_conditions
-from appliance.automations.conditions import check_all
+from appliance.automations.condition_kinds import check_all, parse_conditions
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.automations.homes import BERLIN, LAMP, NOW, View, at, device, home, parse

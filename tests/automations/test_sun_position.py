@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from appliance.automations.sun import SunEvent, sun_day
-from appliance.automations.sun_position import Edge, SunCondition
+from appliance.automations.time_conditions import Edge, SunCondition
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at, home
 

@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 import astral.sun
 import pytest
 
-from appliance.automations.conditions import TimeWindow
 from appliance.automations.cron import Cron
 from appliance.automations.sun import SunEvent, next_event, sun_day
+from appliance.automations.time_conditions import TimeWindow
 from appliance.automations.wall_clock import instant_of, next_wall_clock
 from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import home

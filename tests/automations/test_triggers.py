@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from appliance.automations.cron import Cron
-from appliance.automations.device_triggers import Devices, DeviceTrigger, Match
+from appliance.automations.device_triggers import Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
-from appliance.automations.sun import SunEvent
-from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, TimedTrigger, WallClock
-from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger
+from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
+from appliance.automations.triggers import AdapterLifecycle, Match, SystemErrorTrigger, TimedTrigger
 from appliance.home.events import (
     AdapterAnswered,
     AdapterStarted,
@@ -248,21 +247,21 @@ DUE_TEXT = "2026-03-29T01:00:00.250Z"
             {"type": "wall_clock", "hour": 7, "minute": 30, "timezone": "Europe/Berlin"},
         ),
         (CronTrigger(cron=Cron.parse("0 0 9 * * MON")), False, {"type": "cron", "expression": "0 0 9 * * MON"}),
-        (SunTrigger(sun_event=SunEvent.SUNRISE, locale=BERLIN), True, {"type": "sunrise", "offset_mins": 0}),
+        (SunTrigger(type="sunrise", locale=BERLIN), True, {"type": "sunrise", "offset_mins": 0}),
         (
-            SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=-30, locale=BERLIN),
+            SunTrigger(type="sunset", offset_mins=-30, locale=BERLIN),
             True,
             {"type": "sunset", "offset_mins": -30},
         ),
-        (Interval(every_secs=1.5), None, {"type": "interval", "every_secs": 1.5}),
+        (Interval(every_secs=1.5), False, {"type": "interval", "every_secs": 1.5}),
     ],
 )
 def test_the_event_table_of_a_due_time_tells_when_and_what_for(
-    trigger: TimedTrigger, is_daily: bool | None, table: Mapping[str, Any]
+    trigger: TimedTrigger, is_daily: bool, table: Mapping[str, Any]
 ) -> None:
     assert trigger.event_at(DUE) == {"scheduled_at": DUE_TEXT, **table}
     assert trigger.type == table["type"]
-    assert getattr(trigger, "is_daily", None) is is_daily
+    assert trigger.is_daily is is_daily
 
 
 @pytest.mark.parametrize(
@@ -297,7 +296,7 @@ def test_a_timed_trigger_is_next_due_after_the_instant(trigger: TimedTrigger, in
 
 
 def test_a_sun_trigger_is_due_its_offset_away_from_the_sun() -> None:
-    bare = SunTrigger(sun_event=SunEvent.SUNSET, locale=BERLIN).next_after(NOW)
-    early = SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=-45, locale=BERLIN).next_after(NOW)
+    bare = SunTrigger(type="sunset", locale=BERLIN).next_after(NOW)
+    early = SunTrigger(type="sunset", offset_mins=-45, locale=BERLIN).next_after(NOW)
     assert bare is not None and early is not None
     assert bare - early == timedelta(minutes=45)

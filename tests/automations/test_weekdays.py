@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from appliance.automations.cron import Cron
-from appliance.automations.sun import SunEvent
-from appliance.automations.time_triggers import CronTrigger, DateTrigger, SunTrigger, TimedTrigger, WallClock
+from appliance.automations.time_triggers import CronTrigger, DateTrigger, SunTrigger, WallClock
+from appliance.automations.triggers import TimedTrigger
 from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, TROMSO, at
 
@@ -160,9 +160,9 @@ def test_dates_come_each_year_or_once_and_the_29th_of_february_when_there_is_one
 
 
 def test_sunsets_come_on_their_own_weekdays_whatever_the_offset_and_not_in_the_polar_night() -> None:
-    late = SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=8 * 60, weekdays=frozenset({4}), locale=BERLIN)
+    late = SunTrigger(type="sunset", offset_mins=8 * 60, weekdays=frozenset({4}), locale=BERLIN)
     due = late.next_after(at("2026-06-01T00:00:00"))
     assert due is not None and BERLIN.local(due).weekday() == 5 and BERLIN.local(due).date() == date(2026, 6, 6)
-    north = SunTrigger(sun_event=SunEvent.SUNRISE, weekdays=frozenset({0}), locale=TROMSO)
+    north = SunTrigger(type="sunrise", weekdays=frozenset({0}), locale=TROMSO)
     found = north.next_after(at("2026-11-30T00:00:00"))
     assert found is not None and TROMSO.local(found).weekday() == 0 and found > at("2027-01-14T00:00:00")

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from appliance.automations.condition_kinds import COMBINATIONS, CONDITION_KINDS
+from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.lua.context import OPERATIONS
 from tests.fakes.clock import VirtualClock
@@ -169,7 +169,7 @@ def a_condition(kind: str, fields: str) -> str:
 
 def test_the_tables_know_every_trigger_condition_and_call() -> None:
     assert TRIGGERS.keys() == TRIGGER_KINDS.keys()
-    assert CONDITIONS.keys() == {*CONDITION_KINDS, *COMBINATIONS}
+    assert CONDITIONS.keys() == CONDITION_KINDS.keys()
     assert CALLS.keys() == OPERATIONS
 
 

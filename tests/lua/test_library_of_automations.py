@@ -91,7 +91,7 @@ def test_the_fields_of_an_automation_are_those_that_are_read() -> None:
 
 def test_the_kinds_of_triggers_and_conditions_are_those_there_are() -> None:
     assert set(classes_of("Trigger")) == set(trigger_kinds.TRIGGER_KINDS)
-    assert set(classes_of("Condition")) == {*condition_kinds.CONDITION_KINDS, *condition_kinds.COMBINATIONS}
+    assert set(classes_of("Condition")) == set(condition_kinds.CONDITION_KINDS)
 
 
 @pytest.mark.parametrize(("kind", "fields"), classes_of("Trigger").items())

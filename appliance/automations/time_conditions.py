@@ -1,0 +1,233 @@
+"""Conditions of time: the clocks in the home, its calendar, and the sun over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, time, timedelta
+
+from msgspec import Struct
+
+from appliance.automations import automation_fields as check
+from appliance.automations.automation_fields import WEEKDAYS
+from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
+from appliance.automations.conditions import Condition
+from appliance.automations.home_view import HomeView
+from appliance.automations.sun import SunDay, SunEvent, sun_day
+from appliance.automations.wall_clock import parse_time
+from appliance.clock import EPOCH
+from appliance.home_locale import Locale
+from appliance.tables.checks import one_of
+from appliance.tables.fields import Table
+
+_DAYS_BEFORE, _DAYS_AFTER = 3, 2
+"""Local dates around the present whose events, moved by at most a day and late by the clock, may be the last one."""
+
+
+class Edge(Struct, frozen=True, kw_only=True):
+    """Sunrise or sunset, moved by so many minutes."""
+
+    event: SunEvent
+    offset_mins: int = 0
+
+    @classmethod
+    def parse(cls, table: Table, end: str) -> Edge | None:
+        """What the field of this name states, `after` or `before`, and the one with its offset."""
+        word = table.take(end, one_of(*SunEvent))
+        offset = table.take(f"{end}_offset_mins", check.offset)
+        if table.has(f"{end}_offset_mins") and not table.has(end):
+            table.fault(f"{end}_offset_mins", f"does nothing without {end}")
+        return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
+
+    def instant_on(self, day: SunDay) -> datetime | None:
+        """When it is on this day; None where the day has none."""
+        found = day.instant_of(self.event)
+        return None if found is None else found + timedelta(minutes=self.offset_mins)
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.offset_mins:+d} min" if self.offset_mins else str(self.event)
+
+
+class TimeCondition(Condition, frozen=True, kw_only=True):
+    """A condition that asks only for the time: it does not hold while the clock is not trusted."""
+
+    locale: Locale
+
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+        return untrusted(self) if instant is None else self.holds_at(instant)
+
+    def holds_at(self, instant: datetime) -> ConditionResult:
+        """Whether it is so at the instant."""
+        raise NotImplementedError
+
+    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+        return f" (time was {self.locale.clock(instant or EPOCH)})"  # it holds, so there is an instant
+
+
+class TimeWindow(TimeCondition, frozen=True, kw_only=True):
+    """The clocks in the home show a time from `start`, included, to `end`, excluded; midnight may lie within."""
+
+    type: str = "time_window"
+    start: time
+    end: time
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+        start, end = table.need("start", parse_time), table.need("end", parse_time)
+        if start is None or end is None:
+            return None
+        if start == end:
+            table.fault("end", "must differ from start; a window that is always open needs no condition")
+        return cls(start=start, end=end, locale=locale)
+
+    def holds_at(self, instant: datetime) -> ConditionResult:
+        now = self.locale.local(instant).time()
+        if self.start < self.end:
+            is_within = self.start <= now < self.end
+        else:
+            is_within = now >= self.start or now < self.end
+        return HOLDS if is_within else refused(f"time was {self.locale.clock(instant)}, needs {self}")
+
+    def describe(self) -> str:
+        return f"a time from {self}"
+
+    def __str__(self) -> str:
+        return f"{self.start:%H:%M} to {self.end:%H:%M}"
+
+
+class Weekday(TimeCondition, frozen=True, kw_only=True):
+    """It is one of these days of the week in the home; 0 is Monday."""
+
+    type: str = "weekday"
+    days: frozenset[int]
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+        days = table.need("days", check.weekdays)
+        return None if days is None else cls(days=days, locale=locale)
+
+    def holds_at(self, instant: datetime) -> ConditionResult:
+        today = self.locale.local(instant).weekday()
+        return HOLDS if today in self.days else refused(f"day was {WEEKDAYS[today]}, needs {self}")
+
+    def describe(self) -> str:
+        return f"a {self}"
+
+    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+        return f" (day was {WEEKDAYS[self.locale.local(instant or EPOCH).weekday()]})"
+
+    def __str__(self) -> str:
+        return check.weekday_names(self.days)
+
+
+class DateRange(TimeCondition, frozen=True, kw_only=True):
+    """The date in the home lies between two days of the year, both included, over new year too: `(month, day)`."""
+
+    type: str = "date_range"
+    first: tuple[int, int]
+    last: tuple[int, int]
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+        first, last = table.need("from", check.day_of_year), table.need("to", check.day_of_year)
+        return None if first is None or last is None else cls(first=first, last=last, locale=locale)
+
+    def holds_at(self, instant: datetime) -> ConditionResult:
+        local = self.locale.local(instant)
+        today = local.month, local.day
+        if self.first <= self.last:
+            is_within = self.first <= today <= self.last
+        else:
+            is_within = today >= self.first or today <= self.last
+        return HOLDS if is_within else refused(f"date was {local:%m-%d}, needs {self}")
+
+    def describe(self) -> str:
+        return f"a date from {self}"
+
+    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+        return f" (date was {self.locale.local(instant or EPOCH):%m-%d})"
+
+    def __str__(self) -> str:
+        return " to ".join(f"{month:02}-{day:02}" for month, day in (self.first, self.last))
+
+
+class SunCondition(TimeCondition, frozen=True, kw_only=True):
+    """One edge divides the local date into before and after; two bound a part of the day, over midnight too.
+
+    A polar night is after sunset and before sunrise, a polar day the reverse. The home must have coordinates.
+    """
+
+    type: str = "sun_position"
+    after: Edge | None = None
+    before: Edge | None = None
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+        after, before = Edge.parse(table, "after"), Edge.parse(table, "before")
+        if not table.has("after") and not table.has("before"):
+            table.fault("after", "and before are both missing; give one or both")
+        if after is not None and after == before:
+            table.fault("before", "must differ from after, or there is no time between")
+        if not locale.is_placed:
+            table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
+            return None
+        return cls(after=after, before=before, locale=locale)
+
+    def holds_at(self, instant: datetime) -> ConditionResult:
+        today = sun_day(self.locale, self.locale.local(instant).date())
+        if self.after is None or self.before is None:
+            is_there = self._splits(today, instant)
+        else:
+            is_there = self._bounds(self.after, self.before, instant)
+        return HOLDS if is_there else refused(self._why_not(today, instant))
+
+    def describe(self) -> str:
+        return f"a time {self}"
+
+    def __str__(self) -> str:
+        ends = (("after", self.after), ("before", self.before))
+        return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
+
+    def _splits(self, today: SunDay, instant: datetime) -> bool:
+        return (self.after is None or _is_past(self.after, today, instant)) and (
+            self.before is None or not _is_past(self.before, today, instant)
+        )
+
+    def _bounds(self, after: Edge, before: Edge, instant: datetime) -> bool:
+        """Whether of the edges that have passed by now the last one is `after`."""
+        days = [sun_day(self.locale, day) for day in self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)]
+        edges = [(edge.instant_on(day), edge is after) for day in days for edge in (after, before)]
+        passed = [(due, is_after) for due, is_after in edges if due is not None and due <= instant]
+        if passed:
+            return max(passed)[1]
+        return self._splits(days[_DAYS_BEFORE - 1], instant)
+
+    def _why_not(self, today: SunDay, instant: datetime) -> str:
+        ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
+        needs = " and ".join(f"{word} {edge}{_clock(edge, today, self.locale)}" for word, edge in ends)
+        return f"time was {self.locale.clock(instant)}{_polar_note(today)}, needs {needs}"
+
+
+def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
+    """Whether the edge of this day has passed."""
+    due = edge.instant_on(day)
+    return day.is_past_without(edge.event) if due is None else instant >= due
+
+
+def _clock(edge: Edge, day: SunDay, locale: Locale) -> str:
+    due = edge.instant_on(day)
+    return "" if due is None else f" ({locale.clock(due)})"
+
+
+def _polar_note(day: SunDay) -> str:
+    """A word about a day on which the sun does not cross the horizon."""
+    if day.is_polar_night:
+        return " in the polar night"
+    return " on a polar day" if day.is_polar_day else ""
+
+
+TIME_CONDITIONS: Mapping[str, type[Condition]] = {
+    "time_window": TimeWindow,
+    "sun_position": SunCondition,
+    "weekday": Weekday,
+    "date_range": DateRange,
+}

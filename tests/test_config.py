@@ -296,6 +296,15 @@ UNSOUND: dict[str, list[str]] = {
         *('"http://lamp/a b"', '"http://a..b"', '"http://user:secret@lamp"', '"http://user@lamp"'),
         *('"http://lamp?a=b"', '"http://lamp/#a"', f'"http://{"a" * 64}"', '"http://a\\u0000b"'),
         *('"http://lamp/\\u0007"', '"http://-"', "5", '["http://lamp"]', "true"),
+        *('"http://0x7f.1"', '"http://0x7f000001"', '"http://127.1"', '"http://2130706433"', '"http://lamp.7."'),
+        *(
+            '"http://017700000001"',
+            '"http://①②⑦.0.0.1"',
+            '"http://127.0.0.①"',
+            '"http:\\\\\\\\lamp"',
+            '"http://@lamp"',
+        ),
+        *('"http://lamp\\r\\nHost: x"', '"http://[::1%25lo"', '"http://lamp:1:2"', '"http:lamp"', '"//lamp"'),
     ],
     "ip_address": [
         *('""', '"192.168.1"', '"192.168.1.300"', '"192.168.1.30:8060"', '"http://192.168.1.30"', '"[fe80::1]"'),

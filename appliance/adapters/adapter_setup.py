@@ -97,7 +97,7 @@ class LateSession:
     def open(self) -> Any:
         """The one `aiohttp.ClientSession`; leaving the context closes it."""
         if self._session is None:
-            from appliance.adapters.device_http import open_session
+            from appliance.adapters.device_session import open_session
 
             self._session = open_session()
         return self._session

@@ -1,4 +1,4 @@
-"""HTTP to vendors' devices: one session for all, and a client per address, with limits on time and size."""
+"""HTTP to vendors' devices: a client for each address, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -12,68 +12,24 @@ from typing import Any
 
 import aiohttp
 import orjson
-from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
-from aiohttp.tracing import Trace
+from aiohttp import ClientMiddlewareType, ClientResponse
 from msgspec import Struct, field
 
+from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS, KEEP_SECS, send_once
 from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
 from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.tables.fields import Redacted
 
-CONNECT_TIMEOUT_SECS = 2.0
-"""Seconds that a device has to accept a connection."""
-
 RETRY_AFTER_SECS = 0.25
 """Seconds before a request that was never answered is sent once more."""
-
-KEEP_SECS = 1.0
-"""Seconds that a connection is kept for the next request; no known device closes an idle one sooner."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Bytes of a response that are read; no known device sends more."""
 
-
-def open_session() -> aiohttp.ClientSession:
-    """The session for every adapter: no cookies, no proxies, no compression, connections kept for `KEEP_SECS`."""
-    return aiohttp.ClientSession(
-        connector=_Connector(keepalive_timeout=KEEP_SECS, limit=0),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
-        headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
-        json_serialize_bytes=orjson.dumps,
-        auto_decompress=False,
-        middlewares=(_send_once,),
-    )
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
-
-    async def connect(
-        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.connector.Connection:
-        connection = await super().connect(req, traces, timeout)
-        if req.headers.get("Connection") == "close" and connection.protocol is not None:
-            connection.protocol.force_close()
-        return connection
-
-
-async def _send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Neither repeat a request that was cut off (`HttpClient` may) nor redirect the handshake of a WebSocket."""
-    try:
-        response = await handler(request)
-        if response.status // 100 == 3 and "Upgrade" in request.headers:
-            response.close()
-            raise aiohttp.WSServerHandshakeError(response.request_info, (), status=response.status)
-        return response
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _CutOff(reason_of(error)) from None
-
-
-class _CutOff(aiohttp.ClientError):
-    """The connection failed or ended before a response came."""
+MESSAGES_AT_ONCE = 50
+"""Messages of one connection that are taken before others of the loop come."""
 
 
 class HttpAccess(Redacted, frozen=True, kw_only=True):
@@ -104,8 +60,8 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
     def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
         """The middlewares of each request."""
         if self.username is None or not self.is_digest:
-            return (_send_once,)
-        return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""), _send_once)
+            return (send_once,)
+        return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""), send_once)
 
     def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
         """How a certificate is verified; raises `AdapterFailed` where `ca_file` holds none."""
@@ -234,7 +190,7 @@ class HttpClient:
                     )
                 if response.content_type != EVENT_STREAM:
                     raise BadAnswer(f"{self.address}{path} answered with something that is no event stream")
-                yield read_events(response, max_bytes)
+                yield read_events(response, self._clock, max_bytes)
         except aiohttp.ClientResponseError:
             raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
@@ -268,10 +224,11 @@ class HttpClient:
                 headers=self._headers,
                 ssl=self._tls,
                 heartbeat=silence_secs,
+                autoping=False,
                 max_msg_size=max_bytes,
-            ) as socket:
+            ) as opened:
                 self.answers += 1
-                yield Messages(self, socket, parse or parse_json)
+                yield Messages(self, opened, self._clock, parse or parse_json)
         except aiohttp.WSServerHandshakeError as error:
             self.answers += 1
             raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
@@ -297,18 +254,37 @@ class HttpClient:
 class Messages(AsyncIterator[Any]):
     """The two directions of one WebSocket. One task reads; any may send."""
 
-    def __init__(self, http: HttpClient, socket: aiohttp.ClientWebSocketResponse, parse: DecodeMessage) -> None:
+    def __init__(
+        self, http: HttpClient, opened: aiohttp.ClientWebSocketResponse, clock: Clock, parse: DecodeMessage
+    ) -> None:
         self._http = http
-        self._socket = socket
+        self._socket = opened
+        self._clock = clock
         self._parse = parse
+        self._count = 0
 
     async def __anext__(self) -> Any:
         """The next message of text or bytes. Raises `BadAnswer` for one that is too large or cannot be parsed."""
-        message = await self._socket.__anext__()
+        while (message := await self._next_frame()).type in (aiohttp.WSMsgType.PING, aiohttp.WSMsgType.PONG):
+            if message.type is aiohttp.WSMsgType.PING:
+                await self._answer_ping(message.data)
         if message.type is aiohttp.WSMsgType.ERROR:
             raise BadAnswer(f"{self._http.address} sent something that is no WebSocket message, or too large a one")
         self._http.answers += 1
         return self._parse(message.data, self._http.address)
+
+    async def _next_frame(self) -> aiohttp.WSMessage:
+        """The next message, pings included; others of the loop come between, even where many wait."""
+        self._count += 1
+        if self._count % MESSAGES_AT_ONCE == 0:
+            await self._clock.sleep(0)
+        return await self._socket.__anext__()
+
+    async def _answer_ping(self, data: bytes) -> None:
+        try:
+            await self._socket.pong(data)
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"{self._http.address} has closed the connection ({reason_of(error)})") from None
 
     async def send(self, message: Any) -> None:
         """Send a text as it is, anything else as its JSON. Raises `Unreachable` where the socket has been closed.

@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 import aiohttp
 from msgspec import Struct
 
+from appliance.clock import Clock
 from appliance.errors import BadAnswer
 
 EVENT_STREAM = "text/event-stream"
 """The media type."""
+
+SLICE_BYTES = 2048
+"""Bytes of a stream that are parsed before others of the loop come."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -78,7 +82,7 @@ class EventDecoder:
         return ServerEvent(event=event, data="\n".join(data), id=self._id) if data else None
 
 
-async def read_events(response: aiohttp.ClientResponse, max_bytes: int) -> AsyncIterator[ServerEvent]:
+async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
     """The messages of a response until it ends, or is broken off. Raises `BadAnswer` for one that is too large."""
     decoder = EventDecoder(max_bytes)
     while True:
@@ -88,5 +92,7 @@ async def read_events(response: aiohttp.ClientResponse, max_bytes: int) -> Async
             return
         if not piece:
             return
-        for event in decoder.feed(piece):
-            yield event
+        for start in range(0, len(piece), SLICE_BYTES):
+            for event in decoder.feed(piece[start : start + SLICE_BYTES]):
+                yield event
+            await clock.sleep(0)

@@ -87,16 +87,19 @@ def host(value: Any) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        if re.fullmatch(r"(?=.*[^\W\d_])\w([\w.-]*[\w.])?", text) is None or not _fits_dns(text):
+        if re.fullmatch(r"(?=.*[^\W\d_])\w([\w.-]*[\w.])?", text) is None or not _is_name(text):
             raise Mismatch('an address like "192.168.1.30"', value) from None
         return text
 
 
-def _fits_dns(name: str) -> bool:
+def _is_name(text: str) -> bool:
+    """Whether it fits into DNS, and cannot be read as an address in other digits (`0x7f.1`, `①②⑦.0.0.1`)."""
     try:
-        return len(name.encode("idna")) <= 253
+        name = text.encode("idna").decode().rstrip(".")
     except UnicodeError:
         return False
+    is_number = re.fullmatch(r"0[xX][0-9a-fA-F]*|[0-9]+", name.rpartition(".")[2]) is not None
+    return len(name) <= 253 and not is_number
 
 
 def network(value: Any) -> Network:

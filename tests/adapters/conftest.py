@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from aioresponses import aioresponses
 
-from appliance.adapters.device_http import open_session
+from appliance.adapters.device_session import open_session
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_http import open_session
+from appliance.adapters.device_session import open_session
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.kind import AdapterKind
 from appliance.clock import Clock

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient
+from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, Messages, parse_json
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http_errors import HttpRefused
-from appliance.adapters.server_events import EventDecoder, ServerEvent
+from appliance.adapters.server_events import EventDecoder, ServerEvent, read_events
+from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
@@ -386,17 +389,25 @@ async def _echo(request: web.Request) -> web.WebSocketResponse:
     return socket
 
 
+@asynccontextmanager
+async def serving(socket: Callable[[web.Request], Awaitable[web.WebSocketResponse]]) -> AsyncIterator[str]:
+    """The address of a server with this WebSocket at `/ws`."""
+    app = web.Application()
+    app.add_routes([web.get("/ws", socket)])
+    runner = web.AppRunner(app, shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
 async def test_a_websocket_takes_texts_and_json_and_is_bounded(
     session: aiohttp.ClientSession, clock: VirtualClock
 ) -> None:
-    app = web.Application()
-    app.add_routes([web.get("/ws", _echo)])
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    http = HttpClient(session, f"http://127.0.0.1:{runner.addresses[0][1]}", clock)
-    try:
+    async with serving(_echo) as url:
+        http = HttpClient(session, url, clock)
         async with http.messages("/ws", silence_secs=20, max_bytes=1000) as messages:
             await messages.send({"a": [1, None]})
             assert await anext(messages) == {"a": [1, None]}
@@ -413,8 +424,60 @@ async def test_a_websocket_takes_texts_and_json_and_is_bounded(
             await messages.send('"huge"')
             with pytest.raises(BadAnswer, match="too large"):
                 await anext(messages)
-    finally:
-        await runner.cleanup()
+
+
+class Ready:
+    """A WebSocket or a body of which the next part is always there; it counts how often others had their turn."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self._parts = iter(parts)
+        self.turns = 0
+        self.content = self
+        self.pong = self.readany = self._next
+
+    async def _next(self, _: object = None) -> Any:
+        return next(self._parts, b"")
+
+    async def __anext__(self) -> Any:
+        return next(self._parts)
+
+    async def count(self) -> None:
+        """Count turns until cancelled."""
+        while True:
+            self.turns += 1
+            await asyncio.sleep(0)
+
+
+TEXT, PONG = (aiohttp.WSMessage(kind, "7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
+
+
+async def test_others_of_the_loop_come_between_what_is_there_already(session: aiohttp.ClientSession) -> None:
+    messages, pongs, lines = Ready([TEXT] * 1001), Ready([PONG] * 1000 + [TEXT]), Ready([b"\n" * 65536])
+    for flood in (messages, pongs, lines):
+        counting = asyncio.ensure_future(flood.count())
+        if flood is lines:
+            assert [each async for each in read_events(flood, Clock(), 1000)] == []  # type: ignore[arg-type]
+        else:
+            socket = Messages(HttpClient(session, "http://x", Clock()), flood, Clock(), parse_json)  # type: ignore[arg-type]
+            while await anext(socket) and flood is messages and next(flood._parts, None) is not None:
+                pass
+        counting.cancel()
+        assert flood.turns >= 10, flood
+
+
+async def test_a_websocket_is_left_while_the_other_side_goes_on_sending(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    async def flood(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        while True:
+            await socket.send_str("7")
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(10), serving(flood) as url:
+        async with HttpClient(session, url, clock).messages("/ws", silence_secs=20) as messages:
+            assert await anext(messages) == 7
 
 
 STREAMS: tuple[tuple[bytes, list[ServerEvent]], ...] = (

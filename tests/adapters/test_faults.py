@@ -18,7 +18,7 @@ from appliance.adapters import address_gates
 from appliance.adapters.adapter_runner import MAX_RESTART_SECS, AdapterRunner, restart_delay
 from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
-from appliance.adapters.device_http import open_session
+from appliance.adapters.device_session import open_session
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.errors import BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health

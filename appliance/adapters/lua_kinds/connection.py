@@ -24,9 +24,6 @@ EVENTS_SILENCE_SECS = 600.0
 MAX_WAITING = 100
 """Messages that wait for the file; while there are so many, nothing is read."""
 
-MESSAGES_AT_ONCE = 50
-"""Messages that are read before others of the loop come."""
-
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
 """Questions that wait for their answer at a time."""
@@ -129,13 +126,9 @@ class PushConnection:
 
     async def _read(self, messages: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Hand each message to who asked for it, else let it wait for the file."""
-        count = 0
         async for message in messages:
             if not self._is_reply(message):
                 await self.waiting.put(message)
-            count += 1
-            if count % MESSAGES_AT_ONCE == 0:
-                await self._clock.sleep(0)
             yield message
 
     def _is_reply(self, message: Any) -> bool:

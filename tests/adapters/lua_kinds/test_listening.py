@@ -12,7 +12,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_http import open_session
+from appliance.adapters.device_session import open_session
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_http import open_session
+from appliance.adapters.device_session import open_session
 from appliance.adapters.lua_kinds.origins import Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, read_request
@@ -42,6 +42,20 @@ PATHS = (
     "/\\other.example",
     "[::1]/x",
     "file:///etc/passwd",
+    "//[::ffff:127.0.0.1]/x",
+    "//[fe80::1%25lo]/x",
+    "//0x7f000001/x",
+    "//017700000001/x",
+    "//2130706433/x",
+    "http:/x",
+    "https:x",
+    "javascript:x",
+    "\\x",
+    "\t//other.example/x",
+    " /x",
+    "/x\x0b",
+    "/x\x7f",
+    "*",
 )
 
 REQUESTS: tuple[dict[str, Any], ...] = (
@@ -72,17 +86,44 @@ LOCATIONS = (
     "http://lamp.local.other.example/",
     "ftp://lamp.local/",
     "http://lamp.local:99999/",
+    "http://lamp.local:0x50/",
+    "http://lamp.local:80:80/",
+    "http://lamp.local:8\u0660/",
+    "http://lamp.local./",
+    "http://lamp.local%2eother.example/",
+    "http://lamp.local%00.other.example/",
+    "http://xn--lamp-local.example/",
+    "http://l\u0430mp.local/",
+    "http://lamp\u3002local/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[fe80::1%25lo]/",
+    "http://0x7f000001/",
+    "http://017700000001/",
+    "http://2130706433/",
+    "http://127.1/",
+    "http:\\\\other.example\\x",
+    "/\\other.example/x",
+    "\\\\other.example\\x",
+    "/\t/other.example/x",
+    "\t//other.example/x",
+    "http:////other.example/x",
+    "ws://lamp.local/",
+    "file:///etc/passwd",
+    "data:text/plain,x",
+    "javascript:x",
+    "http://:80/",
+    "http://lamp.local:80@other.example/",
+    "http://@lamp.local/",
 )
-
-
-def test_there_are_more_than_forty_tries() -> None:
-    assert len(REQUESTS) + len(LOCATIONS) > 40
 
 
 @pytest.mark.parametrize("raw", REQUESTS, ids=repr)
 def test_a_request_that_may_mean_another_origin_is_refused(raw: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match="ctx:http: "):
         read_request(raw)
+    if raw["path"] != "/x":
+        with pytest.raises(Invalid):  # the check of `listen.path`, too
+            url_path(raw["path"])
 
 
 @pytest.mark.parametrize("location", LOCATIONS)

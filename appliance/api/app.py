@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from sanic import HTTPResponse, Request, Sanic
 
 from appliance.api.api_limits import ApiLimits
-from appliance.api.connections import Connections
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.diagnostics import build_probes
@@ -17,66 +15,42 @@ from appliance.api.gate import Gate
 from appliance.api.hooks import Hooks
 from appliance.api.hub_metrics import Metrics
 from appliance.api.key_access import Access
-from appliance.api.keyring import Keyring
 from appliance.api.rate import Buckets
 from appliance.api.request_metrics import Handle, RequestMetrics
+from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search, to_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.routes import (
-    adapters,
-    automations,
-    backup,
-    dashboard,
-    devices,
-    discovery,
-    document,
-    events,
-    executions,
-    groups,
-    history,
-    hooks,
-    keys,
-    log,
-    metrics,
-    overview,
-    preferences,
-    reports,
-    rooms,
-    scenes,
-    scripts,
-    system,
-    timers,
-    uses,
-    variables,
-)
+from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.application import Application, build_application
+from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
 
-_RESOURCES: tuple[type[Any], ...] = (
+_RESOURCES: tuple[type[ApiResource], ...] = (
     system.SystemApi,
-    log.LogApi,
-    metrics.MetricsPage,
-    adapters.AdaptersApi,
+    system.LogApi,
+    system.MetricsPage,
+    system.AdaptersApi,
     devices.DevicesApi,
     history.HistoryApi,
-    rooms.RoomsApi,
-    groups.GroupsApi,
-    scenes.ScenesApi,
-    automations.AutomationsApi,
-    executions.ExecutionsApi,
-    scripts.ScriptsApi,
-    variables.VariablesApi,
-    timers.TimersApi,
-    preferences.PreferencesApi,
-    discovery.DiscoveryApi,
+    places.RoomsApi,
+    places.GroupsApi,
+    lua_files.ScenesApi,
+    lua_files.AutomationsApi,
+    lua_files.ExecutionsApi,
+    lua_files.ScriptsApi,
+    lua_files.VariablesApi,
+    lua_files.TimersApi,
+    keys.PreferencesApi,
+    system.DiscoveryApi,
     keys.ApiKeys,
-    hooks.HooksApi,
-    events.EventsApi,
-    document.DocumentApi,
-    overview.OverviewApi,
-    uses.UsesApi,
+    keys.HooksApi,
+    system.EventsApi,
+    system.DocumentApi,
+    reports.OverviewApi,
+    devices.UsesApi,
     reports.ReportsApi,
+    system.BackupApi,
 )
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
@@ -89,67 +63,37 @@ def build_app(
     limits: ApiLimits,
     event_capacity: int,
     *,
-    search: discovery.Search,
+    search: Search,
+    make_backup: MakeBackup,
     has_dashboard: bool = True,
-    make_backup: backup.MakeBackup | None = None,
 ) -> Sanic[Any, Any]:
-    """The application that serves this hub, with the dashboard and the backup or without; `search` finds devices."""
+    """The application that serves this hub, with the dashboard or without; `search` finds devices."""
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
-    api = ROUTES if make_backup is None else (*ROUTES, *routes_of(backup.BackupApi))
-    pages = dashboard.DashboardApi()
-    routes = (*api, *pages.list_routes()) if has_dashboard else api
+    pages = DashboardApi()
+    routes = (*ROUTES, *pages.list_routes()) if has_dashboard else ROUTES
     gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, routes)
     requests = RequestMetrics()
     app.error_handler.add(Exception, requests.count_unmatched(gate.handle_error))
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
-    shown = Metrics(hub, requests, stream, app.ctx.connections)
-    own = [pages, discovery.DiscoveryApi(search), document.DocumentApi(api)]
-    own += [] if make_backup is None else [backup.BackupApi(make_backup)]
-    resources = {
-        **_build_resources(hub, stream, app.ctx.connections, access.keyring, shown),
-        **{type(each): each for each in own},
-    }
+    encoder = DeviceEncoder()
+    hub.bus.listen(encoder.forget_removed, DeviceRemoved)
+    parts = ApiParts(
+        hub=hub,
+        encoder=encoder,
+        hooks=Hooks(hub.bus, hub.dispatcher, hub.automations.hears_hook),
+        keyring=access.keyring,
+        metrics=Metrics(hub, requests, stream, app.ctx.connections),
+        probes=build_probes(hub, stream, app.ctx.connections),
+        stream=stream,
+        search=search,
+        make_backup=make_backup,
+        routes=ROUTES,
+    )
+    resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
         _add(app, route, requests.measure(route, _bind(route, resources[route.resource], gate, cors, limits)))
     return app
-
-
-def _build_resources(
-    hub: Hub,
-    stream: EventStream,
-    connections: Connections,
-    keyring: Keyring,
-    shown: Metrics,
-) -> Mapping[type[Any], object]:
-    """One of each resource, by its class; each gets the parts that it uses."""
-    encoder = DeviceEncoder()
-    hub.bus.listen(encoder.forget_removed, DeviceRemoved)
-    listening = Hooks(hub.bus, hub.dispatcher, hub.automations.hears_hook)
-    built = (
-        system.SystemApi(hub.health, build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
-        log.LogApi(hub.log),
-        metrics.MetricsPage(shown),
-        adapters.AdaptersApi(hub.health, hub.dispatcher, hub.reloaders["adapters"]),
-        devices.DevicesApi(hub.registry, hub.changes, hub.dispatcher, encoder),
-        history.HistoryApi(hub.registry, hub.history),
-        rooms.RoomsApi(hub.registry, hub.changes, hub.dispatcher, encoder),
-        groups.GroupsApi(hub.registry, hub.changes, hub.dispatcher, encoder),
-        scenes.ScenesApi(hub.scenes, hub.reloaders["scenes"], hub.history.card),
-        automations.AutomationsApi(hub.automations, hub.reloaders["automations"], hub.history.card),
-        executions.ExecutionsApi(hub.executors),
-        variables.VariablesApi(hub.variables),
-        timers.TimersApi(hub.timers),
-        preferences.PreferencesApi(hub.document),
-        scripts.ScriptsApi(hub.reloaders["scripts"]),
-        keys.ApiKeys(keyring, listening),
-        hooks.HooksApi(listening),
-        events.EventsApi(stream),
-        overview.OverviewApi(hub.registry, hub.health, hub.scenes, hub.automations, hub.document, encoder),
-        uses.UsesApi(hub.registry, hub.automations, hub.scenes),
-        reports.ReportsApi(hub),
-    )
-    return {type(each): each for each in built}
 
 
 def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLimits) -> Handle:
@@ -160,8 +104,8 @@ def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLim
         principal = await gate.authorize(request, route, ids.get("hook_id"))
         recheck = partial(gate.recheck, principal)
         call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
-        response = await answer(call, **ids)
-        return None if response is None else cors.add_headers(request, response)
+        answered = await answer(call, **ids)
+        return None if route.is_websocket else cors.add_headers(request, to_response(route, answered))
 
     return handle
 

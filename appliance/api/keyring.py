@@ -5,14 +5,43 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 from appliance.api.auth import Role
 from appliance.api.key_tokens import Hasher, KeyToken, hint_of
+from appliance.api.validation import body, member_of, nullable
 from appliance.clock import Clock
-from appliance.errors import Invalid
+from appliance.errors import Invalid, MalformedRequest
+from appliance.home.texts import hook_id, text
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key, Keys
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import Check
 
 log = logging.getLogger("keys")
+
+MAX_LABEL_CHARS = 100
+
+_FIELDS = body(
+    "KeyRequest",
+    {
+        "label": Field(text(MAX_LABEL_CHARS)),
+        "role": Field(member_of(Role)),
+        "hook": Field(nullable(hook_id), required=False),
+    },
+)
+
+
+def _check_key(raw: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = _FIELDS(raw)
+    if fields["role"] is Role.HOOK and fields["hook"] is None:
+        raise MalformedRequest("hook is missing: a key of the role hook opens one, by its id")
+    if fields["role"] is not Role.HOOK and fields["hook"] is not None:
+        raise Invalid(f"hook goes with the role hook, not with {fields['role']}")
+    return fields
+
+
+KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
+"""What a key is asked for with: the arguments of `Keyring.create`."""
 
 
 class Keyring:

@@ -1,4 +1,7 @@
-"""The OpenAPI document (3.1) of the routes, made from the rows that also dispatch them."""
+"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream.
+
+Both are made from the rows that also dispatch requests and build frames.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 from appliance.api.auth import REACH, Role
 from appliance.api.error_responses import CODES, ERROR_HEADERS
+from appliance.api.frames import EventFrame
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
 from appliance.tables.json_schema import TEXT, Schema
@@ -19,6 +23,13 @@ these paths: read what names read; write what names read or write; admin, automa
 Bodies are JSON, regardless of Content-Type; unknown fields are ignored. Every other response than 2xx \
 holds at least `error`, a sentence, and `code`, the same for programs. HEAD is answered as GET, without the body. \
 Ids in a path are percent-encoded.\
+"""
+
+_EVENTS_DESCRIPTION = """\
+What happens in the home, as it happens. GET /events opens a WebSocket, with `Authorization: Bearer <key>`; a \
+browser, which cannot set it, offers the sub-protocols `lares.events` and `bearer.<key, percent-encoded>`, or adds \
+`?token=<key, percent-encoded>`. Every message is a JSON object with its `type`. What a client sends is ignored. \
+GET /openapi.json describes everything else.\
 """
 
 _MEANINGS: Mapping[int, str] = {
@@ -68,9 +79,9 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Lares", "version": VERSION, "description": _DESCRIPTION},
         "servers": [{"url": "/"}],
-        "paths": hoist_schemas(paths, named),
+        "paths": _hoist_schemas(paths, named),
         "components": {
-            "responses": {str(status): hoist_schemas(_error(status), named) for status in errors},
+            "responses": {str(status): _hoist_schemas(_error(status), named) for status in errors},
             "schemas": dict(sorted(named.items())),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}, "token": _QUERY_TOKEN},
         },
@@ -151,14 +162,50 @@ def _json(schema: Schema) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
+def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
+    """The document of these frames, as JSON."""
+    named: dict[str, Any] = {}
+    messages = {
+        frame.type: {
+            "name": frame.type,
+            "summary": frame.when,
+            "contentType": "application/json",
+            "payload": _hoist_schemas(frame.record, named),
+        }
+        for frame in frames
+    }
+    roles = ", ".join(role for role in Role if Role.READ in REACH[role])
+    return {
+        "asyncapi": "3.0.0",
+        "info": {"title": "Lares: event stream", "version": VERSION, "description": _EVENTS_DESCRIPTION},
+        "defaultContentType": "application/json",
+        "channels": {
+            "events": {
+                "address": "/events",
+                "description": f"For keys with the role {roles}.",
+                "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+                "bindings": {"ws": {"method": "GET"}},
+            }
+        },
+        "operations": {
+            "sendEvents": {
+                "action": "send",
+                "channel": {"$ref": "#/channels/events"},
+                "messages": [{"$ref": f"#/channels/events/messages/{name}"} for name in messages],
+            }
+        },
+        "components": {"messages": messages, "schemas": dict(sorted(named.items()))},
+    }
+
+
+def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
     """The same, where references stand for the schemas that have a title; these go into `named`."""
     if isinstance(node, list | tuple):
-        return [hoist_schemas(each, named) for each in node]
+        return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):
         return node
     inner = {
-        key: hoist_schemas(value, named)
+        key: _hoist_schemas(value, named)
         for key, value in node.items()
         if key != "title" or not isinstance(value, str)
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from sanic import HTTPResponse, Request
+from sanic import Request
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.auth import Principal, Role
@@ -54,7 +54,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
 COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
 """Statuses that every path may respond with: to malformed, slow or large requests and other methods."""
 
-Handler = Callable[..., Awaitable[HTTPResponse | None]]
+Handler = Callable[..., Awaitable[object]]
 
 UNLIMITED_PATHS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"})
 """Paths without a rate limit, like those under `/auth/`."""

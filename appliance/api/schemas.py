@@ -219,6 +219,10 @@ KEY = Record("Key", _KEY, _HOOK)
 _NEW = {**_KEY, "key": {**TEXT, "description": "The secret, shown here and never again."}}
 NEW_KEY = Record("NewKey", _NEW, {**_HOOK, "warning": {**TEXT, "description": "Where nothing listens to the hook."}})
 
+LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
+
+BINARY: Schema = {**TEXT, "format": "binary"}
+
 DIAGNOSTICS: Schema = {
     "title": "Diagnostics",
     "description": "The figures of each part, by its name.",

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from appliance.errors import Invalid, MalformedRequest
+from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, shown
 from appliance.tables.fields import Field, Findings, Table
-from appliance.tables.json_schema import ANY, BOOLEAN, INTEGER, OBJECT, TEXT, Check, array_of, maybe, one_of
+from appliance.tables.json_schema import (
+    ANY,
+    BOOLEAN,
+    INSTANT,
+    INTEGER,
+    OBJECT,
+    TEXT,
+    Check,
+    Schema,
+    array_of,
+    maybe,
+    one_of,
+)
 
 MAX_TABLE_DEPTH = 32
 """Levels of nesting in tables that are passed to Lua."""
@@ -116,3 +130,27 @@ table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
 anything = Check(schema=TEXT, run=lambda value: value)
 """A query's value, which is always a string."""
+
+MAX_LIMIT = 1000
+"""Entries that one response holds at most."""
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
+
+
+def _instant(value: Any) -> datetime:
+    """The moment; where a `+` was not percent-encoded, it has arrived as a blank."""
+    try:
+        if _INSTANT.fullmatch(value) is None:
+            raise ValueError
+        return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper())
+    except ValueError:
+        raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {shown(value)}") from None
+
+
+_MOMENT: Schema = {**INSTANT, "description": "RFC 3339; it is included itself."}
+_WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
+
+_LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False)
+
+PERIOD: RequestFields = {"start": _WHEN, "end": _WHEN, "limit": _LIMIT}
+"""The query of every history: the fields of `history.period.Period`."""

@@ -16,8 +16,7 @@ from urllib.parse import quote
 from appliance import config
 from appliance.api import schemas
 from appliance.api.error_responses import status_of
-from appliance.api.keyring import Keyring
-from appliance.api.routes.keys import KEY_BODY
+from appliance.api.keyring import KEY_BODY, Keyring
 from appliance.cli.first_key import access_of
 from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
 from appliance.cli.owner import become_owner
@@ -89,7 +88,7 @@ def _create(arguments: argparse.Namespace) -> KeyCommand:
 
 def _list(arguments: argparse.Namespace) -> KeyCommand:
     async def act(keyring: Keyring) -> Any:
-        return schemas.KEY.each(keyring.list_all())
+        return [*map(schemas.KEY, keyring.list_all())]
 
     return HubRequest(path="/auth/keys"), act, _show_list
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -27,10 +27,6 @@ class Shape(dict[str, Any]):
     def __call__(self, value: Any) -> Any:
         """The value as JSON."""
         return self.encode(value)
-
-    def each(self, values: Iterable[Any]) -> list[Any]:
-        """The values as an array of JSON."""
-        return [*map(self.encode, values)]
 
 
 TEXT: Schema = {"type": "string"}
@@ -80,9 +76,10 @@ class Part(Struct, frozen=True):
 
 
 class Record(Shape):
-    """An object of these fields and no others. Calling it makes one of an object, `of` of values that are at hand.
+    """An object of these fields and no others. Calling it makes one of an object, or of a dict of its fields' values.
 
-    Fields that are `optional` are absent where their value is None.
+    Fields that are `optional` are absent where their value is None; a dict need not have them, nor those that can be
+    only one value.
     """
 
     def __init__(
@@ -98,21 +95,23 @@ class Record(Shape):
         schema = described(title, **{name: part.schema for name, part in needed.items()})
         more = {name: part.schema for name, part in absent.items()}
         said = {} if description is None else {"description": description}
-        super().__init__({**schema, **said, "properties": {**schema["properties"], **more}}, self._of_object)
+        super().__init__({**schema, **said, "properties": {**schema["properties"], **more}}, self._of)
 
-    def _of_object(self, thing: Any) -> dict[str, Any]:
+    def _of(self, thing: Any) -> dict[str, Any]:
+        if isinstance(thing, dict):
+            return self._of_values(thing)
         made = {name: read(thing) if encode is None else encode(read(thing)) for name, read, encode in self._needed}
         for name, read, encode in self._optional:
             if (value := read(thing)) is not None:
                 made[name] = value if encode is None else encode(value)
         return made
 
-    def of(self, **values: Any) -> dict[str, Any]:
-        """The object with these values; fields that can be only one value need not be given."""
-        return {
-            name: encode(values[name]) if encode is not None else values[name] if name in values else read(None)
-            for name, read, encode in self._needed
-        }
+    def _of_values(self, values: dict[str, Any]) -> dict[str, Any]:
+        found = [
+            *((name, values[name] if name in values else read(None), encode) for name, read, encode in self._needed),
+            *((name, values[name], encode) for name, _, encode in self._optional if values.get(name) is not None),
+        ]
+        return {name: value if encode is None else encode(value) for name, value, encode in found}
 
 
 def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:

@@ -34,7 +34,7 @@ from tests.api.caller import (
     request,
     shown,
 )
-from tests.fakes.house import LIGHT, MASTER, House, nothing_found, open_house
+from tests.fakes.house import LIGHT, MASTER, NO_MORE, House, open_house
 from tests.fakes.patience import until
 
 SLACK = 20.0
@@ -129,7 +129,7 @@ class TestTwoThousandSockets:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
                 for limits in (ApiLimits(), ApiLimits(connections=10)):
                     access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
-                    app = build_app(house.hub, access, limits, 10, search=nothing_found)
+                    app = build_app(house.hub, access, limits, 10, **NO_MORE)
                     async with Server(app, Address(host="127.0.0.1", port=0), limits, Clock()):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:

@@ -76,6 +76,7 @@ NAMED: dict[str, set[int]] = {
     "POST /adapters/reload": {200, 401, 403},
     "GET /openapi.json": {200, 401},
     "GET /asyncapi.json": {200, 401},
+    "GET /diagnostics/backup": {200, 400, 401, 403},
     "GET /metrics": {200, 401},
     "GET /auth/keys": {200, 401, 403},
     "POST /auth/keys": {200, 400, 401, 403, 413},

@@ -18,7 +18,7 @@ from appliance.api.auth import REACH, Role
 from appliance.api.error_responses import CODES
 from appliance.api.openapi import describe, statuses_of
 from appliance.api.route import Route
-from appliance.api.routes import devices, groups, rooms
+from appliance.api.routes import devices, places
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.json_shapes import COMMAND
@@ -174,7 +174,7 @@ class TestOneSource:
         assert described == takes(CHECKS[kind], value), (kind, value)
 
     @pytest.mark.parametrize(
-        "check", [rooms.ROOM_BODY, groups.GROUP_BODY, groups.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
+        "check", [places.ROOM_BODY, places.GROUP_BODY, places.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
     )
     @given(value=BODIES)
     @settings(max_examples=80, deadline=None, derandomize=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.api.routes.preferences import MAX_PREFERENCES_BYTES
+from appliance.api.routes.keys import MAX_PREFERENCES_BYTES
 from tests.fakes.house import READER, House, open_house
 
 ROOM = MAX_PREFERENCES_BYTES - len('{"a":""}')

@@ -27,7 +27,7 @@ from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room
 from appliance.tables.addresses import Address
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, read_events, request, shown
-from tests.fakes.house import MASTER, House, nothing_found, open_house
+from tests.fakes.house import MASTER, NO_MORE, House, open_house
 from tests.fakes.patience import until
 from tests.fakes.registry import make
 
@@ -284,7 +284,7 @@ async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_close
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(house: House) -> dict[str, str]:
         app = build_app(
-            house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, search=nothing_found
+            house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE
         )
         found = {key: repr(value) for key, value in app.config.items()}
         Sanic.unregister_app(app)
@@ -350,7 +350,7 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
     async with open_house() as house:
         access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
-        app = build_app(house.hub, access, ApiLimits(), 10, search=nothing_found)
+        app = build_app(house.hub, access, ApiLimits(), 10, **NO_MORE)
         async with Server(app, address, ApiLimits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
@@ -363,12 +363,12 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 async def test_a_port_can_be_served_again_at_once() -> None:
     async with open_house() as house:
         access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
-        app = build_app(house.hub, access, ApiLimits(), 10, search=nothing_found)
+        app = build_app(house.hub, access, ApiLimits(), 10, **NO_MORE)
         address = Address(host="127.0.0.1", port=0)
         async with Server(app, address, ApiLimits(), Clock()) as server:
             port = server.port
         async with Server(
-            build_app(house.hub, access, ApiLimits(), 10, search=nothing_found),
+            build_app(house.hub, access, ApiLimits(), 10, **NO_MORE),
             Address(host="127.0.0.1", port=port),
             ApiLimits(),
             Clock(),
@@ -378,6 +378,4 @@ async def test_a_port_can_be_served_again_at_once() -> None:
 
 async def test_no_start_reads_the_source_of_the_handlers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
-    assert build_app(
-        house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, search=nothing_found
-    )
+    assert build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)

@@ -243,9 +243,12 @@ def _open_access(hub: Hub) -> Access:
     return Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
 
 
-async def nothing_found(seconds: float) -> list[Found]:
-    """A search of the local network that finds nothing."""
+async def _find_nothing(_: float) -> list[Found]:
     return []
+
+
+NO_MORE: dict[str, Any] = {"search": _find_nothing, "make_backup": bytes}
+"""What `build_app` is given where a test needs neither discovery nor backups."""
 
 
 def _serve(
@@ -254,7 +257,7 @@ def _serve(
     async def search(seconds: float) -> list[Found]:
         return [*found]
 
-    has_dashboard = settings.dashboard.enabled
-    app = build_app(hub, access, limits, event_capacity, search=search, has_dashboard=has_dashboard)
+    more = {**NO_MORE, "search": search, "has_dashboard": settings.dashboard.enabled}
+    app = build_app(hub, access, limits, event_capacity, **more)
     address = Address(host="127.0.0.1", port=0)
     return Server(app, address, limits, Clock(), abort_all=hub.abort_all)

@@ -1,29 +1,28 @@
-"""Devices: listed, read, put into rooms, commanded."""
+"""Devices: listed, read, put into rooms, commanded; and which automations and scenes have to do with them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from email.utils import format_datetime
 from enum import StrEnum
+from typing import Any
 
 from msgspec.structs import replace
-from sanic import HTTPResponse
 
-from appliance.adapters.dispatch import Dispatcher
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.responses import Response, json_response
+from appliance.api.resource import ApiResource
+from appliance.api.responses import Response
 from appliance.api.route import Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.errors import UnfitValue
 from appliance.home import json_shapes
 from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.command_specs import check_stated
-from appliance.home.registry import Registry
 from appliance.home.texts import identifier, name
-from appliance.store.change_queue import Changes
+from appliance.lua.lua_catalog import Asset
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import TEXT, array_of
+from appliance.tables.json_schema import TEXT, array_of, record
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
 ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
@@ -38,6 +37,7 @@ class Include(StrEnum):
 INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query's parameter that asks for more of each device."""
 
+_IDS = {"ids": Field(list_of(anything), required=False)}
 
 PICTURE_HEADERS = {
     "cache-control": "no-store",
@@ -46,75 +46,58 @@ PICTURE_HEADERS = {
 }
 """So that a picture is nothing but a picture, whatever its announcer put into it, and no browser keeps it."""
 
-ANY_PICTURE = "image/*"
+_PICTURE_QUERY = {"attribute": Field(identifier, required=False)}
+_USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
 
 
-class DevicesApi:
+class DevicesApi(ApiResource):
     """Handlers of the routes under `/devices`."""
 
-    def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
-        self._registry = registry
-        self._changes = changes
-        self._dispatcher = dispatcher
-        self._encoder = encoder
-
-    @route(
-        "GET",
-        "/devices",
-        Role.READ,
-        array_of(json_shapes.DEVICE),
-        query={"ids": Field(list_of(anything), required=False), **INCLUDE},
-    )
-    async def list_all(self, call: Call) -> HTTPResponse:
+    @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
+    async def list_all(self, call: Call) -> object:
         """Every device by id, or those that the repeated query parameter ids names, in its order."""
-        query = call.query()
+        query, registry, encoder = call.query(), self.hub.registry, self.parts.encoder
         ids = query["ids"]
-        found = self._registry.list_devices() if ids is None else self._registry.find_devices(ids)
+        found = registry.list_devices() if ids is None else registry.find_devices(ids)
         if query["include"]:
-            return json_response(b"[%b]" % b",".join([self._encoder.encode_with_commands(each) for each in found]))
-        return json_response(self._encoder.encode_list(found))
+            return b"[%b]" % b",".join([encoder.encode_with_commands(each) for each in found])
+        return encoder.encode_list(found)
 
     @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=INCLUDE)
-    async def get(self, call: Call, device_id: str) -> HTTPResponse:
+    async def get(self, call: Call, device_id: str) -> object:
         """One device."""
-        device = self._registry.get_device(device_id)
-        encode = self._encoder.encode_with_commands if call.query()["include"] else self._encoder.encode
-        return json_response(encode(device))
+        device, encoder = self.hub.registry.get_device(device_id), self.parts.encoder
+        return (encoder.encode_with_commands if call.query()["include"] else encoder.encode)(device)
 
     @route(
-        "GET",
-        "/devices/<device_id>/picture",
-        Role.READ,
-        {**TEXT, "format": "binary"},
-        query={"attribute": Field(identifier, required=False)},
-        media_type=ANY_PICTURE,
+        "GET", "/devices/<device_id>/picture", Role.READ, schemas.BINARY, query=_PICTURE_QUERY, media_type="image/*"
     )
-    async def picture(self, call: Call, device_id: str) -> HTTPResponse:
+    async def picture(self, call: Call, device_id: str) -> object:
         """The newest still picture of the device; of the attribute that the query names, where it shows several."""
-        device = self._registry.get_device(device_id)
-        found = await self._dispatcher.picture(device, call.query()["attribute"])
+        device = self.hub.registry.get_device(device_id)
+        found = await self.hub.dispatcher.picture(device, call.query()["attribute"])
         taken = {"content-type": found.media_type, "last-modified": format_datetime(found.at, usegmt=True)}
         return Response(found.body, 200, {**taken, **PICTURE_HEADERS})
 
     @route("POST", "/devices/<device_id>/name", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=NAME_BODY)
-    async def rename(self, call: Call, device_id: str) -> HTTPResponse:
+    async def rename(self, call: Call, device_id: str) -> object:
         """Give the device the name that people use, or (null) take it away."""
-        device = self._registry.get_device(device_id)
+        device = self.hub.registry.get_device(device_id)
         fields = await call.body()
-        edit = await self._changes.make(RenameDevice(device_id=device_id, name=fields["name"]))
-        [current] = self._registry.find_devices([device_id]) or [device]
-        return json_response(self._encoder.encode(replace(current, person_name=edit.names[device_id])))
+        edit = await self.hub.changes.make(RenameDevice(device_id=device_id, name=fields["name"]))
+        [current] = self.hub.registry.find_devices([device_id]) or [device]
+        return self.parts.encoder.encode(replace(current, person_name=edit.names[device_id]))
 
     @route(
         "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
     )
-    async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
+    async def assign_room(self, call: Call, device_id: str) -> object:
         """Put the device into a room, or (null) into none."""
-        device = self._registry.get_device(device_id)
+        device = self.hub.registry.get_device(device_id)
         fields = await call.body()
-        edit = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
-        [current] = self._registry.find_devices([device_id]) or [device]
-        return json_response(self._encoder.encode(replace(current, room_id=edit.room_assignments[device_id])))
+        edit = await self.hub.changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
+        [current] = self.hub.registry.find_devices([device_id]) or [device]
+        return self.parts.encoder.encode(replace(current, room_id=edit.room_assignments[device_id]))
 
     @route(
         "POST",
@@ -124,15 +107,32 @@ class DevicesApi:
         statuses=(200, 501),
         body=json_shapes.ANY_COMMAND,
     )
-    async def command(self, call: Call, device_id: str) -> HTTPResponse:
+    async def command(self, call: Call, device_id: str) -> object:
         """Send a command to the device and wait for its result."""
-        device = self._registry.get_device(device_id)
+        device = self.hub.registry.get_device(device_id)
         try:
             command = await call.body()
         except UnfitValue as unfit:
             check_stated(device.commands or (), unfit)
             raise
-        [outcome] = await self._dispatcher.send([device], command, "device")
+        [outcome] = await self.hub.dispatcher.send([device], command, "device")
         if outcome.error is not None:
             raise outcome.error
-        return json_response({"status": outcome.status})
+        return {"status": outcome.status}
+
+
+class UsesApi(ApiResource):
+    """Handler of `/devices/{id}/uses`."""
+
+    @route("GET", "/devices/<device_id>/uses", Role.READ, _USES)
+    async def show(self, call: Call, device_id: str) -> object:
+        """The automations and scenes whose files name the device."""
+        self.hub.registry.get_device(device_id)
+        automations, scenes = self.hub.automations.catalog.list_assets(), self.hub.scenes.catalog.list_assets()
+        found = {"automations": _naming(device_id, automations), "scenes": _naming(device_id, scenes)}
+        return {"device_id": device_id, **found}
+
+
+def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
+    quoted = [quote + device_id.encode() + quote for quote in (b'"', b"'")]
+    return [asset.definition.id for asset in assets if any(each in asset.source.text for each in quoted)]

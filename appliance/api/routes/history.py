@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sanic import HTTPResponse
-
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.periods import PERIOD
+from appliance.api.resource import ApiResource
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.api.routes.devices import INCLUDE
-from appliance.api.validation import choice
+from appliance.api.validation import PERIOD, choice
 from appliance.history.device_history import AttributeEntry, Resolution
-from appliance.history.home_history import HomeHistory
 from appliance.history.period import Period
 from appliance.home.json_shapes import DEVICE
-from appliance.home.registry import Registry
 from appliance.home.texts import identifier
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
@@ -25,7 +21,6 @@ from appliance.tables.json_schema import (
     INSTANT,
     OBJECT,
     TEXT,
-    Part,
     Record,
     array_of,
     described,
@@ -40,21 +35,14 @@ _RESOLUTION = choice(
     description="raw: every value that is kept; minute: the last of each. hour, day: of a number the mean, min and "
     "max of each, of anything else the last value; of a device as a whole the last state.",
 )
-_DEVICE_QUERY = {
-    **PERIOD,
-    "resolution": Field(_RESOLUTION, required=False),
-}
+_DEVICE_QUERY = {**PERIOD, "resolution": Field(_RESOLUTION, required=False)}
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
-
-
-def _device_of(entry: Any) -> Any:
-    return DEVICE(entry.device)
 
 
 _STATES = record(
     "DeviceHistory",
     device_id=TEXT,
-    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=Part(dict(DEVICE), _device_of))),
+    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=DEVICE)),
 )
 _VALUE = Record(
     "AttributeHistoryEntry",
@@ -69,7 +57,7 @@ _VALUES = record(
         **one_of(*(each.name.lower() for each in Resolution)),
         "description": "That of the coarsest entry: hour where memory does not reach as far back as was asked for.",
     },
-    entries={"type": "array", "items": _VALUE},
+    entries=array_of(_VALUE),
 )
 _SOURCE = {**TEXT, "description": "device, room, group, scene:<id> or automation:<id>."}
 _COMMAND = described(
@@ -85,45 +73,39 @@ _COMMAND = described(
 _AUDIT = record("CommandAudit", entries=array_of(_COMMAND))
 
 
-class HistoryApi:
+class HistoryApi(ApiResource):
     """Handlers of the routes of history and audit."""
 
-    def __init__(self, registry: Registry, history: HomeHistory) -> None:
-        self._registry = registry
-        self._history = history
-
     @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE})
-    async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
+    async def list_states(self, call: Call, device_id: str) -> object:
         """How the device was, newest first, an entry for each change of an attribute."""
-        device = self._registry.get_device(device_id)
-        period, resolution = _parse_query(call)
-        entries = self._history.devices.list_states(device, period, resolution)
-        shown = _STATES.of(device_id=device_id, entries=entries)
+        device = self.hub.registry.get_device(device_id)
+        entries = self.hub.history.devices.list_states(device, *_parse_query(call))
+        shown = _STATES({"device_id": device_id, "entries": entries})
         if not call.query()["include"]:
             for each in shown["entries"]:
-                each["device"].pop("commands", None)
+                each["device"].pop("commands")
         return json_response(shown)
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
-    async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
+    async def list_values(self, call: Call, device_id: str, attribute: str) -> object:
         """What one attribute of the device showed, newest first."""
-        self._registry.get_device(device_id)
-        period, resolution = _parse_query(call)
-        found = await self._history.attributes.list_values(device_id, attribute, period, resolution)
-        entries = [_encode_entry(device_id, attribute, entry) for entry in found.entries]
-        name = found.resolution.name.lower()
-        return json_response(_VALUES.of(device_id=device_id, attribute=attribute, resolution=name, entries=entries))
+        self.hub.registry.get_device(device_id)
+        found = await self.hub.history.attributes.list_values(device_id, attribute, *_parse_query(call))
+        of = {"device_id": device_id, "attribute": attribute}
+        entries = [{**of, **_show_entry(each)} for each in found.entries]
+        return {**of, "resolution": found.resolution.name.lower(), "entries": entries}
 
     @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
-    async def list_commands(self, call: Call) -> HTTPResponse:
+    async def list_commands(self, call: Call) -> object:
         """Who commanded which device, and what came of it, newest first."""
-        query = call.query()
+        query, history = call.query(), self.hub.history
         device_id = query.pop("device_id")
         period = Period(**query)
-        entries = self._history.commands.list_commands(period, device_id)
-        if self._history.card is not None:
-            entries += await self._history.card.older_commands(entries, period, device_id)
-        return json_response(_AUDIT.of(entries=entries))
+        entries = history.commands.list_commands(period, device_id)
+        if history.card is not None:
+            entries += await history.card.older_commands(entries, period, device_id)
+        return {"entries": entries}
 
 
 def _parse_query(call: Call) -> tuple[Period, Resolution]:
@@ -132,7 +114,6 @@ def _parse_query(call: Call) -> tuple[Period, Resolution]:
     return Period(**query), resolution
 
 
-def _encode_entry(device_id: str, attribute: str, entry: AttributeEntry) -> dict[str, Any]:
-    made = _VALUE.of(observed_at=entry.observed_at, device_id=device_id, attribute=attribute, value=entry.value)
+def _show_entry(entry: AttributeEntry) -> dict[str, Any]:
     beside = {"min": entry.low, "max": entry.high, "increase": entry.gain}
-    return made | {name: value for name, value in beside.items() if value is not None}
+    return {"observed_at": entry.observed_at, "value": entry.value, **beside}

@@ -1,80 +1,140 @@
-"""API keys: made, listed, revoked. The master key is none of them: it is neither listed nor revoked here."""
+"""API keys, the preferences that each keeps, and hooks, which keys of their own open.
+
+The master key is no API key: it is neither listed nor revoked here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from sanic import HTTPResponse
+import orjson
+from sanic import Request
 
+from appliance.adapters.base import HookRequest
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.hooks import Hooks, explain_unheard
-from appliance.api.keyring import Keyring
-from appliance.api.responses import json_response, no_content
+from appliance.api.body import read_bytes
+from appliance.api.hooks import MAX_HOOK_BYTES, explain_unheard, read_data
+from appliance.api.keyring import KEY_BODY
+from appliance.api.resource import ApiResource
+from appliance.api.responses import json_response
 from appliance.api.route import Call, route
-from appliance.api.validation import body, member_of, nullable
-from appliance.errors import Invalid, MalformedRequest
-from appliance.home.texts import hook_id, text
-from appliance.tables.fields import Field
-from appliance.tables.json_schema import TEXT, Check, array_of, described
+from appliance.api.validation import table
+from appliance.errors import Invalid, MalformedRequest, TooLarge
+from appliance.store.document import Document
+from appliance.store.records import PREFERENCES_PREFIX
+from appliance.tables.checks import shown
+from appliance.tables.json_schema import ANY, OBJECT, TEXT, Check, array_of, described
 
-MAX_LABEL_CHARS = 100
-
-_FIELDS = body(
-    "KeyRequest",
-    {
-        "label": Field(text(MAX_LABEL_CHARS)),
-        "role": Field(member_of(Role)),
-        "hook": Field(nullable(hook_id), required=False),
-    },
-)
-
-
-def _check(raw: Any) -> dict[str, Any]:
-    fields: dict[str, Any] = _FIELDS(raw)
-    if fields["role"] is Role.HOOK and fields["hook"] is None:
-        raise MalformedRequest("hook is missing: a key of the role hook opens one, by its id")
-    if fields["role"] is not Role.HOOK and fields["hook"] is not None:
-        raise Invalid(f"hook goes with the role hook, not with {fields['role']}")
-    return fields
-
-
-KEY_BODY = Check(schema=_FIELDS.schema, run=_check)
+MAX_PREFERENCES_BYTES = 16 << 10
 
 _SECRET = described("MasterKey", key=TEXT)
+_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_HOOK_BODY = Check(schema=ANY, run=lambda value: value)
 
 
-class ApiKeys:
+class ApiKeys(ApiResource):
     """Handlers of the routes under `/auth/keys`."""
 
-    def __init__(self, keyring: Keyring, hooks: Hooks) -> None:
-        self._keyring = keyring
-        self._hooks = hooks
-
     @route("GET", "/auth/keys", Role.ADMIN, array_of(schemas.KEY))
-    async def list_all(self, call: Call) -> HTTPResponse:
+    async def list_all(self, call: Call) -> object:
         """Every API key by id, without its secret."""
-        return json_response(schemas.KEY.each(self._keyring.list_all()))
+        return self.parts.keyring.list_all()
 
     @route("POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY)
-    async def create(self, call: Call) -> HTTPResponse:
+    async def create(self, call: Call) -> object:
         """Make an API key with a label, a role, and maybe a hook; its secret is in this answer alone."""
-        fields = await call.body()
-        key, token = await self._keyring.create(**fields)
+        key, token = await self.parts.keyring.create(**await call.body())
         made = {**schemas.KEY(key), "key": token}
-        if key.hook is not None and not await self._hooks.is_heard(key.hook):
+        if key.hook is not None and not await self.parts.hooks.is_heard(key.hook):
             made["warning"] = explain_unheard(key.hook)
         return json_response(made)
 
     @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503))
-    async def reset_master(self, call: Call) -> HTTPResponse:
+    async def reset_master(self, call: Call) -> object:
         """Make a new master key, on the box alone (`lares key reset-master`); its secret is in this answer alone."""
         if call.principal is None or not call.principal.is_on_box:
             raise Invalid("the master key is replaced on the box: `lares key reset-master`")
-        return json_response({"key": await self._keyring.reset_master()})
+        return {"key": await self.parts.keyring.reset_master()}
 
     @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503))
-    async def revoke(self, call: Call, key_id: str) -> HTTPResponse:
+    async def revoke(self, call: Call, key_id: str) -> None:
         """Revoke the API key, and close the event streams that came with it."""
-        await self._keyring.revoke(key_id)
-        return no_content()
+        await self.parts.keyring.revoke(key_id)
+
+
+def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
+    """The preferences of a key; empty if there are none."""
+    stored = document.get(PREFERENCES_PREFIX + key_id)
+    found = {} if stored is None else orjson.loads(stored)
+    return found if isinstance(found, dict) else {}
+
+
+def _check_preferences(raw: Any) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
+    checked: dict[str, Any] = table(raw)
+    if (size := len(orjson.dumps(checked))) > MAX_PREFERENCES_BYTES:
+        raise TooLarge(f"preferences have at most {MAX_PREFERENCES_BYTES} bytes, not {size}; nothing was changed")
+    return checked
+
+
+_PREFERENCES_BODY = Check(schema=OBJECT, run=_check_preferences)
+
+
+class PreferencesApi(ApiResource):
+    """Handlers of `/preferences`: what clients keep under their key, until that is revoked; nobody else reads it."""
+
+    @route("GET", "/preferences", Role.READ, OBJECT)
+    async def get(self, call: Call) -> object:
+        """The object that was kept under the key of this request; empty if there is none."""
+        assert call.principal is not None
+        return read_preferences(self.hub.document, call.principal.key_id)
+
+    @route("PUT", "/preferences", Role.WRITE, OBJECT, statuses=(200, 503), body=_PREFERENCES_BODY)
+    async def put(self, call: Call) -> object:
+        """Keep an object of at most 16 KiB; it is on the card before this is answered."""
+        assert call.principal is not None
+        stated = await call.body()
+        await self.hub.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})
+        return stated
+
+
+class HooksApi(ApiResource):
+    """Handlers of `/hooks/<hook_id>`: the one way in for phones, buttons, scripts and devices that call."""
+
+    @route("GET", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, statuses=(200, 400))
+    async def call_by_get(self, call: Call, hook_id: str) -> object:
+        """Call the hook with what the query states. HEAD only says whether anything listens to it."""
+        if call.request.method == "HEAD":
+            await self.parts.hooks.require(hook_id)
+        else:
+            await self.parts.hooks.call(_hook_request(call.request, hook_id))
+        return {}
+
+    @route("POST", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, body=_HOOK_BODY, body_optional=True)
+    async def call_by_post(self, call: Call, hook_id: str) -> object:
+        """Call the hook with a body of JSON, a form, or none, of at most 16 KiB."""
+        await self.parts.hooks.require(hook_id)
+        body = await read_bytes(call.request, call.limits, MAX_HOOK_BYTES)
+        call.recheck()
+        await self.parts.hooks.call(_hook_request(call.request, hook_id, body))
+        return {}
+
+
+def _hook_request(request: Request, hook: str, body: bytes = b"") -> HookRequest:
+    return HookRequest(
+        hook=hook,
+        method=request.method,
+        query=_query_of(request),
+        headers={name: value for name, value in request.headers.items() if name not in _SECRET_HEADERS},
+        data=read_data(body, request.headers.get("content-type", "")) if body else None,
+        body=body,
+    )
+
+
+def _query_of(request: Request) -> Mapping[str, str]:
+    """The query without the key; of what was given twice, the last counts."""
+    given = request.get_args(keep_blank_values=True) if request.query_string else {}
+    return {name: values[-1] for name, values in given.items() if name != "token"}

@@ -1,78 +1,219 @@
-"""The hub itself: alive, ready, what it can name, and how it is inside."""
+"""The hub itself: alive, ready, what it can name and tell, its log, adapters, backup, documents and event stream."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from functools import cache, cached_property
+from typing import Any
 
 import orjson
+from msgspec.structs import replace
 from sanic import HTTPResponse
 
+from appliance.adapters.discovery.discovery import DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.diagnostics import Probe
-from appliance.api.responses import json_response
+from appliance.api.exposition import CONTENT_TYPE
+from appliance.api.frames import FRAMES
+from appliance.api.openapi import describe, describe_events
+from appliance.api.resource import ApiParts, ApiResource
+from appliance.api.responses import Response
 from appliance.api.route import Call, route
+from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.validation import anything, choice, table, whole_number
+from appliance.api.websocket import accept_handshake
 from appliance.errors import NotReady
-from appliance.health import Health
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
-from appliance.settings import LuaFolder
+from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES, LogQuery
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import ANY, COUNT, TEXT, array_of, maybe, only, record
+
+MAX_NUMBER = 999_999_999
+
+MAX_HEARTBEAT_SECS = 3600
+
+GZIP = "application/gzip"
 
 _HEALTHY = orjson.dumps({"status": "ok"})
 
+_LEVEL = choice(*LOG_LEVELS, default="debug", description="Entries of this level and graver ones.")
+_LOG_QUERY = {
+    "level": Field(_LEVEL, required=False),
+    "part": Field(anything, required=False),
+    "contains": Field(anything, required=False),
+    "limit": Field(whole_number(1, MAX_LOG_ENTRIES, default=LogQuery().limit), required=False),
+    "after": Field(whole_number(0, MAX_NUMBER, default=0), required=False),
+}
+_LAST = {**COUNT, "description": "The number of the newest entry of all; `after` it come those that follow."}
+_LOG = record("Log", entries=array_of(schemas.LOG_ENTRY), last=_LAST)
 
-class SystemApi:
-    """Handlers of the routes about the hub itself.
+_RESULT = record("OperationResult", status=only("ok"), result=ANY)
 
-    `probes` are the parts that diagnostics show, `folders` the folders of Lua files, both by name. `trust_clock` has
-    the clock trusted, over restarts too.
-    """
+_SECONDS = whole_number(1, MAX_SEARCH_SECS, default=DEFAULT_SEARCH_SECS)
+_FOUND = record("Found", kind=TEXT, name=TEXT, address=TEXT, serial=maybe(TEXT), section=TEXT)
+_DISCOVERY = record("Discovery", found=array_of(_FOUND))
 
-    def __init__(
-        self,
-        health: Health,
-        probes: Mapping[str, Probe],
-        folders: Mapping[str, LuaFolder],
-        trust_clock: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._health = health
-        self._trust_clock = trust_clock
-        self._probes = probes
-        self._folders = folders
-        self._catalog = orjson.dumps(schemas.CATALOG.of(capabilities=CAPABILITIES.values(), ownership=OWNERSHIP))
+_HEARTBEAT = {"heartbeat_secs": Field(whole_number(1, MAX_HEARTBEAT_SECS), required=False)}
+
+
+@cache
+def _encode_catalog() -> bytes:
+    return orjson.dumps(schemas.CATALOG({"capabilities": CAPABILITIES.values(), "ownership": OWNERSHIP}))
+
+
+class SystemApi(ApiResource):
+    """Handlers of the routes about the hub itself."""
 
     @route("GET", "/health", None, schemas.DONE)
-    async def show_health(self, call: Call) -> HTTPResponse:
+    async def show_health(self, call: Call) -> object:
         """The hub's process answers."""
-        return json_response(_HEALTHY)
+        return _HEALTHY
 
     @route("GET", "/ready", None, schemas.DONE, statuses=(200, 503))
-    async def show_ready(self, call: Call) -> HTTPResponse:
+    async def show_ready(self, call: Call) -> object:
         """The hub has started: every adapter's first poll has ended, reached or not."""
-        if missing := self._health.list_missing():
+        if missing := self.hub.health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
-        return json_response(_HEALTHY)
+        return _HEALTHY
 
     @route("GET", "/capabilities", Role.READ, schemas.CATALOG)
-    async def list_capabilities(self, call: Call) -> HTTPResponse:
+    async def list_capabilities(self, call: Call) -> object:
         """The capability catalog."""
-        return json_response(self._catalog)
+        return _encode_catalog()
 
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
-    async def show_diagnostics(self, call: Call) -> HTTPResponse:
+    async def show_diagnostics(self, call: Call) -> object:
         """How the hub is inside: counts, and the figures of each part."""
-        return json_response({name: probe() for name, probe in self._probes.items()})
+        return {name: probe() for name, probe in self.parts.probes.items()}
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
-    async def trust_clock(self, call: Call) -> HTTPResponse:
+    async def trust_clock(self, call: Call) -> object:
         """Trust the clock as it is now, also after restarts, where nothing synchronises it."""
-        await self._trust_clock()
-        return json_response(_HEALTHY)
+        await self.hub.trust_clock()
+        return _HEALTHY
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
-    async def show_reload_watch(self, call: Call) -> HTTPResponse:
+    async def show_reload_watch(self, call: Call) -> object:
         """Which folders of Lua files are watched, so that a saved file is loaded."""
-        watches = [
-            {"target": target, "enabled": folder.watch, "directory": folder.directory}
-            for target, folder in self._folders.items()
-        ]
-        return json_response(schemas.WATCHES.of(watches=watches))
+        folders = self.hub.folders.items()
+        return {"watches": [{"target": k, "enabled": each.watch, "directory": each.directory} for k, each in folders]}
+
+
+class LogApi(ApiResource):
+    """Handler of `/diagnostics/log`."""
+
+    @route("GET", "/diagnostics/log", Role.ADMIN, _LOG, query=_LOG_QUERY)
+    async def list_entries(self, call: Call) -> object:
+        """The latest entries of the log that match, newest first, of the last 2,000."""
+        stated = {name: value for name, value in call.query().items() if value is not None}
+        found, newest = self.hub.log.list_entries(LogQuery(**stated)), self.hub.log.list_entries(LogQuery(limit=1))
+        return {"entries": found, "last": newest[0].number if newest else 0}
+
+
+class MetricsPage(ApiResource):
+    """Handler of `/metrics`."""
+
+    @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
+    async def show(self, call: Call) -> object:
+        """What the hub counts and measures, in Prometheus's text format."""
+        return Response(self.parts.metrics.expose(), 200, {"content-type": CONTENT_TYPE})
+
+
+class AdaptersApi(ApiResource):
+    """Handlers of the routes under `/adapters`."""
+
+    @route("GET", "/adapters", Role.READ, array_of(schemas.ADAPTER))
+    async def list_all(self, call: Call) -> object:
+        """Every enabled adapter by name, with its status: starting, running or degraded."""
+        return self.hub.health.list_adapters()
+
+    @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
+    async def reload(self, call: Call) -> object:
+        """Read the Lua files of kinds anew. Each that is sound is in force; one with a fault changes nothing."""
+        return await self.hub.reloaders["adapters"].reload()
+
+    @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
+    async def get(self, call: Call, name: str) -> object:
+        """One adapter: how it does, when it last did well, what was wrong last, and its own operations."""
+        return replace(self.hub.health.get_adapter(name), operations=self.hub.dispatcher.operations_of(name))
+
+    @route(
+        "POST",
+        "/adapters/<name>/operations/<operation>",
+        Role.ADMIN,
+        _RESULT,
+        statuses=(200, 501, 503),
+        body=table,
+        body_optional=True,
+    )
+    async def run_operation(self, call: Call, name: str, operation: str) -> object:
+        """Run one of the adapter's own operations with the body as its payload, as `ctx:invoke` does."""
+        payload = await call.body()
+        self.hub.health.get_adapter(name)
+        return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}
+
+
+class DiscoveryApi(ApiResource):
+    """Handler of `/discovery`."""
+
+    @route("GET", "/discovery", Role.ADMIN, _DISCOVERY, query={"seconds": Field(_SECONDS, required=False)})
+    async def search(self, call: Call) -> object:
+        """Search the local network for devices by mDNS and SSDP, and answer once the seconds are over."""
+        return {"found": await self.parts.search(call.query()["seconds"] or DEFAULT_SEARCH_SECS)}
+
+
+class BackupApi(ApiResource):
+    """Handler of `/diagnostics/backup`."""
+
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._one_at_a_time = asyncio.Semaphore()
+
+    @route("GET", "/diagnostics/backup", Role.ADMIN, schemas.BINARY, statuses=(200, 400), media_type=GZIP)
+    async def download(self, call: Call) -> HTTPResponse:
+        """The archive that `lares backup` writes and `lares restore` takes."""
+        async with self._one_at_a_time:
+            body = await asyncio.to_thread(self.parts.make_backup)
+        headers = {"content-disposition": 'attachment; filename="lares-backup.tar.gz"', "cache-control": "no-store"}
+        return Response(body, 200, {"content-type": GZIP, **headers})
+
+
+class EventsApi(ApiResource):
+    """Handler of `/events`."""
+
+    @route("GET", "/events", Role.READ, statuses=(101, 400, 426), query=_HEARTBEAT, is_websocket=True)
+    async def read(self, call: Call) -> None:
+        """The stream of event frames, as a WebSocket; with `heartbeat_secs` a frame `heartbeat` that often."""
+        assert call.principal is not None
+        interval = call.query()["heartbeat_secs"]
+        protocol, answer = accept_handshake(call.request, call.limits)
+        transport: Any = call.request.transport
+        connection: StrictConnection = transport.get_protocol()
+        socket = connection.upgrade(protocol, answer)
+        with self.parts.stream.subscribe(socket, call.principal.key_id) as subscriber:
+            while interval is not None and not socket.closed.done():
+                subscriber.beat()
+                await asyncio.wait({socket.closed}, timeout=interval)
+            await socket.closed
+
+
+class DocumentApi(ApiResource):
+    """Handlers of `/openapi.json` and `/asyncapi.json`; each document is made with its first request."""
+
+    @route("GET", "/openapi.json", Role.READ, {"type": "object", "required": ["openapi", "info", "paths"]})
+    async def show(self, call: Call) -> object:
+        """The OpenAPI 3.1 document of every route."""
+        return self._openapi
+
+    @route("GET", "/asyncapi.json", Role.READ, {"type": "object", "required": ["asyncapi", "info", "channels"]})
+    async def show_events(self, call: Call) -> object:
+        """The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes."""
+        return self._asyncapi
+
+    @cached_property
+    def _openapi(self) -> bytes:
+        return orjson.dumps(describe(self.parts.routes))
+
+    @cached_property
+    def _asyncapi(self) -> bytes:
+        return orjson.dumps(describe_events(FRAMES))

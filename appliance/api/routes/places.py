@@ -1,0 +1,116 @@
+"""Rooms, which devices are in, and groups, chosen sets of devices; and commands to all devices of one."""
+
+from __future__ import annotations
+
+from appliance.api import schemas
+from appliance.api.auth import Role
+from appliance.api.resource import ApiResource
+from appliance.api.route import Call, route
+from appliance.api.validation import body, list_of
+from appliance.home import json_shapes
+from appliance.home.changes import PutGroup, PutRoom, RemoveGroup, RemoveRoom, SetMembers
+from appliance.home.layout import Edit
+from appliance.home.model import Group, Room
+from appliance.home.texts import identifier, name
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import array_of
+
+ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})
+GROUP_BODY = body(
+    "GroupRequest",
+    {"id": Field(identifier), "name": Field(name), "members": Field(list_of(identifier), required=False)},
+)
+MEMBERS_BODY = body("MembersRequest", {"members": Field(list_of(identifier))})
+
+_DEVICES, _OUTCOMES = array_of(json_shapes.DEVICE), array_of(schemas.OUTCOME)
+
+
+class RoomsApi(ApiResource):
+    """Handlers of the routes under `/rooms`."""
+
+    @route("GET", "/rooms", Role.READ, array_of(json_shapes.ROOM))
+    async def list_all(self, call: Call) -> object:
+        """Every room by id."""
+        return self.hub.registry.list_rooms()
+
+    @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
+    async def put(self, call: Call) -> object:
+        """Create a room, or rename the one that has this id."""
+        room = Room(**await call.body())
+        await self.hub.changes.make(PutRoom(room=room))
+        return room
+
+    @route("GET", "/rooms/<room_id>", Role.READ, json_shapes.ROOM)
+    async def get(self, call: Call, room_id: str) -> object:
+        """One room."""
+        return self.hub.registry.get_room(room_id)
+
+    @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
+    async def remove(self, call: Call, room_id: str) -> None:
+        """Remove the room; its devices are in none afterwards."""
+        await self.hub.changes.make(RemoveRoom(room_id=room_id))
+
+    @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
+    async def list_devices(self, call: Call, room_id: str) -> object:
+        """The devices in the room by id."""
+        return self.parts.encoder.encode_list(self.hub.registry.list_room_devices(room_id))
+
+    @route("POST", "/rooms/<room_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
+    async def command(self, call: Call, room_id: str) -> object:
+        """Send a command to every device in the room; each has its own result."""
+        self.hub.registry.get_room(room_id)
+        command = await call.body()
+        return await self.hub.dispatcher.send(self.hub.registry.list_room_devices(room_id), command, "room")
+
+
+class GroupsApi(ApiResource):
+    """Handlers of the routes under `/groups`."""
+
+    @route("GET", "/groups", Role.READ, array_of(json_shapes.GROUP))
+    async def list_all(self, call: Call) -> object:
+        """Every group by id."""
+        return self.hub.registry.list_groups()
+
+    @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
+    async def put(self, call: Call) -> object:
+        """Create a group, or change the one that has this id; members left out stay as they are."""
+        fields = await call.body()
+        change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
+        return _group_of(await self.hub.changes.make(change))
+
+    @route("GET", "/groups/<group_id>", Role.READ, json_shapes.GROUP)
+    async def get(self, call: Call, group_id: str) -> object:
+        """One group."""
+        return self.hub.registry.get_group(group_id)
+
+    @route("DELETE", "/groups/<group_id>", Role.WRITE, statuses=(204, 503))
+    async def remove(self, call: Call, group_id: str) -> None:
+        """Remove the group; its devices stay."""
+        await self.hub.changes.make(RemoveGroup(group_id=group_id))
+
+    @route(
+        "POST", "/groups/<group_id>/members", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=MEMBERS_BODY
+    )
+    async def set_members(self, call: Call, group_id: str) -> object:
+        """Replace the group's members."""
+        self.hub.registry.get_group(group_id)
+        fields = await call.body()
+        return _group_of(await self.hub.changes.make(SetMembers(group_id=group_id, members=fields["members"])))
+
+    @route("GET", "/groups/<group_id>/devices", Role.READ, _DEVICES)
+    async def list_devices(self, call: Call, group_id: str) -> object:
+        """The group's devices that exist at present, in membership order."""
+        return self.parts.encoder.encode_list(self.hub.registry.list_group_devices(group_id))
+
+    @route("POST", "/groups/<group_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
+    async def command(self, call: Call, group_id: str) -> object:
+        """Send a command to every device of the group; each has its own result."""
+        self.hub.registry.get_group(group_id)
+        command = await call.body()
+        return await self.hub.dispatcher.send(self.hub.registry.list_group_devices(group_id), command, "group")
+
+
+def _group_of(edit: Edit) -> Group:
+    """The one group that the change has put."""
+    [group] = (each for each in edit.groups.values() if each is not None)
+    return group

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from benchmarks._client import percentile
 from benchmarks._frame import Row, Sample, Skipped
 from benchmarks._processes import Running, ask, hub
+from benchmarks._turns import watched_hub
 from firmware import skips
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 
@@ -92,16 +94,19 @@ async def _measure() -> list[Sample]:
 
 def _beside(port: int, section: str) -> list[Sample]:
     figures: list[Sample] = []
-    with hub(section) as home:
+    with watched_hub() as (command, longest_turn), hub(section, command=command) as home:
         time.sleep(SETTLE_SECS)
+        os.kill(home.pid, signal.SIGUSR1)
         with _reading(home) as waits:
             began = time.perf_counter()
             _announce(port)
             figures += _wait(home.port, began, "to a hub that runs")
-        figures += _samples(waits, "to a hub that runs")
-    with hub(section) as home, _reading(home) as waits:
-        figures += _wait(home.port, time.perf_counter(), "at a start")
-    return [*figures, *_samples(waits, "at a start")]
+        figures += [*_samples(waits, "to a hub that runs"), longest_turn("to a hub that runs")]
+    with watched_hub() as (command, longest_turn), hub(section, command=command) as home:
+        os.kill(home.pid, signal.SIGUSR1)
+        with _reading(home) as waits:
+            figures += _wait(home.port, time.perf_counter(), "at a start")
+        return [*figures, *_samples(waits, "at a start"), longest_turn("at a start")]
 
 
 @contextlib.contextmanager

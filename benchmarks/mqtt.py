@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -12,9 +13,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from appliance.cli.main import bound_collections
 from appliance.home.events import DeviceStateChanged
 from benchmarks._frame import Row, Sample, Skipped
 from benchmarks._lag import watched_here
+from benchmarks._turns import LongestTurn
 from firmware import skips
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 from tests.adapters.mqtt.homes import BrokerHome, until
@@ -66,6 +69,8 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 async def _measure() -> list[Sample]:
     figures: list[Sample] = []
+    gc.freeze()
+    bound_collections()  # as `lares run` has them
     with tempfile.TemporaryDirectory() as folder:
         async with running(Mosquitto(Path(folder), lines="max_queued_messages 0\n")) as broker:
             await _send(broker.port, "announce", 0, 0)
@@ -87,12 +92,14 @@ async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[
     taken, idle, dropped = 0, _rss_kib(), home.adapter.inbox.dropped
     cpu, peak, longest = time.process_time(), idle, 0
     sender = asyncio.ensure_future(_send(port, "states", rate, seconds))
-    async with watched_here() as lags:
-        while not sender.done():
-            await asyncio.sleep(0.01)
-            longest = max(longest, len(home.adapter.inbox))
-            peak = max(peak, _rss_kib())
-            taken += _changes_in(home)
+    turns = LongestTurn()
+    with turns.watched():
+        async with watched_here() as lags:
+            while not sender.done():
+                await asyncio.sleep(0.01)
+                longest = max(longest, len(home.adapter.inbox))
+                peak = max(peak, _rss_kib())
+                taken += _changes_in(home)
     await until(lambda: not len(home.adapter.inbox))
     await asyncio.sleep(1)
     taken += _changes_in(home)
@@ -104,7 +111,7 @@ async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[
         (Row(label=f"{name}: memory beyond idle", unit="MB"), (peak - idle) * 1024 / 1e6),
         (Row(label=f"{name}: processor", unit="% of a core"), (time.process_time() - cpu) / seconds * 100),
     )
-    return [*lags.samples(name), *(row.sample(value) for row, value in rows)]
+    return [*lags.samples(name), turns.sample(name), *(row.sample(value) for row, value in rows)]
 
 
 def _changes_in(home: BrokerHome) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -13,6 +15,7 @@ from benchmarks._client import NONCE, UPGRADE, Readers, percentile, request, unt
 from benchmarks._frame import Row, Sample
 from benchmarks._lag import watched
 from benchmarks._processes import hub, peer
+from benchmarks._turns import watched_hub
 
 READERS = (1, 50, 200)
 CHANGES, TURN = 500, 25
@@ -44,10 +47,12 @@ def measure(rounds: int) -> Iterator[Sample]:
     with (
         peer("strip") as [strip, push],
         peer("strip") as [other_strip, other_push],
-        hub(strip_section(strip)) as home,
+        watched_hub() as (command, longest_turn),
+        hub(strip_section(strip), command=command) as home,
         watched(home.port) as lags,
     ):
         asyncio.run(until_ready(home.port))
+        os.kill(home.pid, signal.SIGUSR1)
         frame = asyncio.run(until_pushed(home.port, push))
         with peer("broadcast", str(other_strip), given=frame) as [bare]:
             sides = Side(port=home.port, push=push), Side(port=bare, push=other_push, is_hub=False)
@@ -59,6 +64,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             for _ in range(rounds):
                 ours_rate = asyncio.run(_rate(home.port, push))
                 yield FRAMES.sample(ours_rate, asyncio.run(_rate(bare, other_push, is_hub=False)))
+        yield longest_turn(f"frames to {READERS[-1]} readers")
     yield from lags.samples()
 
 

@@ -26,11 +26,14 @@ from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.version import VERSION
 
-MAX_COLLECTION_SECS = 0.005
+MAX_COLLECTION_SECS = 0.002
 """Processor time of a collection of garbage after which the next one has to be shorter."""
 
-COLLECTION_THRESHOLDS = (700, 10, 3)
-"""Objects, then collections of the generation before, after which one is due; a full one after 20,000 objects."""
+COLLECTION_THRESHOLDS = (700, 10, 1)
+"""Objects, then collections of the generation before, after which one is due; a full one after 7,000 objects."""
+
+SWITCH_SECS = 0.0005
+"""Seconds after which the loop gets the interpreter back from a thread that computes, such as a late import."""
 
 MAX_HOURS = 24 * 366
 """How far `lares simulate` looks ahead."""
@@ -71,13 +74,13 @@ def _command(parsed: argparse.Namespace) -> int:
     do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
     gc.freeze()  # and it is never looked at again
     gc.enable()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
-    gc.callbacks.append(_freeze_after_long_collection())
+    bound_collections()
+    sys.setswitchinterval(SWITCH_SECS)
     return do(parsed)
 
 
-def _freeze_after_long_collection() -> Callable[[str, dict[str, int]], None]:
-    """What keeps collections of garbage short: what a long one has looked through is not looked at again.
+def bound_collections() -> None:
+    """Keep collections of garbage short: what a long one has looked through is not looked at again.
 
     A home of thousands of devices would hold the loop for a quarter of a second each time. What is no longer used
     is freed all the same, unless it refers to itself.
@@ -91,7 +94,8 @@ def _freeze_after_long_collection() -> Callable[[str, dict[str, int]], None]:
         elif info["generation"] > 0 and time.thread_time() - began > MAX_COLLECTION_SECS:
             gc.freeze()
 
-    return watch
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    gc.callbacks.append(watch)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,4 +1,4 @@
-"""A small MQTT broker on loopback, in the loop of the test: versions 3.1.1 and 5, as far as tests need them.
+"""A small MQTT broker on loopback, in the loop of the test: version 3.1.1, as far as tests need it.
 
 It has QoS 0 to 2 in and 0 to 1 out, retained messages, wills, wildcards, passwords, access lists, TLS, takeover by
 equal client id and keepalive. It keeps no session beyond its connection, and nothing beyond its own stop.
@@ -30,7 +30,6 @@ from tests.fakes.mqtt_packets import (
     SUBSCRIBE,
     UNSUBACK,
     UNSUBSCRIBE,
-    V5,
     Connect,
     Fields,
     Message,
@@ -47,11 +46,8 @@ from tests.fakes.mqtt_packets import (
 CONNECT_SECS = 20.0
 """Seconds that a client has for its first packet."""
 
-REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", {4: b"\x00\x04", 5: b"\x00\x86\x00"}
-"""What answers a CONNECT of an unknown version, and one with a wrong user or password, by version."""
-
-TAKEN_OVER, SHUTTING_DOWN, KEEPALIVE_TIMEOUT, WITH_WILL = 0x8E, 0x8B, 0x8D, 0x04
-"""Reasons of a DISCONNECT of version 5."""
+REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", b"\x00\x04"
+"""What answers a CONNECT of an unknown version, and one with a wrong user or password."""
 
 
 class Broker:
@@ -86,7 +82,7 @@ class Broker:
             server.close()
         for connection in tuple(self._connections):
             connection.will = None
-            connection.end(None if how is signal.SIGKILL else SHUTTING_DOWN)
+            connection.end(at_once=how is signal.SIGKILL)
         self._servers.clear()
         self.clients.clear()
         self.retained.clear()
@@ -124,7 +120,7 @@ class _Connection:
         self.subscriptions: dict[str, int] = {}
         self.will: Message | None = None
         self._broker, self._reader, self._writer = broker, reader, writer
-        self._said = Connect(level=0, client_id="")
+        self._said = Connect(client_id="")
         self._ids = itertools.cycle(range(1, 0x10000))
         self._unreleased: set[int] = set()
 
@@ -134,11 +130,11 @@ class _Connection:
             if await self._accept():
                 await self._handle_packets()
         except TimeoutError:
-            self.end(KEEPALIVE_TIMEOUT)
+            self.end()
         except (OSError, asyncio.IncompleteReadError, ProtocolError):
             pass
         finally:
-            self.end(None)
+            self.end(at_once=True)
             if self._broker.clients.get(self._said.client_id) is self:
                 del self._broker.clients[self._said.client_id]
             self.publish_will()
@@ -149,14 +145,12 @@ class _Connection:
         if will is not None:
             self._publish(will)
 
-    def end(self, reason: int | None) -> None:
-        """End the connection; with a reason in order, which version 5 is told, without one at once."""
-        if reason is None:
+    def end(self, *, at_once: bool = False) -> None:
+        """End the connection, in order or at once."""
+        if at_once:
             self._writer.transport.abort()
-            return
-        if self._said.level == V5:
-            self._send(packet(DISCONNECT, bytes([reason, 0])))
-        self._writer.close()
+        else:
+            self._writer.close()
 
     def deliver(self, message: Message, granted: int, *, is_retained: bool) -> None:
         """Send a message, unless the user may not read it."""
@@ -164,8 +158,8 @@ class _Connection:
             return
         qos = min(message.qos, granted)
         packet_id = number(next(self._ids)) if qos else b""
-        head = (text(message.topic), packet_id, self._properties)
-        self._send(packet(PUBLISH, *head, message.payload, flags=qos << 1 | is_retained))
+        body = (text(message.topic), packet_id, message.payload)
+        self._send(packet(PUBLISH, *body, flags=qos << 1 | is_retained))
 
     async def _accept(self) -> bool:
         """Read CONNECT and answer it; whether the client may go on. It ends an older connection of its client id."""
@@ -174,20 +168,19 @@ class _Connection:
         if kind != CONNECT:
             raise ProtocolError("the first packet is not CONNECT")
         said = parse_connect(fields)
-        if not said.level:
+        if said is None:
             return await self._refuse(REFUSED_LEVEL)
         password = self._broker.passwords.get(said.user or "")
         if password is None or said.password != password.encode():
-            return await self._refuse(REFUSED_LOGIN[said.level])
-        assigned = "" if said.client_id else f"unnamed-{next(self._broker.ids)}"
-        self._said = msgspec.structs.replace(said, client_id=said.client_id or assigned)
+            return await self._refuse(REFUSED_LOGIN)
+        client_id = said.client_id or f"unnamed-{next(self._broker.ids)}"
+        self._said = msgspec.structs.replace(said, client_id=client_id)
         if (older := self._broker.clients.get(self._said.client_id)) is not None:
             older.publish_will()  # now: what the newer one publishes has to come after it
-            older.end(TAKEN_OVER)
+            older.end()
         self.will = said.will
         self._broker.clients[self._said.client_id] = self
-        told = b"\x12" + text(assigned) if assigned else b""
-        self._send(packet(CONNACK, b"\x00\x00", bytes([len(told)]) + told if said.level == V5 else b""))
+        self._send(packet(CONNACK, b"\x00\x00"))
         return True
 
     async def _refuse(self, answer: bytes) -> bool:
@@ -203,8 +196,7 @@ class _Connection:
             async with asyncio.timeout(limit):
                 kind, flags, fields = await read_packet(self._reader)
             if kind == DISCONNECT:
-                if not (fields.has_more and fields.number(1) == WITH_WILL):
-                    self.will = None
+                self.will = None
                 return
             self._handle(kind, flags, fields)
 
@@ -230,7 +222,6 @@ class _Connection:
         if not topic or {"+", "#"} & set(topic) or qos == 3:
             raise ProtocolError("nothing can be published so")
         packet_id = fields.number(2) if qos else 0
-        fields.skip_properties(self._said.level)
         if packet_id not in self._unreleased:
             self._publish(Message(topic=topic, payload=fields.rest(), qos=qos, retain=bool(flags & 1)))
         if qos == 2:
@@ -245,7 +236,6 @@ class _Connection:
 
     def _subscribe(self, fields: Fields) -> None:
         packet_id = fields.number(2)
-        fields.skip_properties(self._said.level)
         granted: dict[str, int] = {}
         codes = bytearray()
         while fields.has_more:
@@ -253,7 +243,7 @@ class _Connection:
             codes.append(qos if is_filter(wanted) else 0x80)
             if is_filter(wanted):
                 granted[wanted] = qos
-        self._send(packet(SUBACK, number(packet_id), self._properties, bytes(codes)))
+        self._send(packet(SUBACK, number(packet_id), bytes(codes)))
         self.subscriptions |= granted
         retained = self._broker.retained
         for wanted, qos in granted.items():
@@ -264,17 +254,9 @@ class _Connection:
 
     def _unsubscribe(self, fields: Fields) -> None:
         packet_id = fields.number(2)
-        fields.skip_properties(self._said.level)
-        codes = bytearray()
         while fields.has_more:
-            codes.append(0x11 if self.subscriptions.pop(fields.text(), None) is None else 0)
-        told = self._properties + bytes(codes) if self._said.level == V5 else b""
-        self._send(packet(UNSUBACK, number(packet_id), told))
-
-    @property
-    def _properties(self) -> bytes:
-        """No properties, of which version 5 wants to know the length."""
-        return b"\x00" if self._said.level == V5 else b""
+            self.subscriptions.pop(fields.text(), None)
+        self._send(packet(UNSUBACK, number(packet_id)))
 
     def _send(self, data: bytes) -> None:
         if not self._writer.is_closing():

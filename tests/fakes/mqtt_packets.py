@@ -1,4 +1,4 @@
-"""Packets of MQTT 3.1.1 and 5, as far as clients of the tests send and read them; properties are skipped."""
+"""Packets of MQTT 3.1.1, as far as clients of the tests send and read them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK = range(1, 12)
 PINGREQ, PINGRESP, DISCONNECT = 12, 13, 14
 
-V311, V5 = 4, 5
-"""Protocol levels."""
+V311 = 4
+"""The protocol level."""
 
 
 class ProtocolError(Exception):
@@ -29,7 +29,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
     """What a client says first; `keepalive` in seconds, 0 for none."""
 
-    level: int
     client_id: str
     keepalive: int = 0
     will: Message | None = None
@@ -64,14 +63,6 @@ class Fields(msgspec.Struct):
             return self.binary().decode()
         except UnicodeDecodeError:
             raise ProtocolError("a text is no UTF-8") from None
-
-    def skip_properties(self, level: int) -> None:
-        """Skip the properties, which only version 5 has."""
-        if level == V5:
-            size = shift = 0
-            while (byte := self.number(1)) & 0x80:
-                size, shift = size | (byte & 0x7F) << shift, shift + 7
-            self.take(size | byte << shift)
 
     @property
     def has_more(self) -> bool:
@@ -116,19 +107,15 @@ def text(value: str) -> bytes:
     return number(len(value.encode())) + value.encode()
 
 
-def parse_connect(fields: Fields) -> Connect:
-    """A CONNECT packet; of a level that is unknown only the level is read."""
-    name, level = fields.text(), fields.number(1)
-    if (name, level) not in (("MQTT", V311), ("MQTT", V5)):
-        return Connect(level=0, client_id="")
+def parse_connect(fields: Fields) -> Connect | None:
+    """A CONNECT packet; None for another version."""
+    if (fields.text(), fields.number(1)) != ("MQTT", V311):
+        return None
     flags, keepalive = fields.number(1), fields.number(2)
-    fields.skip_properties(level)
     client_id, will = fields.text(), None
     if flags & 0x04:
-        fields.skip_properties(level)
         will = Message(topic=fields.text(), payload=fields.binary(), qos=flags >> 3 & 0x03, retain=bool(flags & 0x20))
     return Connect(
-        level=level,
         client_id=client_id,
         keepalive=keepalive,
         will=will,

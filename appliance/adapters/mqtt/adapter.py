@@ -68,7 +68,7 @@ class MqttAdapter(Adapter):
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
-        self.inbox = Inbox(self.clock)
+        self.inbox = Inbox()
         self.connection: BrokerConnection | None = None
         self.live: LiveDevices
         self._settings = settings.located(context.root)
@@ -253,11 +253,16 @@ class MqttAdapter(Adapter):
             batch = self.inbox.take(BATCH)
             if JINJA not in sys.modules and any(map(self._may_have_templates, batch)):
                 await import_ahead([JINJA])
-            await in_steps(self.clock, (step for received in batch for step in self._reading(received)))
+            await in_steps(self.clock, self._reading_all(batch))
             self._has_read = True
             self._report_dropped()
             await in_steps(self.clock, self.live.flushing())
             await self.clock.sleep(0)
+
+    def _reading_all(self, batch: Iterable[Received]) -> Iterator[None]:
+        for received in batch:
+            yield from self._reading(received)
+            yield
 
     def _may_have_templates(self, received: Received) -> bool:
         """Whether it is a configuration with templates: of them, or ours for a Tasmota."""

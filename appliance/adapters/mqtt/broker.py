@@ -1,4 +1,4 @@
-"""The connection to a broker, the one place that knows the MQTT library: MQTT 5, and 3.1.1 where that is unknown."""
+"""The connection to a broker, the one place that knows the MQTT library; MQTT 3.1.1, which every broker speaks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TAKEN_WITHIN_SECS = 60.0
 """Seconds within which a second loss of the session to another client makes the pauses grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""Seconds after which a connection that is lost was not taken over; MQTT 3.1.1 and Mosquitto name no reason."""
+"""Seconds after which a connection that is lost was not taken over; MQTT 3.1.1 names no reason."""
 
 SUBSCRIBE_AT_ONCE = 500
 """Topics of one SUBSCRIBE packet."""
@@ -52,15 +52,11 @@ _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Reasons of a refusal, of both versions, for which another attempt soon would fail too."""
+"""Reasons of a refusal for which another attempt soon would fail too; the library names them as MQTT 5 does."""
 
 
 class BrokerRefused(Unreachable):
     """The broker refused the user or the password."""
-
-
-_SESSION_TAKEN, _UNSPECIFIED = 142, 128
-"""Reasons of MQTT 5: another client with the same id has connected; the connection ended without a reason."""
 
 
 class BrokerConnection:
@@ -136,21 +132,16 @@ class Broker:
         self._client_id = client_id
         self._status_topic = status_topic
         self._receive = receive
-        self._is_old = False
-        self._end_reason = _UNSPECIFIED
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
-        """A connection; raises `BrokerRefused` or `Unreachable`. After a failure the other version is tried."""
-        self._end_reason = _UNSPECIFIED
+        """A connection; raises `BrokerRefused` or `Unreachable`."""
         try:
             client = self._client()
             await client.__aenter__()
         except MqttConnectError as error:
-            self._is_old = not self._is_old
             raise self._refusal(error) from None
         except (aiomqtt.MqttError, OSError, ValueError) as error:
-            self._is_old = not self._is_old
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
         connection = BrokerConnection(client, self.address, self._status_topic)
         try:
@@ -162,13 +153,7 @@ class Broker:
             except aiomqtt.MqttError as error:
                 _library_log.debug("disconnect: %s", error)
             if (end := client._disconnected).done() and not end.cancelled():
-                reason = getattr(end.exception(), "rc", None)  # asyncio logs what nobody has retrieved
-                self._end_reason = int(getattr(reason, "value", _UNSPECIFIED))
-
-    def is_taken(self, lasted_secs: float) -> bool:
-        """Whether the last connection, of so many seconds, was ended for another client with this id, or seems so."""
-        is_short = lasted_secs <= MAX_TAKEN_SECS
-        return self._end_reason == _SESSION_TAKEN or (is_short and self._end_reason == _UNSPECIFIED)
+                end.exception()  # asyncio logs what nobody has retrieved
 
     def conflict(self) -> str:
         """The sentence about another client that uses the same client id."""
@@ -186,7 +171,7 @@ class Broker:
             username=settings.username,
             password=_password(settings),
             identifier=self._client_id,
-            protocol=aiomqtt.ProtocolVersion.V311 if self._is_old else aiomqtt.ProtocolVersion.V5,
+            protocol=aiomqtt.ProtocolVersion.V311,
             will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
             timeout=BROKER_TIMEOUT_SECS,
             keepalive=KEEPALIVE_SECS,
@@ -231,7 +216,9 @@ async def keep_connected(
         except Unreachable as error:
             if isinstance(error, BrokerRefused):
                 pause = MAX_PAUSE_SECS
-            if broker.is_taken(clock.monotonic() - began):
+            if began == -math.inf:
+                taken_at = -math.inf  # a broker that does not answer had ended by itself
+            elif clock.monotonic() - began <= MAX_TAKEN_SECS:
                 if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
                     error = Unreachable(broker.conflict())
                 taken_at = clock.monotonic()

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import aiomqtt
 
+from appliance.tasks import REQUEST_TURNS
+
 READ_STEP_SECS = 0.001
 """Seconds for which received packets are taken before others get their turn."""
 
@@ -32,10 +34,11 @@ T = TypeVar("T")
 class BufferedSocket:
     """The connected, non-blocking socket given, read ahead by `fill`. Everything but reading is the socket's own."""
 
-    def __init__(self, sock: Any) -> None:
-        self._sock = sock
+    def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._sock, self._loop = sock, loop
         self._data = bytearray()
         self._has_ended = False
+        self._until = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sock, name)
@@ -58,15 +61,61 @@ class BufferedSocket:
             self.fill()
         return len(self._data)
 
+    def allow(self, secs: float) -> None:
+        """Give out data for so many seconds from now; afterwards none seems to wait."""
+        self._until = self._loop.time() + secs
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for which data is given out is over."""
+        return self._loop.time() >= self._until
+
     def recv(self, size: int) -> bytes:
         """Take at most so many bytes; none at the end of the connection. Raises BlockingIOError where none wait."""
         if not self._data:
             self.fill()
-        if not self._data and not self._has_ended:
+        if self.is_over or not (self._data or self._has_ended):
             raise BlockingIOError
         chunk = bytes(self._data[:size])
         del self._data[:size]
         return chunk
+
+
+class _PacketReader:
+    """Reads one connection: the client takes packets in steps, and between two of them requests get their turns.
+
+    The socket is emptied whenever it is readable: a broker drops messages to a slow reader. That the connection broke
+    is told to `disconnected`, as the library's own reader does.
+    """
+
+    def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
+                 disconnected: asyncio.Future[Any]) -> None:  # fmt: skip
+        self._client, self._sock, self._loop, self._disconnected = client, sock, loop, disconnected
+        self._turns_left = 0
+
+    def read(self) -> None:
+        """Read what there is; take packets of it unless that is due in a later turn."""
+        try:
+            self._sock.fill()
+            if self._turns_left == 0:
+                self._take()
+        except Exception as error:
+            if not self._disconnected.done():
+                self._disconnected.set_exception(error)
+
+    def _take(self) -> None:
+        sock, client = self._sock, self._client
+        sock.allow(READ_STEP_SECS)
+        client.loop_read()
+        while client.socket() is sock and sock.pending() and not sock.is_over:
+            client.loop_read()
+        if client.socket() is sock and sock.pending():
+            self._turns_left = REQUEST_TURNS
+            self._loop.call_soon(self._wait)
+
+    def _wait(self) -> None:
+        self._turns_left -= 1
+        self._loop.call_soon(self._wait) if self._turns_left else self.read()
 
 
 class _FloodWait:
@@ -113,21 +162,7 @@ class Client(aiomqtt.Client):
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
         """Read through a buffer, in steps. Called on the thread that connects."""
-        buffered = client._sock = BufferedSocket(sock)  # noqa: SLF001
+        buffered = client._sock = BufferedSocket(sock, self._loop)  # noqa: SLF001
         super()._on_socket_open(client, userdata, buffered)
-
-        def read() -> None:
-            try:
-                end = self._loop.time() + READ_STEP_SECS
-                buffered.fill()
-                client.loop_read()
-                while buffered.pending() and client._sock is buffered:  # noqa: SLF001
-                    if self._loop.time() >= end:
-                        self._loop.call_soon(read)
-                        return
-                    client.loop_read()
-            except Exception as error:  # the connection broke: what the library's own reader does
-                if not self._disconnected.done():
-                    self._disconnected.set_exception(error)
-
-        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), read)
+        reading = _PacketReader(client, buffered, self._loop, self._disconnected)
+        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), reading.read)

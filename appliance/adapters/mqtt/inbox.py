@@ -7,8 +7,6 @@ from collections import OrderedDict
 
 from msgspec import Struct
 
-from appliance.clock import Clock
-
 MAX_MESSAGES = 60_000
 """Messages that may wait."""
 
@@ -20,9 +18,6 @@ ENTRY_BYTES = 250
 
 CROWDED = 1_000
 """Number of waiting messages from which a topic keeps only its newest one."""
-
-BURST_SECS = 0.02
-"""Seconds for which reading the socket goes before processing: a broker drops messages to a slow reader."""
 
 
 class Received(Struct, frozen=True):
@@ -41,9 +36,8 @@ class Received(Struct, frozen=True):
 class Inbox:
     """Messages in the order in which they came. `dropped` counts those that newer ones replaced."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self) -> None:
         self.dropped = 0
-        self._clock = clock
         self._waiting: OrderedDict[int, Received] = OrderedDict()
         self._latest: dict[str, int] = {}
         self._bytes = 0
@@ -77,12 +71,8 @@ class Inbox:
         return [self._pop(next(iter(self._waiting))) for _ in range(min(limit, len(self._waiting)))]
 
     async def wait(self) -> None:
-        """Return once messages wait and either no more are arriving or `BURST_SECS` have passed."""
+        """Return once messages wait."""
         await self._arrived.wait()
-        began, seen = self._clock.monotonic(), -1
-        while self._number != seen and self._clock.monotonic() - began < BURST_SECS:
-            seen = self._number
-            await self._clock.sleep(0)
 
     def _drop(self, number: int) -> None:
         self._pop(number)

@@ -10,16 +10,12 @@ from typing import Any
 
 import aiomqtt
 import pytest
-from msgspec.structs import replace
 
-from appliance.adapters.mqtt import broker as mqtt_broker
-from appliance.adapters.mqtt.broker import BrokerConnection, keep_connected
-from appliance.clock import Clock
 from appliance.errors import AdapterFailed, Unreachable
 from appliance.home import events
 from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
-from tests.adapters.mqtt.homes import PLAIN, BrokerHome, until
+from tests.adapters.mqtt.homes import BrokerHome, until
 
 HANDS_ON = (
     ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "brightness", "set", 50,
@@ -153,57 +149,6 @@ async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_b
             await announce(client, home, plug)
             await client.publish("tasmota_49A3BC/tele/STATE", '{"POWER1":"ON"}', qos=1)
             await home.shows(device_id, power="on")
-
-
-@pytest.mark.parametrize(
-    "refusal",
-    [b"\x20\x02\x00\x01", pytest.param(b"", marks=pytest.mark.slow)],
-    ids=["unacceptable version", "closed without a word"],
-)
-async def test_a_broker_that_knows_only_version_3_1_1_is_spoken_to_in_that(broker: Broker, refusal: bytes) -> None:
-    levels: list[int] = []
-
-    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connect = await reader.read(4096)
-        levels.append(connect[connect.index(b"MQTT") + 4])
-        if levels[-1] == 5:
-            writer.write(refusal)
-            writer.close()
-            return
-        answers, there = await asyncio.open_connection("127.0.0.1", broker.port)
-        there.write(connect)
-        await asyncio.gather(_pipe(reader, there), _pipe(answers, writer))
-
-    server = await asyncio.start_server(relay, "127.0.0.1")
-    async with server, broker.client() as client:
-        async with BrokerHome(broker, port=server.sockets[0].getsockname()[1]) as home:
-            await announce(client, home, capture("tasmota-native/relay"))
-            await home.shows("mqtt:00000049a3bc", state="online")
-            assert levels == [5, 4]
-
-
-async def test_two_clients_that_share_an_id_over_version_3_1_1_are_told_so_by_its_name(broker: Broker) -> None:
-    said: list[str] = []
-
-    async def stay(_: BrokerConnection) -> None:
-        await asyncio.Event().wait()
-
-    def client() -> asyncio.Task[None]:
-        made = mqtt_broker.Broker(replace(PLAIN, port=broker.port), "lares-twin", None, lambda _: None)
-        made._is_old = True
-        return asyncio.create_task(keep_connected(made, Clock(), stay, lambda error: said.append(str(error))))
-
-    twins = [client(), client()]
-    await until(lambda: any("the session of the client id lares-twin at" in each for each in said), lambda: str(said))
-    for each in twins:
-        each.cancel()
-    await asyncio.gather(*twins, return_exceptions=True)
-
-
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(4096):
-        writer.write(chunk)
-    writer.close()
 
 
 async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Broker) -> None:

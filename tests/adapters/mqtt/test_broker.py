@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-
 from appliance.adapters.mqtt import broker as hub
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.clock import Clock
@@ -41,19 +39,16 @@ async def losing(ours: hub.Broker) -> AsyncIterator[tuple[asyncio.Event, asyncio
         await asyncio.wait([keeping])
 
 
-def ours_at(broker: Broker, *, is_old: bool = False) -> hub.Broker:
+def ours_at(broker: Broker) -> hub.Broker:
     """The hub's side of that broker."""
     settings = Mqtt(host="127.0.0.1", port=broker.port, username=USER, password=PASSWORD)
-    made = hub.Broker(settings, "lares-7", None, lambda _: None)
-    made._is_old = is_old
-    return made
+    return hub.Broker(settings, "lares-7", None, lambda _: None)
 
 
 @both_brokers
-@pytest.mark.parametrize("is_old", [False, True], ids=["5", "3.1.1"])
-async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broker: Broker, is_old: bool) -> None:
+async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broker: Broker) -> None:
     told = []
-    async with losing(ours_at(broker, is_old=is_old)) as (connected, losses):
+    async with losing(ours_at(broker)) as (connected, losses):
         for _ in range(3):
             await connected.wait()
             connected.clear()
@@ -61,16 +56,3 @@ async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broke
                 told.append(await losses.get())
     assert told[0].startswith(f"127.0.0.1:{broker.port} has closed the connection")
     assert "takes over the session of the client id lares-7" in told[1] and told[1] == told[2]
-
-
-@pytest.mark.parametrize(
-    ("reason", "lasted_secs", "is_taken"),
-    [(142, 999.0, True), (128, 5.0, True), (128, 11.0, False), (139, 1.0, False), (151, 1.0, False)],
-    ids=["said", "closed soon", "closed late", "the broker ends", "quota"],
-)
-async def test_what_ends_for_another_reason_is_no_other_client(
-    broker: Broker, reason: int, lasted_secs: float, is_taken: bool
-) -> None:
-    ours = ours_at(broker)
-    ours._end_reason = reason
-    assert ours.is_taken(lasted_secs) == is_taken

@@ -328,7 +328,7 @@ async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -
 
 
 def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
-    inbox = Inbox(VirtualClock())
+    inbox = Inbox()
     for number in range(CROWDED + 3):
         inbox.put(Received("lamp", str(number).encode(), False))
     assert (len(inbox), inbox.dropped) == (CROWDED, 3)

@@ -59,7 +59,7 @@ class Outlet:
         self._home = home
         self._clock = clock
         self._brokers = brokers
-        self._inbox = Inbox(clock)
+        self._inbox = Inbox()
         self._broker = Broker(settings, client_id, self._topics.status, self._inbox.put)
         self._tasks = Tasks()
         self._changed: set[str] = set()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-MEASURE_INTERVAL_SECS = 1.0
+MEASURE_INTERVAL_SECS = 10.0
+"""Seconds between two looks: each wakes a box that may have nothing else to do."""
 
 
 class LoopLag:
-    """Asks the running loop to call back every second, from entering the context to leaving it.
+    """Asks the running loop to call back every few seconds, from entering the context to leaving it.
 
     `last_secs` is how late the last call was, `max_secs` the latest since the start, `total_secs` the sum.
     """

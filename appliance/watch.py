@@ -25,8 +25,11 @@ MAX_DEBOUNCE_SECS = 3.0
 IMPORT_DELAY_SECS = 0.25
 """Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
 
-POLL_INTERVAL_MS = 1000
+POLL_INTERVAL_MS = 5000
 """Interval of checks whether a folder was replaced, and whether a missing one was created."""
+
+STEP_MS = 200
+"""Interval at which `watchfiles` wakes to see whether the system has told it of changes."""
 
 log = logging.getLogger("watch")
 
@@ -123,7 +126,7 @@ class Watcher:
                 if polling:
                     self._stop.wait(POLL_INTERVAL_MS / 1000)
                 else:
-                    log.warning("the system cannot watch folders (%s); they are looked at every second", error)
+                    log.warning("the system cannot watch folders (%s); they are looked at every few seconds", error)
                     polling = True
             now = self._identify()
             for target in self._targets:
@@ -141,8 +144,8 @@ class Watcher:
         for changes in self._watch_changes(
             *seen,
             watch_filter=None,
-            debounce=100,
-            step=50,
+            debounce=2 * STEP_MS,
+            step=STEP_MS,
             stop_event=self._stop,
             rust_timeout=POLL_INTERVAL_MS,
             yield_on_timeout=True,

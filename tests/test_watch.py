@@ -11,10 +11,17 @@ from typing import Any
 
 import pytest
 
+from appliance import watch
 from appliance.clock import Clock
 from appliance.watch import DEBOUNCE_SECS, MAX_DEBOUNCE_SECS, Target, Watcher
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
+
+
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a folder is there, or another, is looked at often."""
+    monkeypatch.setattr(watch, "POLL_INTERVAL_MS", 300)
 
 
 class Noted:

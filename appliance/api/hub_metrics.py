@@ -56,7 +56,7 @@ class Metrics:
         yield gauge("lares_loop_lag_seconds", "How late the event loop was when last measured.", lag.last_secs)
         yield gauge("lares_loop_lag_max_seconds", "The most that it was late since the start.", lag.max_secs)
         yield counter(
-            "lares_loop_lag_seconds_total", "The sum of what it was late, measured once a second.", lag.total_secs
+            "lares_loop_lag_seconds_total", "The sum of what it was late, measured every ten seconds.", lag.total_secs
         )
         yield by_label(
             "lares_log_entries_total", "counter", "Log entries by level.", "level", self._hub.log.count_by_level()

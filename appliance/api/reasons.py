@@ -14,16 +14,22 @@ from appliance.automations.condition_kinds import list_nested
 from appliance.automations.home_names import HomeNames
 from appliance.clock import timestamp
 from appliance.errors import NotFound
+from appliance.health import AdapterHealth
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.model import Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
 from appliance.lua.executor import list_executions
+from appliance.lua.lua_catalog import Catalog
+from appliance.lua.source import Source
 from appliance.store.records import STATE_PREFIX
 from appliance.tables.checks import nearest
 
 MAX_DECISIONS = 10
+
+HOW_TO_LOAD = "`lares check` lists every fault; mend it, then POST /{0}/reload (or save it: [{0}] watch = true)"
+"""What to do about a file that is not loaded; of scenes, automations or adapters."""
 
 ReportedDecision = tuple[str, str]
 """When, as RFC 3339, and the sentence."""
@@ -36,8 +42,16 @@ class Reasons:
         self._hub = hub
 
     async def explain(self, id_: str) -> dict[str, Any]:
-        """`{kind, id, summary, decisions}`: how it is, and the last ten decisions; `NotFound` for an unknown id."""
-        id_ = self._id_of(id_)
+        """`{kind, id, summary, decisions}`: how it is, and the last ten decisions; `NotFound` for an unknown id.
+
+        Also of an adapter's section, and of what is not there because of a fault in a file.
+        """
+        try:
+            id_ = self._id_of(id_)
+        except NotFound:
+            if (found := await self._explain_missing(id_)) is None:
+                raise
+            return {**found, "id": id_, "decisions": []}
         known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
@@ -70,6 +84,19 @@ class Reasons:
         hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
         missing.args = (f"{missing}, nor is a scene or device of that id or name{hint}",)
         raise missing
+
+    async def _explain_missing(self, word: str) -> dict[str, Any] | None:
+        """Why there is no such automation, scene or device, where a file has a fault; how an adapter does."""
+        catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
+        for kind, catalog in catalogs:
+            if faults := await catalog.find_unloaded(word):
+                told = [f"it is not loaded: {fault}" for fault in faults]
+                return {"kind": kind, "summary": [*self._is_safe(), *told, HOW_TO_LOAD.format(f"{kind}s")]}
+        section = word.partition(":")[0]
+        health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
+        if health is None or (word != section and health.file_fault is None):
+            return None
+        return {"kind": "adapter" if word == section else "device", "summary": [*_describe_adapter(health)]}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
         """What of the automations waits for the device, also by its room or a group, or asks for it."""
@@ -106,14 +133,18 @@ class Reasons:
         waits = view.definition.explain(hub.environment, instant)
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
-        summary = [*self._is_safe(), *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
+        old = _describe_file(automations.catalog, asset.source)
+        summary = [*self._is_safe(), *old, *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
         return "automation", summary, [_run(run) for run in runs]
 
     def _of_scene(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
         now = self._describe_executions(id_)
-        wrong = [fault.message for fault in known.inspect(self._hub.scenes.catalog.get(id_).source)]
-        summary = [*(now or ([] if runs else ["it was not run since the hub started"])), *wrong]
+        catalog = self._hub.scenes.catalog
+        source = catalog.get(id_).source
+        wrong = [fault.message for fault in known.inspect(source)]
+        idle = [] if runs else ["it was not run since the hub started"]
+        summary = [*_describe_file(catalog, source), *(now or idle), *wrong]
         return "scene", summary, [_run(run) for run in runs]
 
     def _describe_executions(self, id_: str) -> list[str]:
@@ -133,10 +164,7 @@ class Reasons:
         return "device", summary, [*self._commands(id_), *self._states(id_)]
 
     def _way_to(self, device: Device) -> Iterator[str]:
-        health = self._hub.health.get_adapter(device.metadata.source)
-        yield f"its adapter {health.name} is {health.status}" + (f": {health.message}" if health.message else "")
-        if health.last_success is not None:
-            yield f"{health.name} answered last at {timestamp(health.last_success)}"
+        return _describe_adapter(self._hub.health.get_adapter(device.metadata.source))
 
     def _commands(self, device_id: str) -> Iterator[ReportedDecision]:
         for entry in self._hub.history.commands.list_commands(Period(limit=MAX_DECISIONS), device_id):
@@ -153,6 +181,23 @@ class Reasons:
     def _is_safe(self) -> Iterator[str]:
         if self._hub.safe_because is not None:
             yield self._hub.safe_because
+
+
+def _describe_adapter(health: AdapterHealth) -> Iterator[str]:
+    yield f"its adapter {health.name} is {health.status}" + (f": {health.message}" if health.message else "")
+    if health.file_fault is not None and health.file_fault != health.message:
+        yield f"the file of its kind has a fault: {health.file_fault}"
+    if health.file_fault is not None:
+        yield HOW_TO_LOAD.format("adapters")
+    if health.last_success is not None:
+        yield f"{health.name} answered last at {timestamp(health.last_success)}"
+
+
+def _describe_file(catalog: Catalog[Any], source: Source) -> Iterator[str]:
+    """That the file was not taken by the latest reload, and because of what."""
+    if catalog.is_refused:
+        fault = next((each for each in catalog.rejected if each.file == source.name), catalog.rejected[0])
+        yield f"it runs as it was before the latest reload, which a fault prevented: {fault}"
 
 
 def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:

@@ -14,7 +14,7 @@ log = logging.getLogger("hub")
 
 BY_ITSELF = (
     "safe mode: the hub crashed three times within five minutes, so that no automation runs; "
-    "a reload of the automations (POST /automations/reload) ends it"
+    "a reload of the automations ends it (POST /automations/reload, SIGHUP, or the page's Automations, Lua files)"
 )
 """Why no automation runs after a series of crashes."""
 

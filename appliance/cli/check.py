@@ -108,13 +108,14 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         kinds = catalog_of_kinds(file, sections, pool.describe, Bus())
         checked = [await scenes.check(), await automations.check(), (in_scripts, []), await kinds.check()]
         faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
+        stored = await asyncio.to_thread(_read_stored, data_dir)
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
             warnings += await find_undefined(sources, pool.describe)
             warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True))
             ids = [each.definition.id for each in scenes.checked]
-            warnings += find_wrong_names(settings, _read_stored(data_dir), automations.checked, ids, sources)
-        switched = _switched(_read_stored(data_dir))
+            warnings += find_wrong_names(settings, stored, automations.checked, ids, sources)
+        switched = _switched(stored)
         off = [each.definition.id for each in automations.checked if not each.definition.enabled]
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
 

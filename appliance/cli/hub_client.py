@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
+import select
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -23,6 +24,11 @@ from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import finish_at_start, read_present
 
 HUB_TIMEOUT_SECS = 60.0
+"""How long what was asked may take."""
+
+HUB_PATIENCE_SECS = 3.0
+"""After how long without an answer a hub is asked whether it is there at all, and how long it has to say so."""
+
 HUB_START_SECS = 10.0
 """How long a hub may take to start or to stop, or another command to end."""
 
@@ -56,31 +62,63 @@ class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
 class _UnixConnection(http.client.HTTPConnection):
     """HTTP to the hub of this data directory."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__("lares", timeout=HUB_TIMEOUT_SECS)
+    def __init__(self, folder: Path, timeout_secs: float) -> None:
+        super().__init__("lares", timeout=timeout_secs)
         self._folder = folder
 
     def connect(self) -> None:
-        """Connect; raises `OSError` where no hub listens."""
+        """Connect; raises `OSError` where no hub listens, `StartFailed` where it takes no connection in time."""
         self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(HUB_PATIENCE_SECS)
+        try:
+            with socket_path(self._folder) as path:
+                self.sock.connect(path)
+        except (TimeoutError, BlockingIOError):
+            raise _hangs(self._folder) from None
         self.sock.settimeout(self.timeout)
-        with socket_path(self._folder) as path:
-            self.sock.connect(path)
+
+    def wait(self) -> None:
+        """Return with the first byte of the answer, or once the hub has said elsewhere that it lives."""
+        if select.select([self.sock], [], [], HUB_PATIENCE_SECS)[0]:
+            return
+        probe = _UnixConnection(self._folder, HUB_PATIENCE_SECS)
+        try:
+            probe.request("GET", "/health")
+            probe.getresponse()
+        except (OSError, http.client.HTTPException):
+            raise _hangs(self._folder) from None
+        finally:
+            probe.close()
+
+
+def _hangs(folder: Path) -> StartFailed:
+    return StartFailed(
+        f"the hub of {folder} runs and does not answer: it is stopped (`kill -STOP`, a debugger) or the machine is "
+        "overloaded; try again, or end it and start it anew",
+        os.EX_UNAVAILABLE,
+    )
 
 
 def ask(data_dir: Path, request: HubRequest) -> Any:
     """The JSON that the hub on this data directory answers, None where that is empty.
 
-    Raises `OSError` where none listens, and nothing was asked. `StartFailed`: it refused what was asked or went away.
+    Raises `OSError` where none listens, and nothing was asked. `StartFailed`: it refused what was asked, went
+    away, or does not answer.
     """
-    connection = _UnixConnection(data_dir)
+    connection = _UnixConnection(data_dir, HUB_TIMEOUT_SECS)
     try:
         connection.connect()
         try:
             body = None if request.body is None else orjson.dumps(request.body)
             connection.request(request.method, request.target, body)
+            connection.wait()
             response = connection.getresponse()
             reply = orjson.loads(response.read() or b"null")
+        except TimeoutError:
+            raise StartFailed(
+                f"the hub has not finished within {HUB_TIMEOUT_SECS:g} s; `lares status` shows what it does",
+                os.EX_UNAVAILABLE,
+            ) from None
         except (OSError, http.client.HTTPException, ValueError):
             raise StartFailed(
                 "the hub has ended without an answer; `lares key list` shows what it has done", os.EX_UNAVAILABLE

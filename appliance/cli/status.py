@@ -68,6 +68,8 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
         last = "never" if each["last_success"] is None else local_time(each["last_success"], zone)
         because = "" if each["message"] is None else f": {each['message']}"
         yield f"  {each['name']}  {paint(each['status'], _COLOURS[each['status']])}, last answer {last}{because}"
+        if each["file_fault"] not in (None, each["message"]):
+            yield f"    {paint('its file has a fault', 'red')}, the one before runs: {each['file_fault']}"
 
 
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -64,8 +66,8 @@ class Catalog(Generic[T]):
     """The definitions in use. `what` is the word for one of them; without a folder there are none. `inspect` gives
     warnings about the text of a valid file.
 
-    `rejected` are the faults of the files that the hub started without; with `is_complete` there are none, and the
-    folder was there.
+    `rejected` are the faults of the files as they were read last: what the hub started without or, with `is_refused`,
+    why a reload changed nothing. With `is_complete` there were none at the latest load, and the folder was there.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Catalog(Generic[T]):
         inspect: Inspect | None = None,
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
-        self.is_complete = False
+        self.is_complete = self.is_refused = False
         self.checked: tuple[Asset[T], ...] = ()
         self._what = what
         self._folder = folder
@@ -116,7 +118,10 @@ class Catalog(Generic[T]):
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
             faults.append(Fault(self._folder.name, 0, f"the folder is gone; its {self._what}s stay as they were"))
-        if not faults:
+        self.is_refused = bool(faults)
+        if faults:
+            self.rejected = tuple(faults)
+        else:
             self._accept(reading)
         return len(reading.assets), faults
 
@@ -134,6 +139,21 @@ class Catalog(Generic[T]):
         if duplicates := _duplicates((*others, loaded)):
             raise ConfigFailed(list(duplicates))
         return loaded
+
+    async def find_unloaded(self, word: str) -> list[Fault]:
+        """Why the files that are called so, or state it as their id or name, are not loaded, as they are now."""
+        contents = await read_folder(self._folder)
+        states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
+        found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
+        loaded = {asset.source.name for asset in self._assets.values()}
+        for source in contents.sources:
+            if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
+                try:
+                    await self._load(source)
+                    found.append(Fault(source.name, 0, "is sound, and not loaded yet"))
+                except ConfigFailed as failed:
+                    found += failed.faults
+        return found
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
         """Every fault of every file, and every warning; `checked` are the valid ones, those in use do not change."""

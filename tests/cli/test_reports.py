@@ -8,8 +8,10 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,11 +20,13 @@ from typing import Any
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.cli import terminal
+from appliance.cli import hub_client, terminal
 from appliance.cli.completion import subcommands
 from appliance.cli.help import EXAMPLES, EXIT_CODES
+from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
+from appliance.errors import StartFailed
 from tests.fakes.house import LIGHT
 from tests.fakes.process import ROOT, Process, configure, light_section, running
 from tests.fakes.programs import need
@@ -102,6 +106,15 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert reply["kind"] == "device" and 1 < len(reply["decisions"]) <= 10
     times = [each["at"] for each in reply["decisions"]]
     assert times == sorted(times, reverse=True)
+    (tmp_path / "config" / "automations" / "dusk.lua").write_text('return {\n id = "dim_hall", mod = 1 }')
+    for word in ("dim_hall", "dusk"):
+        missing = (await hub.get(f"/why?id={word}"))["summary"]
+        assert missing[0].startswith("it is not loaded: config/automations/dusk.lua:1: execute is missing")
+        assert "POST /automations/reload" in missing[-1]
+    assert await hub.post("/automations/reload") == 200
+    prevented = "it runs as it was before the latest reload, which a fault prevented: config/automations/dusk.lua:1: "
+    assert (await hub.get("/why?id=follow"))["summary"][0].startswith(prevented)
+    assert "its adapter elgato_lights is running" in (await hub.get("/why?id=elgato_lights"))["summary"]
     nobody = await asked(tmp_path, "why", "nobody")
     assert (nobody.returncode, nobody.stdout) == (67, "") and "automation 'nobody' not found" in nobody.stderr
 
@@ -131,6 +144,33 @@ def test_without_a_hub_each_says_so(tmp_path: Path) -> None:
     for arguments in (("status",), ("why", "x"), ("log",)):
         ended = lares(tmp_path, *arguments)
         assert (ended.returncode, ended.stdout) == (69, "") and "no hub answers on" in ended.stderr, arguments
+
+
+@pytest.mark.parametrize("lives", [False, True])
+def test_a_hub_that_hangs_is_told_from_one_that_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: bool
+) -> None:
+    monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 0.05)
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(tmp_path / "control.sock"))
+        door.listen()
+
+        def serve() -> None:
+            asked, probe = door.accept()[0], door.accept()[0]
+            with asked, probe:
+                for peer in (probe, asked) if lives else ():
+                    assert peer.recv(1000).startswith(b"GET /")
+                    peer.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
+                probe.recv(1000)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        if lives:
+            assert hub_client.ask(tmp_path, HubRequest(path="/slow")) == []
+        else:
+            with pytest.raises(StartFailed, match="runs and does not answer"):
+                hub_client.ask(tmp_path, HubRequest(path="/slow"))
+        server.join()
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0.0 kB"), (99_999, "100.0 kB"), (12_345_678, "12.3 MB")])

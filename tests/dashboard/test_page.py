@@ -237,6 +237,39 @@ async def test_what_a_search_finds_is_listed_with_the_section_to_paste(browser: 
         await expect(visit.page.get_by_text("Nothing was found")).to_be_visible()
 
 
+async def test_what_is_wrong_with_files_stands_where_somebody_looks(browser: Browser, tmp_path: Path) -> None:
+    for file, text in (
+        ("automations/dusk.lua", "return {\n  id = 'dusk', mod = 1 }"),
+        ("adapters/oven.lua", "return {}"),
+    ):
+        (tmp_path / "config" / file).parent.mkdir(parents=True)
+        (tmp_path / "config" / file).write_text(text)
+    adapters = config.parse(
+        '[adapters.oven]\ntype = "oven"\nbase_url = "http://127.0.0.1:9"\n',
+        str(tmp_path / "config" / "default.toml"),
+        {},
+    ).adapters
+    async with (
+        open_house(root=tmp_path, adapters=adapters, wait_until_ready=False) as house,
+        visiting(browser, house) as visit,
+    ):
+        page = visit.page
+        await visit.open("#/automations")
+        await expect(page.locator(".faults li").first).to_have_text(re.compile(r"^config/automations/dusk.lua:1 \S"))
+        await visit.go("automations/dusk")
+        await expect(page.locator("main")).to_contain_text("it is not loaded: config/automations/dusk.lua:1: ")
+        await visit.go("box")
+        await expect(page.locator(".problem")).to_have_text(re.compile(r"^config/adapters/oven.lua:1: "))
+        (tmp_path / "config" / "adapters" / "oven.lua").write_text(
+            "return { name = 'Oven', poll = function() return {} end }"
+        )
+        await house.post("/adapters/reload", {})
+        await expect(page.locator(".problem")).to_have_count(0)
+        (tmp_path / "config" / "adapters" / "oven.lua").write_text("return {")
+        await house.post("/adapters/reload", {})
+        await expect(page.locator(".problem")).to_contain_text("oven.lua:1: ")
+
+
 async def read_qr(page: Page, reader: str) -> str:
     """What a phone would read from the picture on the page."""
     await page.evaluate(reader.replace("typeof exports === 'object' && typeof module === 'object'", "false"))

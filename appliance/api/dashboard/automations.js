@@ -5,7 +5,7 @@ import { load } from "./connection.js";
 import { tags, use, useState } from "./dom.js";
 import { Running } from "./executions.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
-import { actions, Button, called, card, empty, errorLine, facts, Field, icon, iconButton, inTurn, outcomes, row, titled, toggle, useLoaded, useRefreshed } from "./ui.js";
+import { actions, Button, called, card, empty, errorLine, facts, Field, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
 import { word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
 
@@ -16,6 +16,8 @@ export function Automations({ id }) {
 	const automations = [...state.automations.values()].sort((one, other) => Number(Boolean(other.last_error)) - Number(Boolean(one.last_error)));
 	return [
 		h1({ tabindex: "-1" }, t("nav.automations")),
+		unsafe(),
+		state.faults.length > 0 && card(p({ class: "problem" }, t("files.wrong", { count: state.faults.length })), faultList(state.faults)),
 		use(Running),
 		automations.length ? card(automations.map(automationRow)) : empty(t("nothing")),
 		use(Timers),
@@ -52,7 +54,9 @@ function AutomationPage({ id }) {
 	const next = useLoaded(() => inTurn(() => get(`${path}/next`)), [status]);
 	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
-	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id)];
+	const reasons = card(why.error ? empty(why.error)
+		: ul({ class: "runs", dir: "auto" }, why.data?.summary.map((sentence, at) => li({ key: at }, sentence))));
+	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id), reasons];
 	const target = targetOf(automation);
 	const entries = history.data?.entries ?? [];
 	const run = async () => {
@@ -74,7 +78,7 @@ function AutomationPage({ id }) {
 			[t("automation.next"), nextOf(automation, next.data)],
 			[t("automation.last"), lastRun ? time(lastRun) : t("never")],
 		]), mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(state.pending.get(target)?.run), onClick: run }))),
-		titled(t("automation.why"), card(why.error ? empty(why.error) : ul({ class: "runs", dir: "auto" }, (why.data?.summary ?? []).map((sentence, at) => li({ key: at }, sentence))))),
+		titled(t("automation.why"), reasons),
 		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem)) : empty(history.error ?? t("nothing")))),
 	];
 }
@@ -158,5 +162,7 @@ function Files() {
 function reloaded({ at, errors, loaded_count: count }) {
 	const told = errors.length ? t("files.faults", { count: errors.length }) : t("files.loaded", { count });
 	return div({ role: "status" }, p(`${seconds(at)}: ${told}`),
-		ul({ class: "faults" }, errors.map(({ file, line, message }) => li(code(line ? `${file}:${line}` : file), ` ${message}`))));
+		faultList(errors));
 }
+
+const faultList = (faults) => ul({ class: "faults" }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));

@@ -36,8 +36,9 @@ export function Box() {
 const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");
 
 function Adapter({ name, status }) {
-	const { data } = useLoaded(() => get(`adapters/${segment(name)}`), [status]);
-	const problems = [status !== "running" && (data?.health.message ?? data?.last_error), ...(data?.dropped ?? []).map(textOf)];
+	const { data } = useLoaded(() => get(`adapters/${segment(name)}`), [status, state.faults]);
+	const told = status !== "running" && (data?.health.message ?? data?.last_error);
+	const problems = [told, data?.file_fault !== told && data?.file_fault, ...(data?.dropped ?? []).map(textOf)];
 	return div(row(strong(name), span({ class: `badge ${status}` }, word(status))),
 		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
 		problems.map((each) => each && p({ class: "problem" }, each)),

@@ -7,7 +7,7 @@ import { tags, use } from "./dom.js";
 import { Running } from "./executions.js";
 import { favourites, flip, inOrder, isIn } from "./preferences.js";
 import { act, changed, mayWrite, note, state } from "./store.js";
-import { Button, called, empty, errorLine, icon, iconButton, outcomes, thing, titled } from "./ui.js";
+import { Button, called, empty, errorLine, icon, iconButton, outcomes, thing, titled, unsafe } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
@@ -21,6 +21,7 @@ export function Home() {
 	const wanted = state.search.trim().toLowerCase();
 	return [
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
+		unsafe(),
 		state.devices.size > 0 && tools(),
 		wanted ? found(wanted) : whole(devices),
 		!wanted && hidden.length > 0 && p({ class: "empty" }, t("hidden.count", { count: hidden.length })),

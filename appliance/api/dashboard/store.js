@@ -17,6 +17,8 @@ export const state = {
 	automations: new Map(),
 	scenes: new Map(),
 	adapters: [],
+	safe: null, // why no automation runs
+	faults: [], // of Lua files
 	units: {}, // capability → unit of its plain numbers
 	preferences: {},
 	pending: new Map(), // target → { what: wish }
@@ -43,12 +45,8 @@ const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 
 export function takeOverview(overview, preferences) {
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
-	state.adapters = overview.adapters;
-	state.units = overview.units;
-	state.role = overview.caller.role;
-	state.preferences = preferences;
-	state.version = overview.version;
-	state.isLoaded = true;
+	const { adapters, faults, safe, units, version } = overview;
+	Object.assign(state, { adapters, faults, safe, units, version, preferences, role: overview.caller.role, isLoaded: true });
 	changed();
 }
 
@@ -89,7 +87,11 @@ const FRAMES = {
 	"adapter.started": RELOAD,
 	"system.error": RELOAD,
 	"scene.catalog_reloaded": RELOAD,
+	"scene.catalog_reload_failed": RELOAD,
 	"automation.catalog_reloaded": RELOAD,
+	"automation.catalog_reload_failed": RELOAD,
+	"adapters.reloaded": RELOAD,
+	"adapters.reload_failed": RELOAD,
 };
 
 // Take a frame; true where the overview has to be fetched anew.

@@ -114,6 +114,9 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
 
+// Why the hub runs no automation, and how to end that.
+export const unsafe = () => state.safe && p({ class: "error" }, state.safe);
+
 export function outcomes(target, results = state.outcomes.get(target)) {
 	if (!results) return null;
 	const done = results.filter((each) => each.status === "ok").length;

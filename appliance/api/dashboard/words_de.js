@@ -43,6 +43,7 @@ period.month: Monat
 period.year: Jahr
 files.faults: {count} Fehler; nichts hat sich geändert
 files.loaded: {count} geladen, keine Fehler
+files.wrong: {count} Fehler in Lua-Dateien, die so nicht in Kraft sind:
 backup.what: Zustand, Konfiguration und Lua-Dateien, ohne Schlüssel im Klartext
 backup.download: Herunterladen
 smoke.true: Rauch

@@ -43,6 +43,7 @@ period.month: Month
 period.year: Year
 files.faults: {count} faults; nothing has changed
 files.loaded: {count} loaded, no faults
+files.wrong: {count} faults in Lua files, which are not in force as they are:
 backup.what: State, configuration and Lua files, without the keys' secrets
 backup.download: Download
 action.set: set

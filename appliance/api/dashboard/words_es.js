@@ -43,6 +43,7 @@ period.month: Mes
 period.year: Año
 files.faults: {count} fallos; nada ha cambiado
 files.loaded: {count} cargados, sin fallos
+files.wrong: {count} fallos en archivos Lua, que así no están en vigor:
 backup.what: Estado, configuración y archivos Lua, sin los secretos de las claves
 backup.download: Descargar
 smoke.true: Humo

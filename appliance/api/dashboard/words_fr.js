@@ -43,6 +43,7 @@ period.month: Mois
 period.year: Année
 files.faults: {count} erreurs ; rien n’a changé
 files.loaded: {count} chargés, sans erreur
+files.wrong: {count} erreurs dans des fichiers Lua, qui ne s’appliquent donc pas :
 backup.what: État, configuration et fichiers Lua, sans les secrets des clés
 backup.download: Télécharger
 smoke.true: Fumée

@@ -43,6 +43,7 @@ period.month: Mese
 period.year: Anno
 files.faults: {count} errori; nulla è cambiato
 files.loaded: {count} caricati, nessun errore
+files.wrong: {count} errori in file Lua, che così non sono in vigore:
 backup.what: Stato, configurazione e file Lua, senza i segreti delle chiavi
 backup.download: Scarica
 smoke.true: Fumo

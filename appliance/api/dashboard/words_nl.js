@@ -43,6 +43,7 @@ period.month: Maand
 period.year: Jaar
 files.faults: {count} fouten; er is niets veranderd
 files.loaded: {count} geladen, geen fouten
+files.wrong: {count} fouten in Lua-bestanden, die zo niet van kracht zijn:
 backup.what: Toestand, configuratie en Lua-bestanden, zonder de geheimen van de sleutels
 backup.download: Downloaden
 smoke.true: Rook

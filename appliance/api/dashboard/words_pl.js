@@ -43,6 +43,7 @@ period.month: Miesiąc
 period.year: Rok
 files.faults: Błędy: {count}; nic się nie zmieniło
 files.loaded: Wczytano: {count}, bez błędów
+files.wrong: Błędy w plikach Lua: {count}; w tej postaci nie obowiązują:
 backup.what: Stan, konfiguracja i pliki Lua, bez sekretów kluczy
 backup.download: Pobierz
 smoke.true: Dym

@@ -64,7 +64,12 @@ SIMULATED_PREFIXES = (
 UNREACHABLE_STATES = ("offline", "unavailable")
 
 _ADAPTER = record(
-    "AdapterReport", name=TEXT, status=one_of(*AdapterStatus), message=maybe(TEXT), last_success=maybe(INSTANT)
+    "AdapterReport",
+    name=TEXT,
+    status=one_of(*AdapterStatus),
+    message=maybe(TEXT),
+    file_fault=maybe(TEXT),
+    last_success=maybe(INSTANT),
 )
 _OFFLINE = record("OfflineDevice", id=TEXT, state=TEXT, since=INSTANT)
 _LAST_RUN = record("LastRun", at=Part(INSTANT, "executed_at"), status=one_of(*ExecutionStatus), error=maybe(TEXT))
@@ -101,6 +106,8 @@ _OVERVIEW = record(
     scenes=array_of(schemas.SCENE),
     automations=array_of(schemas.AUTOMATION),
     adapters=array_of(schemas.ADAPTER),
+    safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and how to end that."},
+    faults=array_of(schemas.FAULT),
     devices=array_of(json_shapes.DEVICE),
 )
 _DECISION = described("Decision", at=INSTANT, sentence=TEXT)
@@ -173,6 +180,7 @@ class OverviewApi(ApiResource):
         """The home at one moment, and the role and the preferences of the key."""
         assert call.principal is not None
         hub, encode = self.hub, self.parts.encoder.encode_with_commands
+        catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)
         shown = {
             "version": VERSION,
             "caller": call.principal,
@@ -183,6 +191,8 @@ class OverviewApi(ApiResource):
             "scenes": hub.scenes.list_scenes(),
             "automations": hub.automations.list_views(),
             "adapters": hub.health.list_adapters(),
+            "safe": hub.safe_because,
+            "faults": [fault for catalog in catalogs for fault in catalog.rejected],
             "devices": [],
         }
         devices = b",".join([encode(each) for each in hub.registry.list_devices()])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.changes import PutRoom
+from appliance.home.layout import Change
 from appliance.home.model import Room
 from appliance.home.registry import Registry
 from appliance.store.change_queue import Changes
@@ -71,13 +71,13 @@ async def _changes() -> tuple[Sequence[float], float]:
             file.write(data)
             os.fdatasync(file.fileno())
 
-        async def append_here(_: PutRoom) -> None:
+        async def append_here(_: Change) -> None:
             append()
 
-        async def append_there(_: PutRoom) -> None:
+        async def append_there(_: Change) -> None:
             await asyncio.get_running_loop().run_in_executor(thread, append)
 
-        ways: Sequence[Callable[[PutRoom], Awaitable[object]]] = changes.make, append_here, append_there
+        ways: Sequence[Callable[[Change], Awaitable[object]]] = changes.make, append_here, append_there
         took: Sequence[list[float]] = [[] for _ in ways]
         for number in range(TIMES // TURN * len(ways)):
             for each in range(TURN):
@@ -96,8 +96,8 @@ async def _rename(changes: Changes, room: int) -> None:
         await changes.make(_renamed(room, TIMES + number))
 
 
-def _renamed(room: int, number: int) -> PutRoom:
-    return PutRoom(room=Room(id=f"room_{room}", name=f"Room {number}"))
+def _renamed(room: int, number: int) -> Change:
+    return lambda layout, _: layout.put_room(Room(id=f"room_{room}", name=f"Room {number}"))
 
 
 async def _over_http(port: int, turn: int) -> float:

@@ -1,153 +1,116 @@
-"""The layout of the home: rooms, groups, and the rooms and names of devices; and drafts of it.
-
-A change takes time in proportion to its own size, not to that of the home.
-"""
+"""The layout of the home: rooms, groups, and the rooms and names of devices, as one value; a change makes another."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Container, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from appliance.errors import NotFound
+from appliance.errors import Invalid, NotFound
 from appliance.home.model import Group, Room
 
 T = TypeVar("T")
 
 
-class Edit(Struct, frozen=True, kw_only=True):
-    """A set of changes: rooms and groups by id, the rooms and names of devices by device id; None removes."""
+class Layout(Struct, frozen=True, kw_only=True, dict=True):
+    """Rooms and groups by id; the room and the name that people gave to a device, whether it is present or not.
 
-    rooms: Mapping[str, Room | None] = field(default_factory=dict)
-    groups: Mapping[str, Group | None] = field(default_factory=dict)
-    room_assignments: Mapping[str, str | None] = field(default_factory=dict)
-    names: Mapping[str, str | None] = field(default_factory=dict)
+    Each method that changes something returns the layout that it makes, and raises `NotFound` or `Invalid` where that
+    cannot be. `devices` are those that exist: an absent one may stay where it is, and cannot be put anywhere.
+    """
 
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    room_assignments: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
-class LayoutView(Protocol):
-    """Rooms and groups by id; the room and the name that people gave to a device, whether it is present or not."""
-
-    @property
-    def rooms(self) -> Mapping[str, Room]:
-        """The rooms by id."""
-
-    @property
-    def groups(self) -> Mapping[str, Group]:
-        """The groups by id."""
-
-    def devices_in(self, room_id: str) -> list[str]:
-        """The devices in the room, present or not, by id."""
-
-
-class Layout:
-    """The layout that is in force; only `commit` changes it, and checks nothing: `Change.apply_to` has done that."""
-
-    def __init__(
-        self,
-        rooms: Mapping[str, Room] | None = None,
-        groups: Mapping[str, Group] | None = None,
-        room_assignments: Mapping[str, str] | None = None,
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        self.rooms = dict(rooms or {})
-        self.groups = dict(groups or {})
-        self.room_assignments = dict(room_assignments or {})
-        self.names = dict(names or {})
-        self._in_room: defaultdict[str, set[str]] = defaultdict(set)
-        for device_id, room_id in self.room_assignments.items():
-            self._in_room[room_id].add(device_id)
+    @cached_property
+    def _by_room(self) -> Mapping[str, list[str]]:
+        found = defaultdict(list)
+        for device_id in sorted(self.room_assignments):
+            found[self.room_assignments[device_id]].append(device_id)
+        return found
 
     def devices_in(self, room_id: str) -> list[str]:
         """The devices in the room, present or not, by id."""
-        return sorted(self._in_room.get(room_id, ()))
+        return self._by_room.get(room_id, [])
 
-    def commit(self, edit: Edit) -> None:
-        """Apply the edit."""
-        for device_id, room_id in edit.room_assignments.items():
-            before = self.room_assignments.get(device_id)
-            if before is not None:
-                self._in_room[before].discard(device_id)
-            if room_id is not None:
-                self._in_room[room_id].add(device_id)
-        _put_all(self.rooms, edit.rooms)
-        _put_all(self.groups, edit.groups)
-        _put_all(self.room_assignments, edit.room_assignments)
-        _put_all(self.names, edit.names)
-        for room_id, room in edit.rooms.items():
-            if room is None:
-                self._in_room.pop(room_id, None)
+    def get_room(self, room_id: str) -> Room:
+        """The room of this id."""
+        if room_id not in self.rooms:
+            raise NotFound("room", room_id)
+        return self.rooms[room_id]
 
+    def get_group(self, group_id: str) -> Group:
+        """The group of this id."""
+        if group_id not in self.groups:
+            raise NotFound("group", group_id)
+        return self.groups[group_id]
 
-class Draft:
-    """The layout as edits would leave it that are not in force yet; `edit` is all of them together."""
+    def put_room(self, room: Room) -> Layout:
+        """With this room, in place of any that has its id."""
+        return self._with(rooms={room.id: room})
 
-    def __init__(self, base: Layout) -> None:
-        self._base = base
-        self._rooms: dict[str, Room | None] = {}
-        self._groups: dict[str, Group | None] = {}
-        self._room_assignments: dict[str, str | None] = {}
-        self._names: dict[str, str | None] = {}
-        self.edit = Edit(
-            rooms=self._rooms, groups=self._groups, room_assignments=self._room_assignments, names=self._names
-        )
-        self.rooms: Mapping[str, Room] = _Overlay(base.rooms, self._rooms)
-        self.groups: Mapping[str, Group] = _Overlay(base.groups, self._groups)
+    def remove_room(self, room_id: str) -> Layout:
+        """Without the room; its devices are in none."""
+        self.get_room(room_id)
+        return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
-    def devices_in(self, room_id: str) -> list[str]:
-        """The devices in the room, present or not, by id."""
-        stay = {each for each in self._base.devices_in(room_id) if each not in self._room_assignments}
-        return sorted(stay | {device_id for device_id, each in self._room_assignments.items() if each == room_id})
+    def assign_room(self, device_id: str, room_id: str | None, devices: Container[str]) -> Layout:
+        """With the device in the room, or (None) in none."""
+        if device_id not in devices:
+            raise NotFound("device", device_id)
+        if room_id is not None and room_id not in self.rooms:
+            raise Invalid(f"room '{room_id}' not found")
+        return self._with(room_assignments={device_id: room_id})
 
-    def add(self, edit: Edit) -> None:
-        """Add one more edit."""
-        self._rooms.update(edit.rooms)
-        self._groups.update(edit.groups)
-        self._room_assignments.update(edit.room_assignments)
-        self._names.update(edit.names)
+    def rename_device(self, device_id: str, name: str | None, devices: Container[str]) -> Layout:
+        """With this name for the device, or (None) with none that people gave it."""
+        if device_id not in devices:
+            raise NotFound("device", device_id)
+        return self._with(names={device_id: name})
 
+    def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Container[str]) -> Layout:
+        """With this group; members left out (None) are those that it had, none in a new one."""
+        previous = self.groups.get(group_id, Group(id=group_id, name=name))
+        kept = previous.members if members is None else _checked(members, devices, previous.members)
+        return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
 
-class _Overlay(Mapping[str, T]):
-    """A mapping with changes over it: a value replaces one, None hides it."""
+    def set_members(self, group_id: str, members: tuple[str, ...], devices: Container[str]) -> Layout:
+        """With these members of the group."""
+        return self.put_group(group_id, self.get_group(group_id).name, members, devices)
 
-    def __init__(self, base: Mapping[str, T], changes: Mapping[str, T | None]) -> None:
-        self._base = base
-        self._changes = changes
+    def remove_group(self, group_id: str) -> Layout:
+        """Without the group; its devices stay."""
+        self.get_group(group_id)
+        return self._with(groups={group_id: None})
 
-    def __getitem__(self, key: str) -> T:
-        if key not in self._changes:
-            return self._base[key]
-        value = self._changes[key]
-        if value is None:
-            raise KeyError(key)
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        keys: Iterable[str] = dict.fromkeys([*self._base, *self._changes])
-        return (key for key in keys if key in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def _with(self, **changes: Mapping[str, Any]) -> Layout:
+        """The layout with other values; None removes."""
+        merged = {field: getattr(self, field) | changed for field, changed in changes.items()}
+        kept = {field: {k: v for k, v in things.items() if v is not None} for field, things in merged.items()}
+        return replace(self, **kept)
 
 
-def get_room(layout: LayoutView, room_id: str) -> Room:
-    """The room of this id; raises `NotFound`."""
-    if room_id not in layout.rooms:
-        raise NotFound("room", room_id)
-    return layout.rooms[room_id]
+Change = Callable[[Layout, Container[str]], Layout]
+"""Makes another layout of one, given the devices that exist; raises `NotFound` or `Invalid`."""
 
 
-def get_group(layout: LayoutView, group_id: str) -> Group:
-    """The group of this id; raises `NotFound`."""
-    if group_id not in layout.groups:
-        raise NotFound("group", group_id)
-    return layout.groups[group_id]
+def changes_between(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, T | None]:
+    """What is different in the second mapping, by key; None for what is gone."""
+    if before is after:
+        return {}
+    changed: dict[str, T | None] = {key: value for key, value in after.items() if before.get(key) != value}
+    return changed | {key: None for key in before if key not in after}
 
 
-def _put_all(things: dict[str, T], changes: Mapping[str, T | None]) -> None:
-    for key, value in changes.items():
-        if value is None:
-            things.pop(key, None)
-        else:
-            things[key] = value
+def _checked(members: tuple[str, ...], devices: Container[str], before: tuple[str, ...]) -> tuple[str, ...]:
+    """The members, each once; one that is absent at present may stay, and cannot become one."""
+    for device_id in members:
+        if device_id not in devices and device_id not in before:
+            raise Invalid(f"device '{device_id}' not found")
+    return tuple(dict.fromkeys(members))

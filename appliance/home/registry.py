@@ -16,8 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.changes import Change
-from appliance.home.layout import Edit, Layout, LayoutView, get_group, get_room
+from appliance.home.layout import Change, Layout, changes_between
 from appliance.home.model import Device, Group, Metadata, Observation, Report, Room
 from appliance.home.observations import Dropped, check_attributes, check_event, check_observation, device_after
 from appliance.home.values import Value
@@ -73,11 +72,11 @@ class Registry:
 
     def get_room(self, room_id: str) -> Room:
         """The room of this id."""
-        return get_room(self.layout, room_id)
+        return self.layout.get_room(room_id)
 
     def get_group(self, group_id: str) -> Group:
         """The group of this id."""
-        return get_group(self.layout, group_id)
+        return self.layout.get_group(group_id)
 
     def list_room_devices(self, room_id: str) -> list[Device]:
         """The devices in the room, by id."""
@@ -160,27 +159,25 @@ class Registry:
         for device in self._devices.values():
             self._by_adapter[device.metadata.source][device.id] = None
 
-    def preview(self, change: Change, layout: LayoutView) -> Edit:
-        """What the change would make different, without applying it; raises `NotFound` or `Invalid`."""
-        return change.apply_to(layout, self._devices)
+    def preview(self, change: Change, layout: Layout) -> Layout:
+        """What the change would make of the layout, without applying it; raises `NotFound` or `Invalid`."""
+        return change(layout, self._devices)
 
-    def commit(self, edit: Edit) -> None:
-        """Apply the edit and publish what is different."""
-        rooms = {key: self.layout.rooms.get(key) for key in edit.rooms}
-        groups = {key: self.layout.groups.get(key) for key in edit.groups}
-        self.layout.commit(edit)
-        for room_id, room in edit.rooms.items():
-            if room is not None and room != rooms[room_id]:
-                self._bus.publish((events.RoomAdded if rooms[room_id] is None else events.RoomUpdated)(room=room))
-        for device_id in sorted(edit.room_assignments):
-            self._move(device_id, edit.room_assignments[device_id])
-        for device_id in sorted(edit.names):
-            self._rename(device_id, edit.names[device_id])
-        for room_id, room in edit.rooms.items():
-            if room is None and rooms[room_id] is not None:
-                self._bus.publish(events.RoomRemoved(room_id=room_id))
-        for group_id, group in edit.groups.items():
-            self._publish_group(group_id, groups[group_id], group)
+    def commit(self, layout: Layout) -> None:
+        """Put the layout in force and publish what is different."""
+        before, self.layout = self.layout, layout
+        rooms = changes_between(before.rooms, layout.rooms)
+        for room_id, room in rooms.items():
+            if room is not None:
+                self._bus.publish((events.RoomUpdated if room_id in before.rooms else events.RoomAdded)(room=room))
+        for device_id, place in sorted(changes_between(before.room_assignments, layout.room_assignments).items()):
+            self._move(device_id, place)
+        for device_id, name in sorted(changes_between(before.names, layout.names).items()):
+            self._rename(device_id, name)
+        for room_id in [room_id for room_id, room in rooms.items() if room is None]:
+            self._bus.publish(events.RoomRemoved(room_id=room_id))
+        for group_id, group in changes_between(before.groups, layout.groups).items():
+            self._publish_group(group_id, before.groups.get(group_id), group)
 
     def _observe(self, observation: Observation, adapter: str, now: datetime) -> None:
         device = self._devices.get(observation.device_id) if isinstance(observation.device_id, str) else None
@@ -266,8 +263,7 @@ class Registry:
 
     def _publish_group(self, group_id: str, previous: Group | None, group: Group | None) -> None:
         if group is None:
-            if previous is not None:
-                self._bus.publish(events.GroupRemoved(group_id=group_id))
+            self._bus.publish(events.GroupRemoved(group_id=group_id))
         elif previous is None:
             self._bus.publish(events.GroupAdded(group=group))
         else:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from appliance.errors import LaresError, StoreFailed
-from appliance.home.changes import Change
-from appliance.home.layout import Draft, Edit
+from appliance.home.layout import Change, Layout
 from appliance.home.registry import Registry
 from appliance.store.batch_queue import BatchQueue
 from appliance.store.document import Document
-from appliance.store.records import edit_changes
+from appliance.store.records import layout_changes
 
 
 class Changes:
@@ -29,36 +28,30 @@ class Changes:
     async def __aexit__(self, *_: object) -> None:
         await self._queue.close()
 
-    async def make(self, change: Change) -> Edit:
-        """Make the change; what it made different. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
+    async def make(self, change: Change) -> Layout:
+        """Make the change; the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
         return await self._queue.submit(change)
 
-    async def _make_all(self, batch: list[Change]) -> list[Edit | LaresError]:
+    async def _make_all(self, batch: list[Change]) -> list[Layout | LaresError]:
         """Store what is allowed of the batch, then put it in force. The result of each."""
-        draft = Draft(self._registry.layout)
-        results = [self._preview(change, draft) for change in batch]
+        before = layout = self._registry.layout
+        results = []
+        for change in batch:
+            results.append(result := self._preview(change, layout))
+            layout = result if isinstance(result, Layout) else layout
         try:
-            await self._document.put_many(edit_changes(draft.edit, self._registry.layout))
+            await self._document.put_many(layout_changes(before, layout))
         except StoreFailed as error:
-            return [self._fault_of(change) or error for change in batch]
+            refused = (self._preview(change, before) for change in batch)
+            return [error if isinstance(each, Layout) else each for each in refused]
         for result in results:
-            if isinstance(result, Edit):
+            if isinstance(result, Layout):
                 self._registry.commit(result)
         return results
 
-    def _preview(self, change: Change, draft: Draft) -> Edit | LaresError:
-        """What the change makes different after those before it, which the draft takes in; or why it is refused."""
+    def _preview(self, change: Change, layout: Layout) -> Layout | LaresError:
+        """What the change makes of the layout, or why it is refused."""
         try:
-            edit = self._registry.preview(change, draft)
+            return self._registry.preview(change, layout)
         except LaresError as error:
             return error
-        draft.add(edit)
-        return edit
-
-    def _fault_of(self, change: Change) -> LaresError | None:
-        """What is wrong with the change by the layout in force, now that those before it were not made."""
-        try:
-            self._registry.preview(change, self._registry.layout)
-        except LaresError as error:
-            return error
-        return None

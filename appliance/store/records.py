@@ -19,7 +19,7 @@ from msgspec import Struct
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
 from appliance.home.command_specs import CommandSpec
-from appliance.home.layout import Edit, Layout
+from appliance.home.layout import Layout, changes_between
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
@@ -91,32 +91,16 @@ class DocumentSnapshot:
         return items_of(self._values, prefix)
 
 
-def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
-    """What to write for the edit; nothing for what is stored already. None removes a key."""
-    return {
-        **{
-            ROOM_PREFIX + id_: _encode_room(room) for id_, room in edit.rooms.items() if room != before.rooms.get(id_)
-        },
-        **{
-            GROUP_PREFIX + id_: _encode_group(group)
-            for id_, group in edit.groups.items()
-            if group != before.groups.get(id_)
-        },
-        **{
-            PLACE_PREFIX + id_: room_id
-            for id_, room_id in edit.room_assignments.items()
-            if room_id != before.room_assignments.get(id_)
-        },
-        **{NAME_PREFIX + id_: name for id_, name in edit.names.items() if name != before.names.get(id_)},
+def layout_changes(before: Layout, after: Layout) -> dict[str, Any]:
+    """What to write so that the second layout is stored in place of the first. None removes a key."""
+    rooms, groups = changes_between(before.rooms, after.rooms), changes_between(before.groups, after.groups)
+    parts: dict[str, Mapping[str, Any]] = {
+        ROOM_PREFIX: {id_: each and {"name": each.name} for id_, each in rooms.items()},
+        GROUP_PREFIX: {id_: each and {"name": each.name, "members": each.members} for id_, each in groups.items()},
+        PLACE_PREFIX: changes_between(before.room_assignments, after.room_assignments),
+        NAME_PREFIX: changes_between(before.names, after.names),
     }
-
-
-def _encode_room(room: Room | None) -> dict[str, Any] | None:
-    return None if room is None else {"name": room.name}
-
-
-def _encode_group(group: Group | None) -> dict[str, Any] | None:
-    return None if group is None else {"name": group.name, "members": group.members}
+    return {prefix + id_: value for prefix, part in parts.items() for id_, value in part.items()}
 
 
 OnFault = Callable[[str, Exception], None]

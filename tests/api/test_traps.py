@@ -22,7 +22,6 @@ from appliance.api.key_access import Access
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock
-from appliance.home.changes import PutRoom
 from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room
 from appliance.tables.addresses import Address
@@ -216,7 +215,7 @@ class TestLettingGo:
 
     async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_house(limits=ApiLimits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
-            make(house.hub.registry, PutRoom(room=Room(id="large", name="x" * 1000)))
+            make(house.hub.registry, lambda layout, _: layout.put_room(Room(id="large", name="x" * 1000)))
             caller.stop_reading()
             caller.send_at_once(request("GET", "/capabilities", KEY) * 300)
             await shown(house, "sockets", "open", 1)

@@ -16,8 +16,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.errors import NotFound, StoreFailed
-from appliance.home.changes import RemoveGroup, RemoveRoom, SetMembers
-from appliance.home.layout import Edit
+from appliance.home.layout import Change, Layout
 from tests.fakes.card import Card
 from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.moody_disk import MoodyDisk
@@ -110,13 +109,17 @@ class TestEveryRoute:
         self, home: House, disk: MoodyDisk
     ) -> None:
         group, changes = "all-of-downstairs", home.hub.changes
-        asked = (RemoveGroup(group_id=group), SetMembers(group_id=group, members=()), RemoveRoom(room_id="nowhere"))
+        asked: tuple[Change, ...] = (
+            lambda layout, _: layout.remove_group(group),
+            lambda layout, devices: layout.set_members(group, (), devices),
+            lambda layout, _: layout.remove_room("nowhere"),
+        )
         disk.mood = errno.EIO
         answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
         assert [type(each) for each in answers] == [StoreFailed, StoreFailed, NotFound]
         disk.mood = None
         answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
-        assert [type(each) for each in answers] == [Edit, NotFound, NotFound]
+        assert [type(each) for each in answers] == [Layout, NotFound, NotFound]
 
     async def test_a_change_that_changes_nothing_needs_no_card(self, home: House, disk: MoodyDisk) -> None:
         disk.mood = errno.EIO

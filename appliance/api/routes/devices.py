@@ -17,7 +17,6 @@ from appliance.api.route import Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.errors import UnfitValue
 from appliance.home import json_shapes
-from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.command_specs import check_stated
 from appliance.home.texts import identifier, name
 from appliance.lua.lua_catalog import Asset
@@ -84,9 +83,10 @@ class DevicesApi(ApiResource):
         """Give the device the name that people use, or (null) take it away."""
         device = self.hub.registry.get_device(device_id)
         fields = await call.body()
-        edit = await self.hub.changes.make(RenameDevice(device_id=device_id, name=fields["name"]))
+        make = self.hub.changes.make
+        layout = await make(lambda layout, devices: layout.rename_device(device_id, fields["name"], devices))
         [current] = self.hub.registry.find_devices([device_id]) or [device]
-        return self.parts.encoder.encode(replace(current, person_name=edit.names[device_id]))
+        return self.parts.encoder.encode(replace(current, person_name=layout.names.get(device_id)))
 
     @route(
         "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
@@ -95,9 +95,10 @@ class DevicesApi(ApiResource):
         """Put the device into a room, or (null) into none."""
         device = self.hub.registry.get_device(device_id)
         fields = await call.body()
-        edit = await self.hub.changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
+        make = self.hub.changes.make
+        layout = await make(lambda layout, devices: layout.assign_room(device_id, fields["room_id"], devices))
         [current] = self.hub.registry.find_devices([device_id]) or [device]
-        return self.parts.encoder.encode(replace(current, room_id=edit.room_assignments[device_id]))
+        return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
 
     @route(
         "POST",

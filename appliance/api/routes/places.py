@@ -8,9 +8,7 @@ from appliance.api.resource import ApiResource
 from appliance.api.route import Call, route
 from appliance.api.validation import body, list_of
 from appliance.home import json_shapes
-from appliance.home.changes import PutGroup, PutRoom, RemoveGroup, RemoveRoom, SetMembers
-from appliance.home.layout import Edit
-from appliance.home.model import Group, Room
+from appliance.home.model import Room
 from appliance.home.texts import identifier, name
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
@@ -37,7 +35,7 @@ class RoomsApi(ApiResource):
     async def put(self, call: Call) -> object:
         """Create a room, or rename the one that has this id."""
         room = Room(**await call.body())
-        await self.hub.changes.make(PutRoom(room=room))
+        await self.hub.changes.make(lambda layout, _: layout.put_room(room))
         return room
 
     @route("GET", "/rooms/<room_id>", Role.READ, json_shapes.ROOM)
@@ -48,7 +46,7 @@ class RoomsApi(ApiResource):
     @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, room_id: str) -> None:
         """Remove the room; its devices are in none afterwards."""
-        await self.hub.changes.make(RemoveRoom(room_id=room_id))
+        await self.hub.changes.make(lambda layout, _: layout.remove_room(room_id))
 
     @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, room_id: str) -> object:
@@ -74,9 +72,10 @@ class GroupsApi(ApiResource):
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:
         """Create a group, or change the one that has this id; members left out stay as they are."""
-        fields = await call.body()
-        change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
-        return _group_of(await self.hub.changes.make(change))
+        group_id, label, members = (await call.body()).values()
+        make = self.hub.changes.make
+        layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))
+        return layout.groups[group_id]
 
     @route("GET", "/groups/<group_id>", Role.READ, json_shapes.GROUP)
     async def get(self, call: Call, group_id: str) -> object:
@@ -86,7 +85,7 @@ class GroupsApi(ApiResource):
     @route("DELETE", "/groups/<group_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, group_id: str) -> None:
         """Remove the group; its devices stay."""
-        await self.hub.changes.make(RemoveGroup(group_id=group_id))
+        await self.hub.changes.make(lambda layout, _: layout.remove_group(group_id))
 
     @route(
         "POST", "/groups/<group_id>/members", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=MEMBERS_BODY
@@ -94,8 +93,9 @@ class GroupsApi(ApiResource):
     async def set_members(self, call: Call, group_id: str) -> object:
         """Replace the group's members."""
         self.hub.registry.get_group(group_id)
-        fields = await call.body()
-        return _group_of(await self.hub.changes.make(SetMembers(group_id=group_id, members=fields["members"])))
+        members, make = (await call.body())["members"], self.hub.changes.make
+        layout = await make(lambda layout, devices: layout.set_members(group_id, members, devices))
+        return layout.groups[group_id]
 
     @route("GET", "/groups/<group_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, group_id: str) -> object:
@@ -108,9 +108,3 @@ class GroupsApi(ApiResource):
         self.hub.registry.get_group(group_id)
         command = await call.body()
         return await self.hub.dispatcher.send(self.hub.registry.list_group_devices(group_id), command, "group")
-
-
-def _group_of(edit: Edit) -> Group:
-    """The one group that the change has put."""
-    [group] = (each for each in edit.groups.values() if each is not None)
-    return group

@@ -24,6 +24,15 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 MAX_SOURCE_FILE_BYTES = 4 << 20
 """Of a file that is taken over."""
 
+MAX_CELL_BYTES = 16 << 20
+"""Of one value of its database."""
+
+MAX_SQL_STEPS = 100_000_000
+"""Instructions of SQLite for all that is read, some ten seconds; a database may be made to be read without end."""
+
+MAX_ROWS = 20_000
+"""Rows of one table."""
+
 _URL = "sqlite://"
 
 
@@ -105,31 +114,39 @@ def read_home(database: Path) -> Home:
     """What the database holds; `StartFailed` where it is none. It is only read, also while that hub runs."""
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+            connection.text_factory = lambda raw: raw.decode(errors="replace")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.set_progress_handler(lambda: 1, MAX_SQL_STEPS)
             return _read(connection)
     except sqlite3.Error as error:
         raise StartFailed(f"{database} is no database of HomeCmdr: {error}", os.EX_DATAERR) from None
 
 
 def _read(connection: sqlite3.Connection) -> Home:
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        found = connection.execute(query).fetchmany(MAX_ROWS + 1)
+        if len(found) > MAX_ROWS:
+            raise sqlite3.DatabaseError(f"a table has more than {MAX_ROWS} rows")
+        return found
+
+    tables = {name for (name,) in rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not {"rooms", "devices"} <= tables:
         raise sqlite3.DatabaseError("it has no tables of rooms and devices")
     members: dict[str, list[str]] = {}
     if "group_members" in tables:
-        for group_id, device_id in connection.execute(
+        for group_id, device_id in rows(
             "SELECT group_id, device_id FROM group_members ORDER BY group_id, member_order"
         ):
             members.setdefault(group_id, []).append(device_id)
-    groups = connection.execute("SELECT id, name FROM groups") if "groups" in tables else ()
+    groups = rows("SELECT id, name FROM groups") if "groups" in tables else ()
+    [keys, persons] = [
+        rows(f"SELECT count(*) FROM {table}")[0][0] if table in tables else 0 for table in ("api_keys", "persons")
+    ]
     return Home(
-        rooms=dict(connection.execute("SELECT id, name FROM rooms")),
+        rooms=dict(rows("SELECT id, name FROM rooms")),
         groups={id_: (name, members.get(id_, [])) for id_, name in groups},
-        room_assignments=dict(connection.execute("SELECT device_id, room_id FROM devices WHERE room_id IS NOT NULL")),
-        keys=_count(connection, "api_keys") if "api_keys" in tables else 0,
-        persons=_count(connection, "persons") if "persons" in tables else 0,
+        room_assignments=dict(rows("SELECT device_id, room_id FROM devices WHERE room_id IS NOT NULL")),
+        keys=keys,
+        persons=persons,
     )
-
-
-def _count(connection: sqlite3.Connection, table: str) -> int:
-    [(count,)] = connection.execute(f"SELECT count(*) FROM {table}")
-    return int(count)

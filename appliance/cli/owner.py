@@ -55,7 +55,43 @@ def become_owner_of_both(config: Path, data_dir: Path) -> None:
 @contextmanager
 def as_owner(*paths: Path) -> Iterator[None]:
     """The same within the context alone: for what runs no code of the home's."""
-    owner = find_owner(*paths)
+    with _as_user(find_owner(*paths)):
+        yield
+
+
+@contextmanager
+def as_owner_of_all(source: Path) -> Iterator[None]:
+    """The same for a source that root named; one of root's own is read as the owner of what is not root's in it.
+
+    Whoever can write there can put something else in the place of what is read. Raises `StartFailed` where that is
+    everybody, or a group.
+    """
+    owner = find_owner(source)
+    if owner is None and os.geteuid() == ROOT:
+        owner = _other_owner_in(source if source.is_dir() else source.parent, deep=source.is_dir())
+    with _as_user(owner):
+        yield
+
+
+def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
+    """The first owner of something in the folder that is not root's."""
+    for place, folders, files in os.walk(folder):
+        found = os.lstat(place)
+        if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
+            raise StartFailed(
+                f"others may write in {place}, so root reads nothing there; name a copy in a folder of root's own",
+                os.EX_NOPERM,
+            )
+        if not deep:
+            return None
+        for name in (*folders, *files):
+            if (each := os.lstat(Path(place) / name)).st_uid != ROOT:
+                return each
+    return None
+
+
+@contextmanager
+def _as_user(owner: os.stat_result | None) -> Iterator[None]:
     if owner is None:
         yield
         return

@@ -14,7 +14,7 @@ from typing import Any
 from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.cli.homecmdr import LUA_FOLDERS, Home, HomecmdrInstallation, find_source, read_home
-from appliance.cli.owner import as_owner, become_owner_of_both, give_new_files
+from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
 from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, read_template, write_config
 from appliance.cli.terminal import say
 from appliance.clock import Clock
@@ -49,7 +49,7 @@ Steps = Iterator[tuple[bool, str]]
 def take_over(arguments: argparse.Namespace) -> int:
     """Take over what is at the path, and print what was taken and what not; the exit code."""
     path = Path(arguments.path)
-    with as_owner(path):
+    with as_owner_of_all(path):
         source = find_source(path)
         home = None if source.database is None else read_home(source.database)
         lua = [(kind, name, text) for kind in LUA_FOLDERS for name, text in source.read_lua(kind)]

@@ -153,6 +153,16 @@ def test_a_database_alone_will_do_and_what_is_none_is_said(other: Path, tmp_path
     alone = lares(home, "import", "homecmdr", str(other / "data" / "smart-home.db"))
     assert alone.returncode == 0 and "took  room 'office'" in alone.stdout and "scenes" not in alone.stdout
     (tmp_path / "note.db").write_text(json.dumps("nothing of it"))
-    for path, code in ((tmp_path / "note.db", 65), (tmp_path / "nowhere", 66), (tmp_path, 66)):
+    connection = sqlite3.connect(tmp_path / "endless.db")
+    connection.executescript(SCHEMA)
+    connection.executemany("INSERT INTO rooms VALUES (?, 'x')", [(f"r{number}",) for number in range(20_001)])
+    connection.commit()
+    connection.close()
+    for path, code in (
+        (tmp_path / "endless.db", 65),
+        (tmp_path / "note.db", 65),
+        (tmp_path / "nowhere", 66),
+        (tmp_path, 66),
+    ):
         refused = lares(home, "import", "homecmdr", str(path))
         assert refused.returncode == code and refused.stderr.count("\n") == 1, refused.stderr

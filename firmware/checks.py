@@ -68,8 +68,8 @@ def _check(
 
 
 def _outside() -> dict[str, str]:
-    """The environment without what would configure the hub."""
-    ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY")
+    """The environment without what would configure the hub, or have each process compile pytest's plugins anew."""
+    ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 

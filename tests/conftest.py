@@ -23,7 +23,6 @@ from tests.fakes.house import House, open_house
 # Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, which their hubs would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

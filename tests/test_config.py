@@ -113,10 +113,10 @@ class TestTheManual:
     def test_it_holds_exactly_the_keys_that_exist(self) -> None:
         assert sorted(self.documented()) == sorted(ALL_KEYS)
 
-    @pytest.mark.parametrize(("section", "key"), ALL_KEYS)
-    def test_each_key_is_explained_in_a_sentence_above_it(self, section: str, key: str) -> None:
-        words = " ".join(line.removeprefix("# ") for line in self.documented()[section, key])
-        assert re.match(r"[A-Z0-9\"].{15,}\.$", words), words
+    def test_each_key_is_explained_in_a_sentence_above_it(self) -> None:
+        for key, lines in self.documented().items():
+            words = " ".join(line.removeprefix("# ") for line in lines)
+            assert re.match(r"[A-Z0-9\"].{15,}\.$", words), (key, words)
 
     def test_it_explains_the_type_of_an_adapter_with_an_example_that_works(self) -> None:
         example = re.search(r"#     (\[adapters\.desk\]\n(?:#     .+\n)+)", MANUAL)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
@@ -39,6 +38,8 @@ class TestTheDocument:
     """What holds of all of it."""
 
     def test_it_is_valid(self) -> None:
+        from openapi_spec_validator import OpenAPIV31SpecValidator
+
         assert not [str(fault) for fault in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()]
 
     def test_every_reference_leads_somewhere_and_every_component_is_used(self) -> None:
@@ -68,45 +69,47 @@ class TestTheDocument:
         assert (answer.status, answer.json) == (200, DOCUMENT)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 class TestEachOperation:
     """What holds of every row."""
 
-    def test_it_names_every_status(self, route: Route) -> None:
-        stated = {int(status) for status in operation(route)["responses"]}
-        assert (
-            stated
-            == statuses_of(route)
-            >= contract_recorder.answers_of(route) | contract_recorder.EVERYWHERE - {401, 403}
-        )
-        assert (429 in stated) == (route.role is not None)
+    def test_it_names_every_status(self) -> None:
+        for route in ROUTES:
+            stated = {int(status) for status in operation(route)["responses"]}
+            received = contract_recorder.answers_of(route) | contract_recorder.EVERYWHERE - {401, 403}
+            assert stated == statuses_of(route) >= received
+            assert (429 in stated) == (route.role is not None)
 
-    def test_it_names_the_role(self, route: Route) -> None:
-        stated = operation(route)["security"]
-        ways = ["bearer", "token"] if route.path == "/events" or route.role is Role.HOOK else ["bearer"]
-        assert stated == ([] if route.role is None else [{way: [route.role]} for way in ways])
+    def test_it_names_the_role(self) -> None:
+        for route in ROUTES:
+            stated = operation(route)["security"]
+            ways = ["bearer", "token"] if route.path == "/events" or route.role is Role.HOOK else ["bearer"]
+            assert stated == ([] if route.role is None else [{way: [route.role]} for way in ways])
 
-    def test_it_says_whose_keys_may(self, route: Route) -> None:
-        stated = operation(route)["description"]
-        if route.role is None:
-            assert stated == "Asks for no key."
-        for role in Role if route.role is not None else ():
-            assert (route.role in REACH[role]) == (re.search(rf"\b{role}\b", stated) is not None)
+    def test_it_says_whose_keys_may(self) -> None:
+        for route in ROUTES:
+            stated = operation(route)["description"]
+            if route.role is None:
+                assert stated == "Asks for no key."
+            for role in Role if route.role is not None else ():
+                assert (route.role in REACH[role]) == (re.search(rf"\b{role}\b", stated) is not None)
 
-    def test_it_names_every_parameter_of_the_path(self, route: Route) -> None:
-        stated = [each["name"] for each in operation(route)["parameters"] if each["in"] == "path"]
-        assert stated == re.findall(r"<(\w+)>", route.path)
+    def test_it_names_every_parameter_of_the_path(self) -> None:
+        for route in ROUTES:
+            stated = [each["name"] for each in operation(route)["parameters"] if each["in"] == "path"]
+            assert stated == re.findall(r"<(\w+)>", route.path)
 
-    def test_errors_hold_an_error_and_the_headers_that_belong_to_them(self, route: Route) -> None:
-        for status, answer in operation(route)["responses"].items():
-            if int(status) >= 400:
-                assert answer == {"$ref": f"#/components/responses/{status}"}
-                stated = DOCUMENT["components"]["responses"][status]
-                base, narrower = stated["content"]["application/json"]["schema"]["allOf"]
-                assert base == {"$ref": "#/components/schemas/Error"}
-                assert narrower["properties"]["code"]["enum"] == [
-                    name for name, code in CODES.items() if code.status == int(status)
-                ]
+
+def test_errors_hold_an_error_and_the_headers_that_belong_to_them() -> None:
+    used = {(status, json.dumps(each)) for route in ROUTES for status, each in operation(route)["responses"].items()}
+    for status, answer in used:
+        if int(status) >= 400:
+            assert json.loads(answer) == {"$ref": f"#/components/responses/{status}"}
+            stated = DOCUMENT["components"]["responses"][status]
+            base, narrower = stated["content"]["application/json"]["schema"]["allOf"]
+            assert base == {"$ref": "#/components/schemas/Error"}
+            assert narrower["properties"]["code"]["enum"] == [
+                name for name, code in CODES.items() if code.status == int(status)
+            ]
 
 
 def test_headers_are_named_where_they_come() -> None:
@@ -185,11 +188,11 @@ class TestOneSource:
             with pytest.raises(Invalid, match=r"control characters|1 to"):
                 check(value)
 
-    @pytest.mark.parametrize("key", CAPABILITIES)
-    def test_commands_name_what_the_catalog_names(self, key: str) -> None:
+    def test_commands_name_what_the_catalog_names(self) -> None:
         properties = COMMAND.schema["properties"]
-        assert key in properties["capability"]["enum"]
-        assert set(CAPABILITIES[key].actions) <= set(properties["action"]["enum"])
+        assert CAPABILITIES.keys() <= set(properties["capability"]["enum"])
+        for capability in CAPABILITIES.values():
+            assert set(capability.actions) <= set(properties["action"]["enum"])
 
     def test_the_examples_of_a_command_are_commands(self) -> None:
         for example in COMMAND.schema["examples"]:

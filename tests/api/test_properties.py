@@ -260,7 +260,7 @@ SERVED_METHODS = st.sampled_from(["GET", "POST", "DELETE"])
 QUERIES = st.one_of(st.just(""), st.text(alphabet="ids=&%;+?/ff0:_", max_size=30).map(lambda text: f"?{text}"))
 
 QUICK = settings(
-    max_examples=8,
+    max_examples=60,
     deadline=None,
     database=None,
     derandomize=True,
@@ -293,9 +293,8 @@ def ask(home: Home, route: Route, case: Case) -> None:
     assert status != 101 or route.is_websocket
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_every_route_takes_whatever_comes(home: Home, route: Route) -> None:
-    take_whatever_comes(QUICK, home, route)
+def test_routes_take_whatever_comes(home: Home) -> None:
+    take_whatever_comes(QUICK, home, *ROUTES)
 
 
 @pytest.mark.slow
@@ -304,12 +303,12 @@ def test_every_route_takes_whatever_comes_for_long(home: Home, route: Route) -> 
     take_whatever_comes(THOROUGH, home, route)
 
 
-def take_whatever_comes(how: settings, home: Home, route: Route) -> None:
-    """Send cases to the route."""
+def take_whatever_comes(how: settings, home: Home, *routes: Route) -> None:
+    """Send cases to the routes."""
 
     @how
-    @given(case=CASES)
-    def run(case: Case) -> None:
+    @given(route=st.sampled_from(routes), case=CASES)
+    def run(route: Route, case: Case) -> None:
         ask(home, route, case)
 
     run()
@@ -423,21 +422,21 @@ def take_any_frames(how: settings, home: Home) -> None:
     home.check()
 
 
-SUITES: dict[str, tuple[Callable[[settings, Home], None], int, int]] = {
-    "paths": (take_any_path, 60, 1_500),
-    "bytes": (take_any_bytes, 100, 3_000),
-    "frames": (take_any_frames, 60, 2_000),
+SUITES: dict[str, tuple[Callable[[settings, Home], None], int]] = {
+    "paths": (take_any_path, 1_500),
+    "bytes": (take_any_bytes, 3_000),
+    "frames": (take_any_frames, 2_000),
 }
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_hub_takes_any(home: Home, suite: str) -> None:
-    run, few, _ = SUITES[suite]
-    run(settings(QUICK, max_examples=few), home)
+    run, _ = SUITES[suite]
+    run(QUICK, home)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_hub_takes_any_for_long(home: Home, suite: str) -> None:
-    run, _, many = SUITES[suite]
+    run, many = SUITES[suite]
     run(settings(THOROUGH, max_examples=many), home)

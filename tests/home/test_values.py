@@ -196,18 +196,18 @@ def test_every_schema_type_is_tried() -> None:
     assert {type_ for type_, _, _ in ACCEPTED} == {type_ for type_, _ in REFUSED} == set(CHECKS)
 
 
-@pytest.mark.parametrize(("type_", "value", "canonical"), ACCEPTED, ids=repr)
-def test_a_value_within_the_schema_comes_back_in_canonical_form(type_: str, value: Any, canonical: Any) -> None:
-    assert repr(CHECKS[type_](value)) == repr(canonical)
+def test_a_value_within_the_schema_comes_back_in_canonical_form() -> None:
+    for type_, value, canonical in ACCEPTED:
+        assert repr(CHECKS[type_](value)) == repr(canonical), type_
 
 
-@pytest.mark.parametrize(("type_", "value"), REFUSED, ids=lambda part: repr(part)[:60])
-def test_a_value_outside_the_schema_is_refused_with_a_sentence_of_one_line(type_: str, value: Any) -> None:
-    with pytest.raises(Invalid) as refused:
-        CHECKS[type_](value)
-    sentence = str(refused.value)
-    assert sentence.isprintable() and len(sentence) < 200
-    assert "must be" in sentence or "lacks the field" in sentence
+def test_a_value_outside_the_schema_is_refused_with_a_sentence_of_one_line() -> None:
+    for type_, value in REFUSED:
+        with pytest.raises(Invalid) as refused:
+            assert CHECKS[type_](value) is None, f"{type_} takes {value!r}"
+        sentence = str(refused.value)
+        assert sentence.isprintable() and len(sentence) < 200
+        assert "must be" in sentence or "lacks the field" in sentence
 
 
 @pytest.mark.parametrize(

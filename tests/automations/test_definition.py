@@ -358,8 +358,8 @@ STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
         (
             {"type": "devicestate"},
             [
-                "type must be one of device_state, presence, time_window, room_state, group_state, sun_position, "
-                "weekday, date_range, variable, all, any, none, "
+                "type must be one of device_state, presence, room_state, group_state, variable, time_window, "
+                "sun_position, weekday, date_range, all, any, none, "
                 "not 'devicestate'; did you mean device_state"
             ],
         ),

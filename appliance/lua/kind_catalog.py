@@ -84,6 +84,7 @@ class KindCatalog:
         self._sections = sections
         self._describe = describe
         self._in_use: dict[str, _InUse] = {}
+        self._known: dict[str, LuaKind] = {}
         self._faults: dict[str, tuple[Fault, ...]] = {}
         self._changed = {section.name: asyncio.Event() for section in sections}
         self._bus = bus
@@ -117,6 +118,7 @@ class KindCatalog:
         `checked` are the home's files that are sound.
         """
         reading = await self.read()
+        self._known = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         sources = [each.source for each in reading.kinds.values()]
         self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
         faults = [*reading.others, *(each for faults in reading.faults.values() for each in faults)]
@@ -141,8 +143,8 @@ class KindCatalog:
         return self._in_use[section.name].kind.source
 
     def list_operations(self) -> dict[str, frozenset[str]]:
-        """The operations of each section whose kind is sound."""
-        return {name: frozenset(found.kind.definition.operations) for name, found in self._in_use.items()}
+        """The operations of each section whose kind is in use, or sound in the last check."""
+        return {name: frozenset(kind.definition.operations) for name, kind in self._known.items()}
 
     async def read(self) -> KindReading:
         """Read the files anew: those of the home, and of those that come with Lares what sections name."""
@@ -220,6 +222,7 @@ class KindCatalog:
         settings = read_section(section, kind.definition)
         assert isinstance(settings, SectionSettings)
         self._in_use[section.name] = _InUse(kind=kind, settings=settings)
+        self._known[section.name] = kind
         self._renew(section.name)
 
     def _renew(self, name: str) -> None:

@@ -48,20 +48,28 @@ def address(value: Any) -> Address:
 def base_url(value: Any) -> str:
     """A check: the address of an HTTP service."""
     text = string(value).rstrip("/")
+    _refuse_user(text)
     try:
         parts = urlsplit(text)
         is_valid = parts.scheme in ("http", "https") and bool(host(parts.hostname or "")) and parts.port != 0
     except (Invalid, ValueError):
         is_valid = False
     is_clean = text.isprintable() and " " not in text
-    if not is_valid or not is_clean or parts.query or parts.fragment or parts.username is not None:
+    if not is_valid or not is_clean or parts.query or parts.fragment:
         raise Mismatch('an address like "http://192.168.1.20:9123"', value)
     return text
+
+
+def _refuse_user(url: str) -> None:
+    """Raises `Invalid` where the address holds a user; it is not repeated, because a password may stand there."""
+    if re.match(r"[^/]*//[^/]*@", url):
+        raise Invalid("must be an address without user and password, which have keys of their own")
 
 
 def write_url(value: Any) -> str:
     """A check: the whole address at which a server takes line protocol, in nanoseconds."""
     text = string(value)
+    _refuse_user(text)
     try:
         parts = urlsplit(text)
         base_url(f"{parts.scheme}://{parts.netloc}")

@@ -270,6 +270,21 @@ def test_check_knows_the_rooms_and_groups_of_the_home_and_warns_of_others(tmp_pa
     ]
 
 
+def test_check_knows_the_operations_of_kinds_in_lua(tmp_path: Path) -> None:
+    furnish(tmp_path, "[adapters.llm]\ntype = 'ollama'\n[adapters.own]\ntype = 'mine'\n", MORNING)
+    kind = "return { name = 'Mine', operations = { pair = function() end, sync = { run = function() end } } }"
+    right = "ctx:invoke('llm:chat', {}) ctx:invoke('own:pair') ctx:invoke('own:sync')"
+    wrong = "ctx:invoke('llm:chta', {}) ctx:invoke('own:snc') ctx:invoke('onw:pair')"
+    write(tmp_path, {"adapters/mine.lua": kind, "scenes/a.lua": scene("a", right), "scenes/b.lua": scene("b", wrong)})
+    told = [line for line in ended(tmp_path, "check").out.splitlines() if line.startswith("warning: ")]
+    place = "warning: config/scenes/b.lua:5: ctx:invoke names"
+    assert told == [
+        f"{place} 'llm:chta', and there is no such operation; did you mean llm:chat",
+        f"{place} 'onw:pair', and there is no section [adapters.onw]; did you mean own:pair",
+        f"{place} 'own:snc', and there is no such operation; did you mean own:sync",
+    ]
+
+
 def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
     furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
     result = ended(tmp_path, "simulate")

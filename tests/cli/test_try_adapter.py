@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import html
 import json
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
+from aiohttp import web
 
+from appliance.adapters.simulated import SimulatedDevice
 from tests.adapters.lua_kinds.simulators import Tasmota
+from tests.fakes.lua import write
 from tests.fakes.process import ROOT
 
 pytestmark = pytest.mark.slow
@@ -53,6 +61,64 @@ async def test_a_poll_and_a_command_are_shown_recorded_and_replayed(tmp_path: Pa
 
     code, said = await lares(tmp_path, "try-adapter", "tasmota_http", "--replay", "it.json")
     assert code == 0 and "tasmota_http:relay:1" in said, said
+
+
+SECRETS: dict[str, Any] = {"api_key": 'k"9/é &f3a', "token": "tok+77/=x1", "pin": 987654}
+LEAKY = """return {
+  name = "Leaky",
+  settings = { api_key = { type = "string" }, pin = { type = "integer", secret = true, max = 999999 } },
+  poll = function(ctx)
+    local key, token, pin = ctx.settings.api_key, ctx.settings.token, ctx.settings.pin
+    ctx:log("warn", "with " .. key .. token, { pin = pin .. "", deep = { json.encode({ key }) } })
+    ctx:http { method = "POST", path = "/echo", query = { a = key, b = token }, json = { key = key, pin = pin } }
+    ctx:http { method = "POST", path = "/echo", form = { key = key, pin = pin }, headers = { ["X-Key"] = token } }
+    ctx:http { method = "POST", path = "/echo", body = "\\xff" .. crypto.base64.encode(token) .. key .. "\\0" }
+    error("raised " .. key .. " and " .. token .. " and " .. pin .. " and " .. crypto.base64.encode(key))
+  end,
+}"""
+
+
+class Echo(SimulatedDevice):
+    """Answers with what it was sent, as a vendor that logs everything does."""
+
+    content_type = "text/plain"
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [web.post("/echo", self._echo)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _echo(self, request: web.Request) -> web.Response:
+        told = {"path": str(request.rel_url), **request.headers}
+        body = await request.read()
+        return web.Response(body=json.dumps(told).encode() + html.escape(SECRETS["api_key"]).encode() + body)
+
+
+async def test_a_secret_of_toml_and_of_a_file_is_in_no_line_and_no_recording(tmp_path: Path) -> None:
+    write(tmp_path, {"adapters/mine.lua": LEAKY, "token": SECRETS["token"] + "\n"})
+    async with Echo() as vendor:
+        stated = f"api_key = {json.dumps(SECRETS['api_key'])}\npin = {SECRETS['pin']}\ntoken_file = 'config/token'\n"
+        section = f"[adapters.it]\ntype = 'mine'\nbase_url = '{vendor.url}'\n{stated}"
+        (tmp_path / "config" / "default.toml").write_text(section)
+        code, said = await lares(tmp_path, "try-adapter", "it", "--record", "it.json")
+        assert code == os.EX_UNAVAILABLE and "raised *** and *** and *** and ***" in said, said
+        assert len(vendor.requests) == 3
+    recording = json.loads((tmp_path / "it.json").read_text())
+    raw = [base64.b64decode(each["request"]["body"]["base64"]) for each in recording["exchanges"][2:]]
+    shown = said + (tmp_path / "it.json").read_text() + str(raw)
+    shown += str([base64.b64decode(recording["exchanges"][2]["response"]["body"]["base64"])])
+    for secret in map(str, SECRETS.values()):
+        packed = base64.b64encode(secret.encode()).decode()
+        for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], html.escape(secret), packed):
+            assert form not in shown, form
+    (tmp_path / "config" / "default.toml").write_text(section.replace("987654", "9876543"))
+    code, said = await lares(tmp_path, "check")
+    assert (
+        code == os.EX_CONFIG
+        and "default.toml:5: adapters.it.pin must be of type integer" in said
+        and "987" not in said
+    )
 
 
 async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ MAX_SAID = 100
 """Different faults of messages that are logged."""
 
 MAX_POLL_SECS = 86_400
+MAX_SENTENCE_CHARS = 500
+"""Characters of a refusal in a file's own words."""
 
 log = logging.getLogger("adapters")
 
@@ -89,7 +91,7 @@ class LuaAdapter(PollingAdapter):
         self._connection = (
             None if listen is None else PushConnection(origins.main, listen, self.clock, self._hello, self.poll_now)
         )
-        self._faults = FaultTeller(self.publish)
+        self._faults = FaultTeller(self.publish, self.redact)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
     async def run(self) -> None:
@@ -118,7 +120,7 @@ class LuaAdapter(PollingAdapter):
         confirmation = Confirmation(command, before.commands or (), before.attributes)
         found = await self._call(["command"], _device_for_lua(before, self.name), STATED_COMMAND(command))
         if isinstance(found["second"], str):
-            return CommandResult(error=self.redact(found["second"][:500]))
+            return CommandResult(error=found["second"][:MAX_SENTENCE_CHARS])
         if found["first"] is True:
             return CommandResult()
         if found["first"] is None:
@@ -135,8 +137,7 @@ class LuaAdapter(PollingAdapter):
         told: dict[str, Any] = {"method": request.method, "data": request.data}
         for name, texts in (("query", request.query), ("headers", request.headers)):
             told[name] = {str(key): str(value) for key, value in texts.items()}
-        body = request.body.decode(errors="replace")
-        found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["hook"], {**told, "body": body}))
+        found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["hook"], told, body=request.body))
         await self._update("hook", found["first"])
 
     @property
@@ -148,8 +149,8 @@ class LuaAdapter(PollingAdapter):
         secs = self.operation_secs[name]
         found = await self._call(["operations", name], dict(payload), secs=secs)
         if isinstance(found["second"], str):
-            raise BadAnswer(self.redact(found["second"][:500]))
-        return found["first"]
+            raise BadAnswer(found["second"][:MAX_SENTENCE_CHARS])
+        return self.redact.in_value(found["first"])
 
     async def _call(
         self,
@@ -157,21 +158,31 @@ class LuaAdapter(PollingAdapter):
         first: Any = None,
         second: Any = None,
         *,
+        body: bytes | None = None,
         repeat: bool = False,
         secs: float = COMMAND_TIMEOUT_SECS,
     ) -> Any:
-        """What a function returns. Raises `Unreachable` where it failed because nothing answered."""
+        """What a function returns. Raises `Unreachable` where it failed because nothing answered.
+
+        A `first` argument may be bytes, and may have a `body` of bytes.
+        """
+        if isinstance(first, bytes):
+            first, body = None, first
         calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self._connection, secs)
         before, arguments = self._memory, {"first": first, "second": second}
         given = {"settings": self._settings, "memory": before, "repeat": repeat, **arguments}
+        if body is not None:
+            given["bytes"] = body.decode("latin-1")
         try:
             found = await self._host.call(self._loaded.section, calls, path, given)
         except ScriptFailed as failed:
             if calls.outage is not None and str(calls.outage) in failed.message:
-                raise type(calls.outage)(str(calls.outage)) from None
+                raise type(calls.outage)(self.redact(str(calls.outage))) from None
             raise AdapterFailed(self.redact(str(failed))) from None
         self._remember(before, found["memory"] or {})
-        return found
+        if path == ["listen", "hello"]:
+            return found
+        return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
 
     async def _update(self, function: str, raw: Any) -> None:
         """Publish what a function said of some devices, or of all, and do what it asks for."""
@@ -238,7 +249,7 @@ class LuaAdapter(PollingAdapter):
         try:
             told: ToldDevices = read(reader)
         except Invalid as fault:
-            raise AdapterFailed(f"what {function} returned cannot be used: {fault}") from None
+            raise AdapterFailed(self.redact(f"what {function} returned cannot be used: {fault}")) from None
         self._faults.tell(reader)
         return told
 

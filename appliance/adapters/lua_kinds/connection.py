@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import orjson
-
 from appliance.adapters.device_http import HttpClient, Messages
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
+from appliance.adapters.lua_kinds.web_request import decode_json
 from appliance.adapters.server_events import ServerEvent
 from appliance.clock import Clock
 from appliance.errors import Invalid, Unanswered, Unreachable
@@ -145,8 +144,8 @@ def _message_of(event: ServerEvent) -> dict[str, Any]:
 
 
 def _json_or_text(body: bytes | str, address: str) -> Any:
-    """The message as JSON where it is some, else as text."""
+    """The message as JSON where it is some, else as it came: text or bytes."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return body if isinstance(body, str) else body.decode(errors="replace")
+        return decode_json(body)
+    except Invalid:
+        return body

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import html
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,11 +17,17 @@ import orjson
 from appliance.adapters.base import Secrets
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.crypto import compute
-from appliance.adapters.lua_kinds.web_request import DEFAULT_TIMEOUT_SECS, Transport, for_lua, read_request
+from appliance.adapters.lua_kinds.web_request import (
+    DEFAULT_TIMEOUT_SECS,
+    Transport,
+    decode_json,
+    for_lua,
+    read_request,
+)
 from appliance.adapters.lua_kinds.xml_values import decode_xml
 from appliance.errors import Invalid, Unreachable
 from appliance.log_buffer import own_fields
-from appliance.tables.checks import number_within
+from appliance.tables.checks import is_number, number_within
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
 """How many texts a section keeps, and the bytes of each."""
@@ -86,9 +95,9 @@ class Redaction:
 
     def __call__(self, text: str) -> str:
         """The text without them."""
-        for secret in (*self._secrets, *self._kept.list_texts()):
+        for secret in sorted((*self._secrets, *self._kept.list_texts()), key=len, reverse=True):
             if len(secret) >= MIN_SECRET_CHARS:
-                for form in {secret, quote(secret, safe=""), quote_plus(secret), quote(secret)}:
+                for form in sorted(_forms(secret), key=len, reverse=True):
                     text = text.replace(form, HIDDEN)
         return text
 
@@ -96,9 +105,24 @@ class Redaction:
         """A JSON value without them."""
         if isinstance(value, str):
             return self(value)
+        if is_number(value):
+            return HIDDEN if str(value) in self._secrets else value
         if isinstance(value, Mapping):
             return {self(name): self.in_value(each) for name, each in value.items()}
         return [self.in_value(each) for each in value] if isinstance(value, list) else value
+
+
+def _forms(secret: str) -> set[str]:
+    """The ways in which requests, answers and sentences write it: as it is, in URLs, JSON, XML, base64, digits."""
+    urls = {quote(secret, safe=""), quote_plus(secret), quote(secret)}
+    in_json = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    raw = secret.encode()
+    return {
+        *(secret, repr(secret)[1:-1], html.escape(secret), html.escape(secret, quote=False)),
+        *(*urls, *(re.sub("%..", lambda found: found[0].lower(), each) for each in urls)),
+        *(*in_json, *(each.replace("/", "\\/") for each in in_json)),
+        *(base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("="), raw.hex()),
+    }
 
 
 class FunctionCalls:
@@ -177,9 +201,9 @@ class FunctionCalls:
     async def parse_json(self, text: Any, _: Any) -> Any:
         """The value that a text holds, or why it holds none."""
         try:
-            return {"value": orjson.loads(text)}
-        except orjson.JSONDecodeError:
-            return {"fault": "is not JSON"}
+            return {"value": decode_json(text)}
+        except Invalid as fault:
+            return {"fault": str(fault)}
 
     async def parse_xml(self, text: Any, _: Any) -> Any:
         """The element that a text holds, or why it holds none."""

@@ -52,6 +52,6 @@ class KindHost(Protocol):
     ) -> Mapping[str, Any]:
         """Run the function at this path of the kind's table: `{first, second, memory}`. Raises `ScriptFailed`.
 
-        `given` is `{settings, memory, first?, second?, repeat?}`; one that may be repeated is, where another's fault
-        cut it off. Cancelling the call ends the function.
+        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`.
+        What may be repeated is, where another's fault cut it off. Cancelling the call ends the function.
         """

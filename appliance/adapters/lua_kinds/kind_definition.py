@@ -242,7 +242,19 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
         "duration": _bounded_duration(*bounds),
         "list": _texts,
     }
-    return checks[kind]
+    return _without_value(checks[kind], kind) if is_secret else checks[kind]
+
+
+def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
+    """The check of a secret: its sentence does not repeat what was stated."""
+
+    def checked(value: Any) -> Any:
+        try:
+            return check(value)
+        except Invalid:
+            raise Invalid(f"must be of type {kind}, within what the kind takes") from None
+
+    return checked
 
 
 def _bounded_duration(low: float, high: float) -> Callable[[Any], float]:

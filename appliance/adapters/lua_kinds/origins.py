@@ -72,7 +72,7 @@ class Origins:
     async def _send(self, client: HttpClient, request: WebRequest) -> WebResponse:
         sent: dict[str, Any] = {"params": request.query or None, "json": request.json}
         if request.form is not None or request.body is not None:
-            sent["data"] = request.form if request.form is not None else (request.body or "").encode()
+            sent["data"] = request.form if request.form is not None else request.body
         try:
             found = await client.exchange(request.method, request.path, headers=request.headers, **sent)
         except Unreachable:
@@ -80,8 +80,13 @@ class Origins:
                 raise
             await self._clock.sleep(RETRY_AFTER_SECS)
             found = await client.exchange(request.method, request.path, headers=request.headers, **sent)
-        headers = {name.lower(): value for name, value in found.headers.items()}
+        headers = {name.lower(): _readable(value) for name, value in found.headers.items()}
         return WebResponse(status=found.status, headers=headers, body=found.body)
+
+
+def _readable(value: str) -> str:
+    """The value of a header, in which bytes that are no UTF-8 are lone surrogates."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _follow(address: str, path: str, location: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -85,20 +86,42 @@ def recording_of(
             row["error"] = each.error
         else:
             headers = {name: value for name, value in each.response.headers.items() if name not in UNRECORDED_HEADERS}
-            body = each.response.body.decode(errors="replace")
-            row["response"] = {"status": each.response.status, "headers": headers, "body": body}
-        rows.append(redact(row))
+            row["response"] = {"status": each.response.status, "headers": headers, "body": each.response.body}
+        rows.append({name: _recorded(value, redact) for name, value in row.items()})
     return {"kind": kind, "settings": redact(dict(settings)), "exchanges": rows}
 
 
 def _row(raw: Any) -> WebExchange:
     stated, response = raw["request"], raw.get("response")
     known = {name: stated[name] for name in WebRequest.__struct_fields__ if name in stated}
+    if "body" in known:
+        known["body"] = _bytes_of(known["body"])
     if response is None:
         return WebExchange(request=WebRequest(**known), error=str(raw["error"]))
-    body = str(response["body"]).encode()
-    found = WebResponse(status=int(response["status"]), headers=dict(response["headers"]), body=body)
+    body, headers = _bytes_of(response["body"]), dict(response["headers"])
+    found = WebResponse(status=int(response["status"]), headers=headers, body=body)
     return WebExchange(request=WebRequest(**known), response=found)
+
+
+def _recorded(value: Any, redact: Callable[[Any], Any]) -> Any:
+    """JSON of one side of an exchange, whose `body` is a text, or `{base64}` where its bytes are none."""
+    if not isinstance(value, dict) or "body" not in value:
+        return redact(value)
+    text = redact(value["body"].decode(errors="surrogateescape"))
+    body = text.encode(errors="surrogateescape")
+    shown = text if text.isascii() or _is_text(body) else {"base64": base64.b64encode(body).decode()}
+    return {**redact({name: each for name, each in value.items() if name != "body"}), "body": shown}
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        return body.decode() is not None
+    except UnicodeError:
+        return False
+
+
+def _bytes_of(recorded: Any) -> bytes:
+    return recorded.encode() if isinstance(recorded, str) else base64.b64decode(recorded["base64"])
 
 
 def _is_like(one: WebRequest, other: WebRequest) -> bool:

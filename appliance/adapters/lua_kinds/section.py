@@ -10,7 +10,7 @@ from msgspec import Struct
 from appliance.adapters.lua_kinds.kind_definition import KindDefinition
 from appliance.errors import Fault, Invalid
 from appliance.tables import addresses
-from appliance.tables.checks import TOML
+from appliance.tables.checks import TOML, is_number
 from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, located
 from appliance.tables.sections import hint_of_keys
 
@@ -75,7 +75,8 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
             try:
                 origins[name] = addresses.base_url(values[origin.setting])
             except Invalid as fault:
-                table.fault(origin.setting, str(fault))
+                is_secret = definition.settings[origin.setting].secret
+                table.fault(origin.setting, "must be the address of an HTTP service" if is_secret else str(fault))
     if findings.faults:
         explained = [_explain(each, definition) for each in findings.faults]
         return SectionFaults(tuple(located(explained, section.file, section.line_of)))
@@ -101,6 +102,8 @@ def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[s
 
 
 def _texts_in(value: Any) -> list[str]:
+    if is_number(value):
+        return [str(value)]
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()

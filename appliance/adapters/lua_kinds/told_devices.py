@@ -238,8 +238,9 @@ class DeviceReader:
 class FaultTeller:
     """Publishes the faults of devices, each once while the adapter runs."""
 
-    def __init__(self, publish: Publisher) -> None:
+    def __init__(self, publish: Publisher, redact: Callable[[str], str]) -> None:
         self._publish = publish
+        self._redact = redact
         self._told: set[tuple[str, str]] = set()
 
     def tell(self, reader: DeviceReader) -> None:
@@ -247,7 +248,7 @@ class FaultTeller:
         for (where, name), sentence in reader.faults.items():
             if (where, name) not in self._told:
                 self._told.add((where, name))
-                self._publish.dropped(where, name, sentence)
+                self._publish.dropped(where, name, self._redact(sentence))
 
 
 def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:

@@ -19,6 +19,9 @@ MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
 MAX_BODY_BYTES = 1 << 20
 """Bytes of a response that are read."""
 
+MAX_TABLES = 100_000
+"""Objects and arrays of a vendor's JSON: parsing a mebibyte of more would hold the loop for 50 ms."""
+
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
@@ -40,7 +43,7 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     json: Any = None
     form: Mapping[str, str] | None = None
-    body: str | None = None
+    body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
 
     @property
@@ -80,6 +83,11 @@ def _texts(value: Any) -> Mapping[str, str]:
     return {name: _text(each) for name, each in value.items()}
 
 
+def _bytes(value: Any) -> bytes:
+    """Bytes, each as the character of its number, which is how they cross to and from Lua."""
+    return string(value).encode("latin-1")
+
+
 def _method(value: Any) -> str:
     text = string(value).upper()
     if text not in HTTP_METHODS:
@@ -107,7 +115,7 @@ _FIELDS: Fields = {
     "headers": Field(_headers, required=False),
     "json": Field(lambda value: value, required=False),
     "form": Field(_texts, required=False),
-    "body": Field(string, required=False),
+    "body": Field(_bytes, required=False),
     "timeout_secs": Field(number_within(0.05, MAX_TIMEOUT_SECS), required=False),
     "origin": Field(string, ""),
 }
@@ -128,13 +136,24 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
     return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs})
 
 
+def decode_json(body: bytes | str) -> Any:
+    """The value of a vendor's JSON. Raises `Invalid` where it is none, or has more than `MAX_TABLES` tables."""
+    text = body if isinstance(body, bytes) else body.encode(errors="surrogatepass")
+    if text.count(b"{") + text.count(b"[") > MAX_TABLES:
+        raise Invalid(f"has more than {MAX_TABLES} tables")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise Invalid("is not JSON") from None
+
+
 def for_lua(response: WebResponse) -> dict[str, Any]:
     """The response as `ctx:http` returns it: `json` is there where the body is JSON."""
     answer: dict[str, Any] = {
         "status": response.status,
         "headers": dict(response.headers),
-        "body": response.body.decode(errors="replace"),
+        "body": response.body.decode("latin-1"),
     }
-    with suppress(orjson.JSONDecodeError):
-        answer["json"] = orjson.loads(response.body)
+    with suppress(Invalid):
+        answer["json"] = decode_json(response.body)
     return answer

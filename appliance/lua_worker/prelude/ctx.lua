@@ -2,7 +2,7 @@
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
-local encode, decode, raise, place_at = lares.encode, lares.decode, lares.raise, lares.place_at
+local encoded, decode, raise, place_at = lares.encoded, lares.decode, lares.raise, lares.place_at
 local ask, take, limit = lares.ask, lares.take, lares.limit
 
 local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
@@ -58,13 +58,6 @@ local function check_argument(value, expected, number, name)
   local kind = sub(expected, -1) == '?' and sub(expected, 1, -2) or expected
   if type(value) == kind or (value == nil and kind ~= expected) then return end
   raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
-end
-
-local function encoded(value, what)
-  if value == nil then return 'null' end
-  local text, fault = encode(value, what)
-  if not text then raise(fault) end
-  return text
 end
 
 local function call(name, first, second, third)

@@ -167,3 +167,11 @@ function lares.encode(value, what, functions)
   end
   return nil, path .. ' ' .. fault[1]
 end
+
+-- The value as JSON; what cannot be is an error at the user's line.
+function lares.encoded(value, what)
+  if value == nil then return 'null' end
+  local text, fault = lares.encode(value, what)
+  if not text then lares.raise(fault) end
+  return text
+end

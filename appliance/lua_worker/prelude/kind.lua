@@ -3,7 +3,7 @@
 local lares = ...
 local type, tostring, rawequal, next = type, tostring, rawequal, next
 local gsub, char, byte, utf8char = string.gsub, string.char, string.byte, utf8.char
-local encode, decode, raise, request, environment = lares.encode, lares.decode, lares.raise, lares.request, lares.environment
+local encoded, decode, raise, request, environment = lares.encoded, lares.decode, lares.raise, lares.request, lares.environment
 
 local MAX_MEMORY_BYTES = 65536   -- of ctx.memory as JSON
 
@@ -16,13 +16,6 @@ local function as_bytes(text)
     local first, second = byte(pair, 1, 2)
     return char((first & 3) << 6 | second & 63)
   end))
-end
-
-local function encoded(value, what)
-  if value == nil then return 'null' end
-  local text, fault = encode(value, what)
-  if not text then raise(fault) end
-  return text
 end
 
 local function expect(value, kind, number, name)
@@ -105,6 +98,25 @@ end
 ---------------------------------------------------------------- ctx
 local METHODS = {http = 'table', send = false, ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
 
+-- The bodies of ctx:http are bytes, in both directions.
+local function exchange(given)
+  local sent = {}
+  for key, value in next, given do sent[key] = value end
+  if type(sent.body) == 'string' then sent.body = as_text(sent.body) end
+  local answer = ask('http', 'ctx:http', sent)
+  answer.body = as_bytes(answer.body)
+  return answer
+end
+
+-- What a function is called with first; `bytes` of the job are that, or the body in it.
+local function first_of(job)
+  local first = job.first
+  if not job.bytes then return first end
+  if first == nil then return as_bytes(job.bytes) end
+  first.body = as_bytes(job.bytes)
+  return first
+end
+
 function lares.call_kind(job, path, run)
   local ctx = {settings = job.settings, memory = job.memory}
   local function check_self(self, name)
@@ -114,6 +126,7 @@ function lares.call_kind(job, path, run)
     ctx[name] = function(self, first, second)
       check_self(self, name)
       if expected then expect(first, expected, 1, 'ctx:' .. name) end
+      if name == 'http' then return exchange(first) end
       return ask(name, 'ctx:' .. name, first, second)
     end
   end
@@ -125,7 +138,7 @@ function lares.call_kind(job, path, run)
     check_self(self, 'now')
     return lares.instant()
   end
-  local first, second = run(ctx, job.first, job.second)
+  local first, second = run(ctx, first_of(job), job.second)
   if type(ctx.memory) ~= 'table' then raise('ctx.memory must stay a table, and is ' .. tostring(ctx.memory)) end
   local memory = encoded(ctx.memory, 'ctx.memory')
   if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end

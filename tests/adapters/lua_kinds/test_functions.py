@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
 from appliance.home.bus import Bus
@@ -112,6 +113,26 @@ async def test_tables_for_bytes_and_texts(pool: WorkerPool, tmp_path: Path) -> N
         "a1bt",
         "is not XML",
     ]
+
+
+async def test_bodies_are_bytes_in_both_directions(pool: WorkerPool, tmp_path: Path) -> None:
+    picture = bytes(range(256)) * 4 + b"\xc3\xa9\xc3\r\n\0"
+    poll = """
+      local answer = ctx:http { path = "/picture" }
+      ctx:http { method = "PUT", path = "/picture", body = answer.body }
+      local texts = { #answer.body, answer.body:byte(200), crypto.sha256(answer.body), tostring(answer.json),
+        select(2, json.decode(answer.body)) }
+      return { { id = "a", kind = "Sensor", name = table.concat(texts, "|") } }
+    """
+    hook = """hook = function(ctx, request)
+      return { devices = { { id = "a", name = crypto.hex.encode(request.body) .. request.method } } }
+    end,"""
+    it = await start(pool, tmp_path, kind(poll, hook), Vendor({"/picture": (200, picture)}))
+    shown = [str(len(picture)), "199", hashlib.sha256(picture).hexdigest(), "nil", "is not UTF-8"]
+    assert (await it.poll())["a"].name.split("|") == shown
+    assert it.vendor.asked[1].body == picture
+    await it.adapter.hook(HookRequest(hook="it", method="POST", query={}, headers={}, data=None, body=b"\xff\0\xc3"))
+    assert it.registry.get_device("it:a").name == "ff00c3POST"
 
 
 async def test_what_is_kept_lasts_and_stands_in_no_text(

@@ -34,6 +34,7 @@ KIND = """return {
     hello = function(ctx) return { hello = ctx.settings.username } end,
     receive = function(ctx, message)
       if message == "boom" then local x = nil return x.y end
+      if message == "\\xff\\0" then message = "bytes" end
       if type(message) ~= "table" then return { events = { { id = "lamp", event = tostring(message) } } } end
       if message.ask then return { send = "pong " .. message.ask } end
       return { devices = { { id = "lamp", attributes = { brightness = message.level } } } }
@@ -146,6 +147,8 @@ async def test_what_is_pushed_shows_and_what_is_asked_is_answered(
         await until(lambda: it.vendor.received[-1] == "pong 7")
         await it.vendor.push("ring")
         await until(lambda: any(getattr(each, "event", "") == "ring" for each in it.happened))
+        await it.vendor.sockets[0].send_bytes(b"\xff\0")
+        await until(lambda: any(getattr(each, "event", "") == "bytes" for each in it.happened))
         for _ in range(3):
             await it.vendor.push("boom")
         await it.vendor.push('{"level": 41}')

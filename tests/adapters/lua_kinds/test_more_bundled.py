@@ -163,7 +163,7 @@ class Player:
             parts = "<roomName>Kitchen</roomName><modelName>Sonos One</modelName>"
             return (200, f'<root xmlns="urn:schemas-upnp-org:device-1-0"><device>{parts}</device></root>')
         action = asked.headers["SOAPACTION"].rpartition("#")[2].strip('"')
-        body = asked.body or ""
+        body = (asked.body or b"").decode()
         states = {"Play": "PLAYING", "Pause": "PAUSED_PLAYBACK", "Stop": "STOPPED"}
         if action in states:
             self.shows["CurrentTransportState"] = states[action]
@@ -191,7 +191,7 @@ async def test_fritzbox(pool: WorkerPool, tmp_path: Path) -> None:
     active = {"AA:BB:CC:DD:EE:FF": "<NewActive>1</NewActive>", "11:22:33:44:55:66": "<NewActive>0</NewActive>"}
 
     def box(asked: WebRequest) -> Answer:
-        found = [answer for address, answer in active.items() if address in (asked.body or "")]
+        found = [answer for address, answer in active.items() if address in (asked.body or b"").decode()]
         return (200, found[0]) if found else (500, "<errorCode>714</errorCode> UPnPError")
 
     people = ["Anna=aa:bb:cc:dd:ee:ff", "Ben = 11:22:33:44:55:66", "Carl=00:00:00:00:00:01"]

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import aiohttp
+import orjson
 import pytest
 from aiohttp import web
 
 from appliance.adapters.device_session import open_session
 from appliance.adapters.lua_kinds.origins import Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, read_request
+from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, for_lua, read_request
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.adapters.url_paths import url_path
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from tests.adapters.lua_kinds.simulators import JsonVendor
 from tests.fakes.context import context_of
+from tests.fakes.vendor import RawVendor
 
 PATHS = (
     "http://other.example/x",
@@ -211,6 +213,14 @@ async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> N
         assert (await origins.exchange(WebRequest(method="GET", path="/", origin="other"))).body == b"none"
         with pytest.raises(Invalid, match="no origin 'othr'; did you mean other"):
             await origins.exchange(WebRequest(method="GET", path="/", origin="othr"))
+
+
+async def test_headers_and_bodies_of_any_bytes_cross_to_lua() -> None:
+    said = b"HTTP/1.1 200 OK\r\nX: \xff\xfe\xc3\xa9\r\nContent-Length: 3\r\n\r\n\xff\0\xa9"
+    async with RawVendor(said) as vendor, open_session() as session:
+        answer = for_lua(await origins_of(session, vendor.url).exchange(WebRequest(method="GET", path="/")))
+    crossed = orjson.loads(orjson.dumps(answer))
+    assert crossed["body"].encode("latin-1") == b"\xff\0\xa9" and crossed["headers"]["x"] == "\ufffd\ufffdé"
 
 
 def origins_of(session: aiohttp.ClientSession, url: str, **values: Any) -> Origins:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,19 @@ MAX_WAKINGS_AT_ONCE = 2_000
 
 BUSY_POLL_SECS = 0.001
 """Real seconds between two calls of `is_busy`."""
+
+MAX_BACK_OFF_SECS = 60.0
+"""Seconds between two tries at most, where nothing else is said."""
+
+JITTER = 0.25
+"""The random part of a back-off, so that what failed together is not tried again together."""
+
+
+def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
+    """Seconds to wait after so many failures in a row: `first`, doubled with each further one up to `most`, less a
+    random part up to a quarter.
+    """
+    return min(first * 2.0 ** min(max(failures - 1, 0), 16), most) * (1 - JITTER * random.random())
 
 
 class Clock:

@@ -16,6 +16,7 @@ from tests.fakes.house import LIGHT, TV, open_house
 from tests.fakes.lua import write
 
 PACKAGE = str(ROOT / "appliance")
+SIMULATORS = ("simulator.py", "simulated.py")
 AUTOMATION = f"""
 return {{
   id = "follow", name = "Follow",
@@ -32,7 +33,10 @@ COMMAND_CHANGES = Row(label="a REST command: changes of file", at_most=150)
 
 
 class Profile:
-    """The files of `appliance/` whose functions were called or returned to, in order, without repetition in a row."""
+    """The files of `appliance/` whose functions were called, in order, without repetition in a row.
+
+    Those of the simulators do not count: they are the device, which stands in this process.
+    """
 
     def __init__(self) -> None:
         self.passed: list[str] = []
@@ -40,7 +44,9 @@ class Profile:
     def __call__(self, frame: Any, event: str, _: Any) -> None:
         """What `sys.setprofile` calls."""
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(PACKAGE) and (not self.passed or self.passed[-1] != file):
+        if event != "call" or not file.startswith(PACKAGE) or file.endswith(SIMULATORS):
+            return
+        if not self.passed or self.passed[-1] != file:
             self.passed.append(file)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -18,6 +17,7 @@ from appliance.adapters.base import (
     HookRequest,
     Picture,
 )
+from appliance.clock import back_off
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -31,9 +31,6 @@ It is not restarted: a slow one, such as that of a broker which sends without a 
 
 EXIT_TIMEOUT_SECS = 1.0
 """Seconds that leaving an adapter may take."""
-
-MIN_RESTART_SECS, MAX_RESTART_SECS = 1.0, 60.0
-"""Seconds before an adapter that failed is restarted: doubled with each failure, less a random part of a quarter."""
 
 HEALTHY_AFTER_SECS = 120.0
 """Seconds of running after which a failure counts as the first again."""
@@ -194,7 +191,7 @@ class AdapterRunner:
                 self._failures = 0
                 continue
             self._failures = 0 if clock.monotonic() - began >= HEALTHY_AFTER_SECS else self._failures + 1
-            await clock.sleep(restart_delay(self._failures))
+            await clock.sleep(back_off(self._failures))
 
     async def _run_once(self) -> None:
         """Make the adapter and run it to its end; what it raises is published and logged, not raised."""
@@ -243,12 +240,6 @@ class AdapterRunner:
             message = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
             publish.failed(AdapterFailed(message))
             publish.started()
-
-
-def restart_delay(failures: int) -> float:
-    """Seconds before an adapter is restarted that failed so many times in a row."""
-    delay = min(MIN_RESTART_SECS * 2.0 ** min(max(failures - 1, 0), 16), MAX_RESTART_SECS)
-    return delay * (1 - 0.25 * random.random())
 
 
 async def _ask(adapter: Adapter, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -12,6 +11,7 @@ from typing import Any, Self, TypeVar
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
 from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_http import HttpClient
+from appliance.clock import MAX_BACK_OFF_SECS, back_off
 from appliance.errors import AdapterFailed, Unanswered, Unreachable
 from appliance.home.model import Report
 from appliance.home.values import Value
@@ -20,17 +20,11 @@ from appliance.tasks import end_within, run_together
 POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; so does one command."""
 
-MAX_BACK_OFF_SECS = 60.0
-"""Seconds between polls during an outage at most, unless the interval itself is longer."""
-
 CONFIRM_SECS = 3.5
 """Seconds within which a command that was only taken must show."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses before each look whether it does; the last one repeats."""
-
-JITTER = 0.25
-"""The random part of a back-off, so that devices that were lost together are not polled together."""
 
 T = TypeVar("T")
 
@@ -150,7 +144,7 @@ class PollingAdapter(Adapter):
                 self.poll_now()
                 failures = 0 if self.clock.monotonic() - opened_at >= MAX_BACK_OFF_SECS else failures
             failures += 1
-            await self.clock.sleep(min(2.0**failures, MAX_BACK_OFF_SECS))
+            await self.clock.sleep(back_off(failures, 2.0))
 
     def _receive(self, message: Any) -> None:
         self.note_heard()
@@ -225,7 +219,4 @@ class PollingAdapter(Adapter):
 
 def delay_after(misses: int, interval: float) -> float:
     """Seconds from one poll to the next: the interval, from two misses on doubled with each, with jitter."""
-    if misses < POLLS_TO_LOSE:
-        return interval
-    delay = min(interval * 2.0 ** min(misses - 1, 16), MAX_BACK_OFF_SECS)
-    return max(interval, delay * (1 - JITTER * random.random()))
+    return interval if misses < POLLS_TO_LOSE else max(interval, back_off(misses, interval))

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from appliance.adapters.lua_kinds.kind_definition import list_bundled_kinds
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
 
@@ -226,7 +225,7 @@ def _read_ahead() -> None:
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
-    list_bundled_kinds()
+    importlib.import_module("appliance.adapters.lua_kinds.kind_definition").list_bundled_kinds()
     importlib.import_module("appliance.lua.kind_catalog").read_bundled_kinds()
 
 

@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.adapters import address_gates
-from appliance.adapters.adapter_runner import MAX_RESTART_SECS, AdapterRunner, restart_delay
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_session import open_session
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.clock import MAX_BACK_OFF_SECS, back_off
 from appliance.errors import BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
@@ -158,7 +159,7 @@ async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_wi
         assert 7 <= Scripted.runs <= 12, "1, 2, 4 … 60 s apart"
         assert health.get_adapter("bad").status is AdapterStatus.DEGRADED
         Scripted.steps = [lambda adapter: adapter.publish.answered()]
-        await clock.advance(MAX_RESTART_SECS, sleepers=0)
+        await clock.advance(MAX_BACK_OFF_SECS, sleepers=0)
         await until(lambda: health.get_adapter("bad").status is AdapterStatus.RUNNING)
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert record.exc_info is not None
@@ -170,7 +171,7 @@ async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_wi
 
 def test_the_pause_between_two_tries_doubles_up_to_a_minute() -> None:
     for failures, ideal in ((1, 1.0), (2, 2.0), (5, 16.0), (7, 60.0), (1000, 60.0)):
-        assert ideal * 0.75 <= restart_delay(failures) <= ideal
+        assert ideal * 0.75 <= back_off(failures) <= ideal
 
 
 async def _raise_later(error: BaseException) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import CommandResult
-from appliance.adapters.polling import JITTER, MAX_BACK_OFF_SECS, delay_after
+from appliance.adapters.polling import delay_after
+from appliance.clock import JITTER, MAX_BACK_OFF_SECS
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.live_nodes import LiveNodes, Place
 from appliance.adapters.matter.requests import ClusterRequest, command_specs_of, identify, request_for
 from appliance.adapters.matter.server import OPENING_SECS, NodeRefused, NodeUnreachable, ServerConnection
+from appliance.clock import back_off
 from appliance.errors import (
     AdapterFailed,
     BadAnswer,
@@ -102,8 +102,7 @@ class MatterAdapter(Adapter):
                 self.publish.failed(error)
             self.publish.started()
             failures = 1 if self.clock.monotonic() - opened >= MAX_RECONNECT_SECS else failures + 1
-            pause = min(2.0 ** min(failures - 1, 16), MAX_RECONNECT_SECS)
-            await self.clock.sleep(pause * (1 - 0.25 * random.random()))
+            await self.clock.sleep(back_off(failures, most=MAX_RECONNECT_SECS))
 
     async def _session(self, messages: Messages) -> None:
         """The work of one connection, until it is lost; raises why."""

@@ -135,6 +135,7 @@ class Hub:
             session = await enter(LateSession())
             await enter(self._connect_history(session))
             self.pool = await enter(self._build_pool())
+            self._new_executor = partial(Executor, self.pool, self._new_context, self.clock)
             file, describe = Path(config.file), self.pool.describe
             self.kinds, kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
             runners = self._build_runners(session.open, kinds)
@@ -223,7 +224,7 @@ class Hub:
         default_max = config.automations.runner.default_max_concurrent
 
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
-        return Scenes(catalog, self.pool, self._new_context, self.clock, self.history.new_executions("scene"))
+        return Scenes(catalog, self._new_executor, self.history.new_executions("scene"))
 
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> LoadWork:
         """Load and arm the automations; what reloads them."""
@@ -246,13 +247,12 @@ class Hub:
         self.environment, self.variables = environment, environment.variables
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
-        executes = partial(Executor, self.pool, self._new_context, self.clock)
         parts = await stack.enter_async_context(
             open_automations(
                 catalog,
                 environment,
                 self.history.new_executions("automation"),
-                executes,
+                self._new_executor,
                 is_loaded=self.safe_because is None,
             )
         )

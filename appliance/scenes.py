@@ -11,13 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from appliance import settings
-from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.context import Context
-from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
+from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, NewExecutor
 from appliance.lua.lua_catalog import Catalog, Inspect
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
@@ -69,13 +67,11 @@ class Scenes:
     def __init__(
         self,
         catalog: Catalog[Scene],
-        pool: WorkerPool,
-        new_context: Callable[[str], Context],
-        clock: Clock,
+        new_executor: NewExecutor,
         history: ExecutionHistory,
     ) -> None:
         self.catalog = catalog
-        self.executor = Executor(pool, new_context, clock, self._note)
+        self.executor = new_executor(self._note)
         self._history = history
         self._waits: list[tuple[str, str]] = []
         """Who waits for which scene, by their labels."""

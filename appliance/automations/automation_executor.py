@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from appliance.automations import policy
@@ -17,7 +17,7 @@ from appliance.automations.states import State, States
 from appliance.automations.triggers import Match
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.values import Value
-from appliance.lua.executor import ExecutionRequest, Executor
+from appliance.lua.executor import ExecutionRequest, NewExecutor
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.modes import Decision
 
@@ -28,15 +28,11 @@ DISABLED = refused("disabled: the automation is switched off")
 TriggerEvent = Mapping[str, Value]
 
 
-ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionEntry], None]], Executor]
-"""Makes the executor, given what is called with the end of each execution."""
-
-
 class AutomationExecutor:
     """Decides whether a trigger becomes an execution of `executor`, and writes what came of it to `history`."""
 
     def __init__(
-        self, environment: Environment, states: States, history: ExecutionHistory, new_executor: ExecutorFactory
+        self, environment: Environment, states: States, history: ExecutionHistory, new_executor: NewExecutor
     ) -> None:
         self._clock = environment.clock
         self._trust = environment.trust

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from appliance.automations.automation_executor import AutomationExecutor, ExecutorFactory
+from appliance.automations.automation_executor import AutomationExecutor
 from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
@@ -22,6 +22,7 @@ from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home_locale import Locale
+from appliance.lua.executor import NewExecutor
 from appliance.lua.lua_catalog import Catalog, Describe
 from appliance.lua.lua_setup import folder_of
 from appliance.settings import AutomationsSettings
@@ -75,7 +76,7 @@ async def open_automations(
     catalog: Catalog[AutomationDefinition],
     environment: Environment,
     history: ExecutionHistory,
-    new_executor: ExecutorFactory,
+    new_executor: NewExecutor,
     *,
     is_loaded: bool = True,
 ) -> AsyncIterator[Parts]:

@@ -6,14 +6,12 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.cli.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
-from appliance.history.execution_history import ExecutionEntry
 from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES, STATES_AFTER
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -23,9 +21,9 @@ from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context
 from appliance.lua.execution import UNCOUNTED
-from appliance.lua.executor import Execution, ExecutionRequest, Executor
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.executor import Execution, Executor
 from appliance.tables.checks import is_number
+from appliance.tasks import Tasks
 
 T = TypeVar("T")
 
@@ -38,86 +36,60 @@ OnAction = Callable[[str, str, Mapping[str, Any]], None]
 """Called with the source of an action, `automation:evening`, a sentence about it, and its JSON."""
 
 
-class Turns:
-    """Lets the Lua of one execution run at a time, in the order in which they ask: every simulation is the same.
+class Turn:
+    """Lets one execution go on at a time, in the order in which they ask: every simulation is the same.
 
-    `count_running` is how many executions have begun and not ended; `waiting` is how many of those only wait: they
-    sleep, or for others, or for their turn.
+    The worker's own order would not do: it lets another's Lua run while the hub answers a call, so that which of two
+    goes on first would hang on how long the answer took. `is_taken`: one goes on, so that no time may pass.
     """
 
-    def __init__(self, count_running: Callable[[], int]) -> None:
-        self.waiting = 0
-        self._count_running = count_running
-        self._queue: deque[Callable[[], None]] = deque()
+    def __init__(self) -> None:
+        self.is_taken = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether Lua runs, or is to run before any time passes."""
-        return bool(self._queue) or self._count_running() > self.waiting
+    def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
+        """What is done once the turn has come, of those who wait the next or the last; then call `pass_on`."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.insert(0 if is_next else len(self._waiting), turn)
+        if not self.is_taken:
+            self.pass_on()
+        return turn
 
-    def ask(self, begin: Callable[[], None]) -> None:
-        """Call `begin`, which lets Lua run, when its turn has come; never before this has returned."""
-        self._queue.append(begin)
-        self.look()
+    def pass_on(self) -> None:
+        """Give the turn to who waits for it, if anybody does."""
+        while self._waiting and (turn := self._waiting.popleft()):
+            if not turn.done():
+                self.is_taken = True
+                turn.set_result(None)
+                return
+        self.is_taken = False
 
-    def look(self) -> None:
-        """Begin what is next, if nothing runs once the present step of the loop is over."""
-        asyncio.get_running_loop().call_soon(self._begin_next)
-
-    def _begin_next(self) -> None:
-        while self._queue and self._count_running() <= self.waiting:
-            self._queue.popleft()()
-
-    async def wait(self, work: Awaitable[T]) -> T:
-        """What the work, during which its execution only waits, returns or raises, once its turn has come again.
-
-        An execution that is cancelled ends at once.
-        """
-        self.waiting += 1
-        self.look()
-        is_cancelled = False
+    async def pause(self, work: Awaitable[T]) -> T:
+        """What the work of the execution whose turn it is returns or raises; meanwhile others have their turn."""
+        asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work runs comes first
         try:
             return await work
-        except asyncio.CancelledError:
-            is_cancelled = True
-            raise
         finally:
-            if is_cancelled:
-                self.waiting -= 1
-            else:
-                turn = asyncio.Event()
-                self.ask(partial(self._resume, turn))
-                await turn.wait()
-
-    def _resume(self, turn: asyncio.Event) -> None:
-        self.waiting -= 1
-        turn.set()
+            await self.ask()
 
 
 class SimulatedExecutor(Executor):
     """An `Executor` whose executions begin when their turn has come, in the order in which they were admitted."""
 
-    def __init__(
-        self,
-        turns: Turns,
-        pool: WorkerPool,
-        new_context: Callable[[str], Context],
-        clock: Clock,
-        on_end: Callable[[ExecutionRequest, ExecutionEntry], None],
-    ) -> None:
-        def end(request: ExecutionRequest, result: ExecutionEntry) -> None:
-            on_end(request, result)
-            turns.look()
-
-        super().__init__(pool, new_context, clock, end)
-        self._turns = turns
+    def __init__(self, turn: Turn, tasks: Tasks, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._turn, self._tasks = turn, tasks
 
     def _start(self, execution: Execution) -> None:
-        self._turns.ask(partial(self._start_in_turn, execution))
+        work = self._run_in_turn(execution, self._turn.ask(is_next=bool(execution.request.chain)))
+        self._tasks.start(work, f"turn of {execution.request.label}")
 
-    def _start_in_turn(self, execution: Execution) -> None:
+    async def _run_in_turn(self, execution: Execution, turn: asyncio.Future[None]) -> None:
+        await turn
         if not execution.ended.done():
             super()._start(execution)
+            await execution.ended
+        self._turn.pass_on()
 
 
 class SimulatedDispatcher(Dispatcher):
@@ -172,14 +144,14 @@ class SimulatedContext(Context):
     """A `Context` that reports log lines, messages and operations; while it waits, others take their turn."""
 
     on_action: OnAction
-    turns: Turns
+    turn: Turn
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """As in `Context`; a message to people is reported."""
         if operation == "notify":
             self.on_action(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
         call = super().call(operation, arguments)
-        return await (self.turns.wait(call) if operation in UNCOUNTED else call)
+        return await (self.turn.pause(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
         """As in `Context`; it is reported."""

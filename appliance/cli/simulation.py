@@ -23,7 +23,7 @@ from appliance.cli.simulated_home import (
     SimulatedContext,
     SimulatedDispatcher,
     SimulatedExecutor,
-    Turns,
+    Turn,
     add_missing_devices,
     apply_event,
     mark_all_observed,
@@ -100,17 +100,17 @@ async def open_simulation(
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
-    async with open_pool(settings, clock, *home) as pool:
-        turns = Turns(lambda: pool.running)
+    async with open_pool(settings, clock, *home) as pool, Tasks() as tasks:
+        turn = Turn()
         context = partial(SimulatedContext, registry, dispatcher, clock)
-        new_context = partial(_new_context, context, calls, printer, turns)
+        new_context = partial(_new_context, context, calls, printer, turn)
         new_executor = partial(
-            partial(SimulatedExecutor, turns) if runs_lua else DryExecutor, pool, new_context, clock
+            partial(SimulatedExecutor, turn, tasks) if runs_lua else DryExecutor, pool, new_context, clock
         )
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
-            Scenes(in_scenes, pool, new_context, clock, ExecutionHistory()) as scenes,
+            Scenes(in_scenes, new_executor, ExecutionHistory()) as scenes,
             open_automations(catalog, environment, printer, new_executor) as parts,
         ):
             calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
@@ -124,7 +124,7 @@ async def open_simulation(
                 bus=bus,
                 registry=registry,
                 printer=printer,
-                is_busy=lambda: turns.is_busy,
+                is_busy=lambda: turn.is_taken,
             )
 
 
@@ -132,13 +132,13 @@ def _new_context(
     context: Callable[[str, dict[str, MoreCall]], SimulatedContext],
     calls: dict[str, MoreCall],
     printer: SimulationPrinter,
-    turns: Turns,
+    turn: Turn,
     label: str,
 ) -> Context:
     """The context of an execution that has begun."""
     printer.on_start(label)
     made = context(label, calls)
-    made.on_action, made.turns = printer.print_action, turns
+    made.on_action, made.turn = printer.print_action, turn
     return made
 
 

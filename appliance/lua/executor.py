@@ -261,6 +261,10 @@ class Executor:
         execution.ended.set_result(entry)
 
 
+NewExecutor = Callable[[Callable[[ExecutionRequest, ExecutionEntry], None]], Executor]
+"""Makes an executor, given what is called with the end of each execution."""
+
+
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
     """What runs and waits, of all or of one scene or automation, the oldest first."""
     every = [view for executor in executors for view in executor.list_executions(id_)]

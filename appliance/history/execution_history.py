@@ -1,27 +1,77 @@
-"""Execution history: how each execution of a scene or automation ended, and why one did not run."""
+"""What was executed: scenes, automations and commands, as it ended, in memory within a budget of bytes."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from heapq import nlargest
+from sys import getsizeof
 from typing import Any
 
+import msgspec
 import orjson
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
+from appliance.clock import timestamp, to_millis
 from appliance.history.period import Period
-
-MAX_EXECUTIONS_PER_SUBJECT = 1000
-"""Entries that are kept of one scene or automation."""
+from appliance.home.bus import Bus
+from appliance.home.events import CommandEnded, Event
+from appliance.home.json_shapes import STATED_COMMAND
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
-"""What all entries take together; the least recently run subject loses first."""
+"""What the executions of all scenes, or of all automations, take together."""
 
-EXECUTION_ENTRY_BYTES = 600
-"""What an entry costs beside its error and its JSON."""
+LOGGED_ENTRY_BYTES = 240
+"""What an entry costs beside its JSON."""
+
+
+class _LoggedEntry(Struct, frozen=True, order=True):
+    at: int
+    number: int
+    json: bytes
+
+
+class BoundedLog:
+    """Entries as JSON, each of one subject, never in more than `max_bytes`.
+
+    Where there is no room, the subject whose entries take most loses its oldest. `count` counts all that ever came.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: dict[str, deque[_LoggedEntry]] = {}
+        self._bytes: Counter[str] = Counter()
+        self.count = 0
+
+    def add(self, subject: str, at: datetime, json: bytes) -> None:
+        """Add an entry."""
+        self.count += 1
+        entry = _LoggedEntry(
+            to_millis(at), self.count, bytes(memoryview(json))
+        )  # what orjson returns occupies 4 KiB or more
+        self._entries.setdefault(subject, deque()).append(entry)
+        self._bytes[subject] += _size(entry)
+        while self._bytes.total() > self._max_bytes:
+            [(largest, _)] = self._bytes.most_common(1)
+            self._bytes[largest] -= _size(self._entries[largest].popleft())
+            if not self._entries[largest]:
+                del self._entries[largest], self._bytes[largest]
+
+    def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
+        """The entries in the period, of every subject or of one, newest first."""
+        first, last = period.bounds_ms()
+        kept = self._entries.values() if subject is None else [self._entries.get(subject, deque())]
+        found = (entry for entries in kept for entry in entries if first <= entry.at <= last)
+        return [entry.json for entry in nlargest(period.max_entries, found)]
+
+    def figures(self) -> dict[str, int]:
+        """What is kept at present, and how many entries there were since the start."""
+        entries = sum(map(len, self._entries.values()))
+        kept = {"bytes": self._bytes.total(), "max_bytes": self._max_bytes, "entries": entries}
+        return {**kept, "recorded": self.count}
 
 
 class ExecutionStatus(StrEnum):
@@ -46,79 +96,66 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
     executed_at: datetime
     status: ExecutionStatus
     error: str | None
-    results: Sequence[Mapping[str, Any]]
+    results: tuple[Mapping[str, Any], ...]
     duration_ms: int
     counted_secs: float = 0.0
     trigger_payload: Mapping[str, Any] | None = None
-    trace: Sequence[Mapping[str, Any]] = ()
-    warnings: Sequence[str] = ()
-
-
-class _KeptExecution(Struct, frozen=True):
-    """An entry as it is kept: results, payload, trace and warnings as JSON, which takes a quarter of the memory."""
-
-    entry: ExecutionEntry
-    rest: bytes
-
-    @staticmethod
-    def of(entry: ExecutionEntry) -> _KeptExecution:
-        rest = orjson.dumps((entry.results, entry.trigger_payload, entry.trace, entry.warnings), default=dict)
-        bare = replace(entry, results=(), trigger_payload=None, trace=(), warnings=())
-        return _KeptExecution(bare, bytes(memoryview(rest)))  # a copy: what orjson returns occupies 4 KiB or more
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes, about."""
-        return EXECUTION_ENTRY_BYTES + len(self.rest) + len(self.entry.error or "")
-
-    def restore(self) -> ExecutionEntry:
-        """The entry as it was."""
-        results, payload, *others = orjson.loads(self.rest)
-        trace, warnings = map(tuple, others)
-        return replace(self.entry, results=tuple(results), trigger_payload=payload, trace=trace, warnings=warnings)
+    trace: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class ExecutionHistory:
-    """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest.
-
-    `on_add` is called with each.
-    """
+    """The latest executions of scenes or of automations. `on_add` is called with each."""
 
     def __init__(
         self,
         *,
-        max_executions: int = MAX_EXECUTIONS_PER_SUBJECT,
         max_bytes: int = MAX_EXECUTION_HISTORY_BYTES,
         on_add: Callable[[ExecutionEntry], None] | None = None,
     ) -> None:
         self._on_add = on_add
-        self._max_executions = max_executions
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._entries: OrderedDict[str, deque[_KeptExecution]] = OrderedDict()
+        self._log = BoundedLog(max_bytes)
 
     def add(self, entry: ExecutionEntry) -> None:
         """Add an execution; the oldest are dropped where there is no room."""
         if self._on_add is not None:
             self._on_add(entry)
-        latest = _KeptExecution.of(entry)
-        kept = self._entries.setdefault(entry.subject, deque())
-        self._entries.move_to_end(entry.subject)
-        kept.append(latest)
-        self._bytes += latest.size
-        if len(kept) > self._max_executions:
-            self._bytes -= kept.popleft().size
-        while self._bytes > self._max_bytes and len(self._entries) + len(kept) > 2:
-            self._drop_oldest()
+        self._log.add(entry.subject, entry.executed_at, orjson.dumps(entry, default=_as_dict))
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
         """The executions in the period, the newest first."""
-        found = [each for each in self._entries.get(subject, ()) if period.contains(each.entry.executed_at)]
-        found.sort(key=lambda each: each.entry.executed_at)
-        return [each.restore() for each in found[::-1][: period.max_entries]]
+        return [msgspec.json.decode(each, type=ExecutionEntry) for each in self._log.list_entries(period, subject)]
 
-    def _drop_oldest(self) -> None:
-        subject, kept = next(iter(self._entries.items()))
-        self._bytes -= kept.popleft().size
-        if not kept:
-            del self._entries[subject]
+
+class CommandAudit:
+    """Listens to the bus and keeps who commanded which device, and what came of it, in at most `max_bytes`."""
+
+    def __init__(self, bus: Bus, max_bytes: int) -> None:
+        self._log = BoundedLog(max_bytes)
+        self.figures = self._log.figures
+        bus.listen(self._on_event, CommandEnded)
+
+    def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
+        """The commands in the period, to every device or to one, newest first, as JSON objects."""
+        return [*map(orjson.loads, self._log.list_entries(period, device_id))]
+
+    def _on_event(self, event: Event) -> None:
+        assert isinstance(event, CommandEnded)
+        entry = {
+            "recorded_at": timestamp(event.at),
+            "source": event.source,
+            "room_id": event.room_id,
+            "device_id": event.device_id,
+            "command": STATED_COMMAND(event.command),
+            "status": event.status,
+            "message": event.message,
+        }
+        self._log.add(event.device_id, event.at, orjson.dumps(entry))
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return asdict(value) if isinstance(value, Struct) else dict(value)
+
+
+def _size(entry: _LoggedEntry) -> int:
+    return getsizeof(entry.json) + LOGGED_ENTRY_BYTES

@@ -11,9 +11,8 @@ from appliance.clock import Clock
 from appliance.history.attribute_reader import AttributeReader
 from appliance.history.card_history import CardHistory
 from appliance.history.card_writer import Months, Written
-from appliance.history.command_history import CommandAudit
 from appliance.history.device_history import DeviceHistory
-from appliance.history.execution_history import ExecutionHistory
+from appliance.history.execution_history import CommandAudit, ExecutionHistory
 from appliance.history.line_writer import LineWriter, PostLines
 from appliance.history.series import HOUR_MS
 from appliance.home.bus import Bus

@@ -91,9 +91,11 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
 
     def _with(self, **changes: Mapping[str, Any]) -> Layout:
         """The layout with other values; None removes."""
-        merged = {field: getattr(self, field) | changed for field, changed in changes.items()}
-        kept = {field: {k: v for k, v in things.items() if v is not None} for field, things in merged.items()}
-        return replace(self, **kept)
+        merged = {name: getattr(self, name) | changed for name, changed in changes.items()}
+        for name, changed in changes.items():
+            for key in [key for key, value in changed.items() if value is None]:
+                del merged[name][key]
+        return replace(self, **merged)
 
 
 Change = Callable[[Layout, Container[str]], Layout]
@@ -104,7 +106,8 @@ def changes_between(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str
     """What is different in the second mapping, by key; None for what is gone."""
     if before is after:
         return {}
-    changed: dict[str, T | None] = {key: value for key, value in after.items() if before.get(key) != value}
+    get = before.get
+    changed: dict[str, T | None] = {key: each for key, each in after.items() if get(key) is not each != get(key)}
     return changed | {key: None for key in before if key not in after}
 
 

@@ -241,7 +241,7 @@ class Executor:
         self._ended[status] += 1
         request, context = execution.request, execution.context
         results = [] if context is None else context.results
-        failed = [each for each in results if each["status"] != "ok"]
+        failed = [each for each in results if each["status"] != "ok"][:MAX_WARNINGS]
         entry = ExecutionEntry(
             subject=request.id,
             executed_at=execution.at,
@@ -252,7 +252,7 @@ class Executor:
             counted_secs=0.0 if execution.lua is None else execution.lua.counted_secs,
             trigger_payload=request.event,
             trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_TRACE_STEPS:],
-            warnings=[f"{each['target']}: {each['message'] or each['status']}" for each in failed][:MAX_WARNINGS],
+            warnings=tuple(f"{each['target']}: {each['message'] or each['status']}" for each in failed),
         )
         try:
             self._on_end(request, entry)

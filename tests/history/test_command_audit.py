@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from appliance.history.command_history import CommandAudit
+from appliance.history.execution_history import CommandAudit
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command

@@ -82,6 +82,10 @@ class Health:
         """The adapters whose first poll has not ended, by name; the hub is ready once there are none."""
         return [health.name for health in self.list_adapters() if not health.has_started]
 
+    def have_all_started(self) -> bool:
+        """Whether the first poll of each adapter has ended."""
+        return not self.list_missing()
+
     def _on_event(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):

@@ -244,7 +244,7 @@ class Hub:
             began=began,
             stopped_at=self._store.stopped_at,
         )
-        self.environment, self.variables = environment, environment.variables
+        self.environment, self.variables, storage = environment, environment.variables, environment.storage
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
         parts = await stack.enter_async_context(
@@ -257,9 +257,9 @@ class Hub:
             )
         )
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
-        self.names = NameWatcher(self.bus, self.clock, self._view_names, lambda: not self.health.list_missing())
+        self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
-        parts.hold_until(lambda: not self.health.list_missing(), self.bus)
+        parts.hold_until(self.health.have_all_started, self.bus)
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)

@@ -5,7 +5,7 @@ They give the event table that Lua gets, as plain data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from msgspec import Struct, field
@@ -23,6 +23,9 @@ from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 
 _NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs")
+
+MAX_TOLD_EVENTS = 10
+"""Names of events that are told of a device."""
 
 _WHOSE = ("device_id", "room_id", "group_id")
 
@@ -62,6 +65,18 @@ class Devices(Struct, frozen=True, kw_only=True):
         if self.group_id is not None:
             return f"a device of group '{self.group_id}'"
         return " or ".join(f"'{id_}'" for id_ in self.ids)
+
+    def tell(self, home: HomeView, told: Callable[[Device], str]) -> str:
+        """What is told of each that is named by its id, behind semicolons; nothing where that is an empty text."""
+        sentences = []
+        for device_id in self.ids:
+            whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
+            found = home.registry.find_devices([device_id])
+            if not found:
+                sentences.append(f"; there is no device '{device_id}'")
+            elif sentence := told(found[0]):
+                sentences.append(f"; {whose} {sentence}")
+        return "".join(sentences)
 
     def include(self, device: Device, registry: Registry) -> bool:
         """Whether the device is one of them now."""
@@ -121,24 +136,16 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if self.attribute is not None:
             secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
             change = f"{self.devices} shows {wanted(self.attribute, self.matcher)}{secs}"
-        return f"waits until {change}" + "".join(f"; {each}" for each in self._shown(home))
+        return f"waits until {change}{self.devices.tell(home, self._shown)}"
 
-    def _shown(self, home: HomeView) -> list[str]:
-        """What those of the devices show now that it names by their ids."""
-        sentences = []
-        for device_id in self.devices.ids:
-            whose = "it" if len(self.devices.ids) == 1 else f"'{device_id}'"
-            found = home.registry.find_devices([device_id])
-            if not found:
-                sentences.append(f"there is no device '{device_id}'")
-            elif self.attribute is not None:
-                value = found[0].attributes.get(self.attribute)
-                names = ", ".join(sorted(each for each in found[0].attributes if each != "state")) or "nothing"
-                shown = (
-                    f"no {self.attribute}, but {names}" if value is None else f"{self.attribute} = {describe(value)}"
-                )
-                sentences.append(f"{whose} shows {shown}")
-        return sentences
+    def _shown(self, device: Device) -> str:
+        if self.attribute is None:
+            return ""
+        value = device.attributes.get(self.attribute)
+        if value is not None:
+            return f"shows {self.attribute} = {describe(value)}"
+        names = ", ".join(sorted(each for each in device.attributes if each != "state")) or "nothing"
+        return f"shows no {self.attribute}, but {names}"
 
     @property
     def wait_secs(self) -> float | None:
@@ -261,7 +268,8 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.devices.names("event", self.event)
 
     def describe(self, home: HomeView, instant: datetime | None) -> str:
-        return f"waits until {self.devices} sends {self.event or 'any event'}"
+        told = self.devices.tell(home, _sent)
+        return f"waits until {self.devices} sends {self.event or 'any event'}{told}"
 
     def match(self, event: Event) -> Match | None:
         """The event table if the event is of this name."""
@@ -271,6 +279,10 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         table = {"type": self.type, "device_id": event.device_id, "event": event.event, "data": dict(event.data)}
         return Match(event=table)
+
+
+def _sent(device: Device) -> str:
+    return f"sends {', '.join(device.events[:MAX_TOLD_EVENTS])}" if device.events else ""
 
 
 DEVICE_TRIGGERS: Mapping[str, type[Trigger]] = {

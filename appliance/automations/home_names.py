@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
@@ -19,11 +18,19 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.home.bus import Bus
-from appliance.home.events import AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged, Event
+from appliance.home.events import (
+    AdapterAnswered,
+    CatalogReloaded,
+    DeviceEvent,
+    DeviceRemoved,
+    DeviceStateChanged,
+    Event,
+)
 from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.names import called_names
 from appliance.lua.source import Source
+from appliance.store.records import DocumentReader, Storage
 from appliance.tables.checks import nearest
 from appliance.tables.fields import Path, Problem, located
 from appliance.tasks import Tasks
@@ -38,6 +45,9 @@ TOLERANCE_SECS = 0.5
 
 MAX_EVENT_NAMES = 100
 """Names of events that are remembered of a device."""
+
+SENT_PREFIX = "sent/"
+"""Keys in the document: `sent/<device id>` holds the names of the `events` that the device has sent."""
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?""")
 """A call that sets a variable or starts a timer; its name, where it is a plain text."""
@@ -143,6 +153,11 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return f"names {name!r}, which device {device_id!r} has never {verb}{hint}"
 
 
+def read_sent(stored: DocumentReader) -> dict[str, set[str]]:
+    """The names of the events that devices have sent, by id."""
+    return {device_id: set(value["events"]) for device_id, value in stored.items(SENT_PREFIX)}
+
+
 def events_by_device(
     devices: Iterable[Device], sent: Mapping[str, Collection[str]] | None = None
 ) -> Mapping[str, Collection[str]]:
@@ -154,13 +169,15 @@ class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
     Where one answers later, it does so with that answer. What a load said already it does not say again. `view` gives
-    the names that the home has now, and the automations that are switched on; it may read the disk.
+    the names that the home has now, and the automations that are switched on; it may read the disk. What events
+    devices have sent is remembered over restarts.
     """
 
     def __init__(
         self,
         bus: Bus,
         clock: Clock,
+        storage: Storage,
         view: Callable[[Mapping[str, Collection[str]]], tuple[HomeNames, list[Asset[AutomationDefinition]]]],
         has_answered: Callable[[], bool],
     ) -> None:
@@ -169,7 +186,8 @@ class NameWatcher:
         self._has_answered = has_answered
         self._tasks = Tasks()
         self._is_due = True
-        self._sent: defaultdict[str, set[str]] = defaultdict(set)
+        self._remember = storage.remember
+        self._sent = read_sent(storage.stored)
 
     def known(self) -> HomeNames:
         """The names that the home has now; it reads the scripts' folder."""
@@ -183,7 +201,7 @@ class NameWatcher:
 
     async def __aenter__(self) -> NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
-        kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged)
+        kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
         # not the clock's, which would wait for this where time is simulated
         self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
@@ -195,10 +213,18 @@ class NameWatcher:
         await self._tasks.__aexit__()
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, DeviceEvent) and len(self._sent[event.device_id]) < MAX_EVENT_NAMES:
-            self._sent[event.device_id].add(event.event)
+        if isinstance(event, DeviceEvent):
+            self._note_sent(event.device_id, event.event)
+        elif isinstance(event, DeviceRemoved) and self._sent.pop(event.device_id, None) is not None:
+            self._remember(SENT_PREFIX + event.device_id, None)
         self._is_due = self._is_due or isinstance(event, CatalogReloaded)
         self.recheck()
+
+    def _note_sent(self, device_id: str, event: str) -> None:
+        sent = self._sent.setdefault(device_id, set())
+        if event not in sent and len(sent) < MAX_EVENT_NAMES:
+            sent.add(event)
+            self._remember(SENT_PREFIX + device_id, {"events": sorted(sent)})
 
     def recheck(self) -> None:
         """Judge the names now, where that is due and the home has settled."""

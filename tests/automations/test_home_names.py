@@ -15,14 +15,15 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
-from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device
-from appliance.home.events import CatalogReloaded, DeviceEvent
+from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device, read_sent
+from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.model import Metadata
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source
+from appliance.store.records import Storage
 from appliance.tables.functions import Function
 from tests.automations.homes import device, home, parse
-from tests.fakes.automations import automation, bench
+from tests.fakes.automations import Card, automation, bench
 
 MOTION, LAMP, BUTTON = "mqtt:hall_motion", "desk:light:0", "mqtt:button"
 SETS = Source(name="s.lua", text=b"ctx:set('holiday', true) ctx:start_timer(\"laundry\", 60)")
@@ -30,6 +31,9 @@ STATE: dict[str, Any] = {"type": "device_state", "equals": "occupied"}
 CHANGE: dict[str, Any] = {"type": "device_state_change"}
 MOVES: dict[str, Any] = {**CHANGE, "device_id": MOTION, "attribute": "occupancy"}
 PRESS: dict[str, Any] = {"type": "device_event", "device_id": BUTTON}
+BUTTON_ITSELF = replace(
+    device({}, BUTTON), metadata=Metadata(source="mqtt", vendor_specific={"events": ["single", "hold"]})
+)
 
 
 def names(*called: Source, targets: tuple[str, ...] = ()) -> HomeNames:
@@ -170,6 +174,8 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ),
     ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),
     ({**CHANGE, "room_id": "den"}, "until a device in room 'den' changes"),
+    ({**PRESS, "event": "doubel"}, "until 'mqtt:button' sends doubel; it sends single, hold"),
+    ({**PRESS, "device_id": LAMP}, "until 'desk:light:0' sends any event; there is no device 'desk:light:0'"),
     ({"type": "device_event", "group_id": "all", "event": "single"}, "until a device of group 'all' sends single"),
     ({"type": "variable_change", "name": "mode"}, "until variable mode = any value; it is 'away'"),
     ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
@@ -232,7 +238,7 @@ def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     """What is told of an automation, on a Monday at 14:00 in Berlin."""
-    house = home(device({"occupancy": "unoccupied"}, MOTION))
+    house = home(device({"occupancy": "unoccupied"}, MOTION), BUTTON_ITSELF)
     house.variables = {"mode": "away"}
     fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
     definition = parse(fields).definition
@@ -248,7 +254,12 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
         loop.call_soon_threadsafe(asked.put_nowait, sent)
         return names(), []
 
-    async with bench(tmp_path, automation()) as it, NameWatcher(it.bus, it.clock, view, lambda: True) as watcher:
+    card = Card()
+    storage = Storage(stored=card, remember=card.remember, put=card.put)
+    async with (
+        bench(tmp_path, automation()) as it,
+        NameWatcher(it.bus, it.clock, storage, view, lambda: True) as watcher,
+    ):
         it.bus.publish(DeviceEvent(device_id=LAMP, event="press", data={}))
         await it.pass_by(30)
         it.show()
@@ -261,6 +272,9 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
         it.bus.publish(CatalogReloaded(target="automations", loaded_count=1, faults=(), duration_ms=1))
         assert await asked.get() == {LAMP: {"press"}}
         assert asked.empty()
+        assert read_sent(card) == {LAMP: {"press"}}, "so that it is known after a restart, and to `lares check`"
+        it.bus.publish(DeviceRemoved(device_id=LAMP))
+        assert read_sent(card) == {}
 
 
 def test_a_name_in_a_call_that_is_not_there_is_warned_of_with_its_line() -> None:
@@ -305,10 +319,7 @@ def test_where_a_wrong_name_stands_is_told_by_its_path() -> None:
 
 
 def test_an_event_that_a_device_announces_and_has_not_sent_yet_is_known() -> None:
-    button = replace(
-        device({}, BUTTON), metadata=Metadata(source="mqtt", vendor_specific={"events": ["single", "hold"]})
-    )
-    known = replace(names(), events=events_by_device([button, device({})], {BUTTON: {"double"}}))
+    known = replace(names(), events=events_by_device([BUTTON_ITSELF, device({})], {BUTTON: {"double"}}))
     assert sentences(known, trigger={**PRESS, "event": "hold"}) == []
     [wrong] = sentences(known, trigger={**PRESS, "event": "holt"})
     assert wrong.endswith("did you mean hold")

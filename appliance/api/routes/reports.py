@@ -13,6 +13,7 @@ from appliance.api.reasons import Reasons
 from appliance.api.resource import ApiResource
 from appliance.api.route import Call, route
 from appliance.api.routes.keys import read_preferences
+from appliance.automations.home_names import SENT_PREFIX
 from appliance.automations.home_view import CHANGED_PREFIX
 from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
@@ -58,6 +59,7 @@ SIMULATED_PREFIXES = (
     VARIABLE_PREFIX,
     TIMER_PREFIX,
     CHANGED_PREFIX,
+    SENT_PREFIX,
 )
 """What a simulation needs of the home's state, by the prefixes of the keys in the document."""
 

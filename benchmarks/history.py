@@ -38,7 +38,7 @@ SWITCHINGS = 500
 """A day, each a command and a change."""
 
 DAYS = 3
-"""Of the simulation, which passes the bus; a whole year of the card is in `tests/history/test_year.py`."""
+"""Of the simulation, which passes the bus; a hundred days of the card are in `tests/history/test_hundred_days.py`."""
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
 MONTH_OF_HOURS = datetime(2026, 10, 1, tzinfo=UTC)

@@ -1,6 +1,6 @@
 """Takes the pictures of the dashboard that lie beside this file: `.venv/bin/python docs/screenshots.py`.
 
-It needs the packages of firmware/test.lock, and Chromium: `apt-get install chromium` or LARES_TEST_BROWSER.
+It needs the packages of firmware/test.lock, and Chromium: `apt-get install chromium` or PROOF_BROWSER.
 """
 
 from __future__ import annotations

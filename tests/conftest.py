@@ -79,15 +79,23 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def minutes_of(item: pytest.Item) -> float:
+    """How long a slow test takes, if it says that it is one of the longest; else 0."""
+    marker = item.get_closest_marker("slow")
+    minutes: float = marker.kwargs.get("minutes", 0) if marker else 0
+    return minutes
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note which files this run holds, and let each of its processes begin with a share of what takes long.
 
     Of so many processes each begins with one part of the list and takes over from another's end, so that none is left
-    with a long test when the others have done all else.
+    with a long test when the others have done all else. The longest come first: those that say their `minutes`.
     """
     contract_recorder.FILES.update(str(item.path) for item in items)
     slow = [item for item in items if item.get_closest_marker("slow")]
+    slow.sort(key=minutes_of, reverse=True)
     quick = [item for item in items if not item.get_closest_marker("slow")]
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
     sizes = [(len(items) + number) // processes for number in range(processes)]

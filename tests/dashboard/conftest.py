@@ -31,8 +31,8 @@ GO = """(hash) => new Promise((done) => {
 
 
 def find_browser() -> str:
-    """Where Chromium is: LARES_TEST_BROWSER, or what is installed; skips where there is none."""
-    return os.environ.get("LARES_TEST_BROWSER") or need("chromium")
+    """Where Chromium is: PROOF_BROWSER, or what is installed; skips where there is none."""
+    return os.environ.get("PROOF_BROWSER") or need("chromium")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

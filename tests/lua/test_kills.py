@@ -145,12 +145,7 @@ async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signal
 
 
 @pytest.mark.slow
-async def test_no_ending_is_lost_whatever_kills_the_worker(tmp_path: Path) -> None:
-    await asyncio.gather(*(home(tmp_path / str(each), 3, each, DEADLY) for each in range(3)))
-
-
-@pytest.mark.slow
-async def test_no_ending_is_lost_in_a_thousand_hits(tmp_path: Path) -> None:
+async def test_no_ending_is_lost_in_hundreds_of_hits(tmp_path: Path) -> None:
     signals = (*DEADLY * 6, signal.SIGSTOP)
-    kills = await asyncio.gather(*(home(tmp_path / str(each), 40, 100 + each, signals) for each in range(25)))
-    assert sum(kills) > 500
+    kills = await asyncio.gather(*(home(tmp_path / str(each), 25, 100 + each, signals) for each in range(10)))
+    assert sum(kills) > 125

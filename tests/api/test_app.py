@@ -306,7 +306,7 @@ IDS = [
 ]
 
 
-@pytest.mark.parametrize(("query", "ids"), IDS, ids=range(len(IDS)))
-async def test_ids_that_name_nothing_choose_nothing(house: House, query: str, ids: list[str]) -> None:
-    answer = await house.get(f"/devices?{query}")
-    assert (answer.status, [each["id"] for each in answer.json]) == (200, ids)
+async def test_ids_that_name_nothing_choose_nothing(house: House) -> None:
+    for query, ids in IDS:
+        answer = await house.get(f"/devices?{query}")
+        assert (answer.status, [each["id"] for each in answer.json]) == (200, ids), query

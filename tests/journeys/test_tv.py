@@ -6,9 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.adapters.simulated import Faults
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import TV, House, Received, open_house
 from tests.fakes.patience import until
@@ -95,30 +94,26 @@ async def test_a_tv_that_forbids_everything_says_so_at_its_first_poll() -> None:
         assert (await house.get(f"/devices/{TV}")).status == 404
 
 
-@pytest.mark.parametrize(
-    ("faults", "reported"),
-    [
-        ({"status": 503}, "{}/query/device-info answered 503 Service Unavailable"),
-        ({"body": b""}, "{} answered with something that is not XML"),
-        ({"body": b"<device-info><power-mode>PowerOn"}, "{} answered with something that is not XML"),
-        ({"body": b"<apps/>"}, "{} answered with XML that is not a device-info"),
-        (
-            {"body": b'<!DOCTYPE d [<!ENTITY a "b">]><device-info/>'},
-            "{} answered with XML that declares a document type, which is refused",
-        ),
-        ({"body": b"x" * 300_000}, "{} answered with more than 256 KiB"),
-    ],
-)
-async def test_a_tv_that_answers_wrongly_is_a_400_with_a_sentence_and_not_pressed(
-    quiet: House, faults: dict[str, Any], reported: str
-) -> None:
-    for name, value in faults.items():
-        setattr(quiet.tv.faults, name, value)
-    async with quiet.stream() as frames:
-        answer = await power(quiet, "off")
-        assert (answer.status, answer.json) == (
-            400,
-            {"error": reported.format(quiet.tv.url), "code": "device_refused"},
-        )
-        assert await quiet.heard(frames) == []
-    assert (quiet.tv.keys, (await quiet.device(TV))["attributes"]["state"]) == ([], "online")
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"status": 503}, "{}/query/device-info answered 503 Service Unavailable"),
+    ({"body": b""}, "{} answered with something that is not XML"),
+    ({"body": b"<device-info><power-mode>PowerOn"}, "{} answered with something that is not XML"),
+    ({"body": b"<apps/>"}, "{} answered with XML that is not a device-info"),
+    (
+        {"body": b'<!DOCTYPE d [<!ENTITY a "b">]><device-info/>'},
+        "{} answered with XML that declares a document type, which is refused",
+    ),
+    ({"body": b"x" * 300_000}, "{} answered with more than 256 KiB"),
+]
+"""What a TV may answer, and what is said of it."""
+
+
+async def test_a_tv_that_answers_wrongly_is_a_400_with_a_sentence_and_not_pressed(quiet: House) -> None:
+    for faults, reported in WRONG:
+        quiet.tv.faults = Faults(**faults)
+        async with quiet.stream() as frames:
+            answer = await power(quiet, "off")
+            said = {"error": reported.format(quiet.tv.url), "code": "device_refused"}
+            assert (answer.status, answer.json) == (400, said)
+            assert await quiet.heard(frames) == []
+        assert (quiet.tv.keys, (await quiet.device(TV))["attributes"]["state"]) == ([], "online")

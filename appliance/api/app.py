@@ -111,12 +111,8 @@ def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLim
 
 
 def _add(app: Application, route: Route, handle: Handle) -> None:
-    app.add_route(
-        handle,
-        route.path,
-        methods=route.methods,
-        name=f"{route.method} {route.path}",
-        strict_slashes=True,
-        error_format="json",  # else Sanic parses the handler's source, of each route at each start
-        unquote=True,
+    """By the router itself: `app.add_route` inspects the handler of each route at each start."""
+    name = f"{route.method} {route.path}"
+    app.router.add(
+        route.path, route.methods, handle, name=name, strict_slashes=True, error_format="json", unquote=True
     )

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 from sanic import HTTPResponse, Request
@@ -65,8 +65,9 @@ class StaticFile:
         return packed if len(packed) < len(self.body) else None
 
 
-def load_files() -> dict[str, StaticFile]:
-    """Every file that is served, by its address.
+@cache
+def load_files() -> Mapping[str, StaticFile]:
+    """Every file that is served, by its address, as they were when they were first asked for.
 
     Most addresses hold a digest of all files, so that a browser keeps them for good and never mixes two versions; the
     page, the service worker and the manifest are given that digest in the place of `{{version}}`.

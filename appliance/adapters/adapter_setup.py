@@ -95,11 +95,11 @@ class LateSession:
             await self._session.close()
 
     def open(self) -> Any:
-        """The one `aiohttp.ClientSession`; leaving the context closes it."""
+        """The one `DeviceSession`; leaving the context closes it."""
         if self._session is None:
-            from appliance.adapters.device_session import open_session
+            from appliance.adapters.device_session import DeviceSession
 
-            self._session = open_session()
+            self._session = DeviceSession()
         return self._session
 
     def lines_to(self, clock: Clock, url: str, token: str | None) -> LinePost:

@@ -57,7 +57,7 @@ class Secrets(Protocol):
 class AdapterContext(Struct, frozen=True, kw_only=True):
     """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
-    `open_session` gives the `aiohttp.ClientSession` of all adapters, opened by the first call. Relative paths in the
+    `open_session` gives the `DeviceSession` of all adapters, opened by the first call. Relative paths in the
     section start at `root`. `timezone` is that of the home. `kinds` runs kinds in Lua. `record` returns once these
     devices are on the card as they are handed in, or raises `StoreFailed`; it publishes nothing.
     """

@@ -15,7 +15,7 @@ import orjson
 from aiohttp import ClientMiddlewareType, ClientResponse
 from msgspec import Struct, field
 
-from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS, KEEP_SECS, send_once
+from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS, KEEP_SECS, DeviceSession, send_once
 from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
 from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
 from appliance.clock import Clock
@@ -88,12 +88,12 @@ class HttpClient:
 
     Responses beyond `max_bytes` are refused; the time is limited by the command or poll. An address that left a
     request unanswered which came soon after another gets a new connection per request from then on: it may close them
-    early.
+    early. One that answers a repeated request only over a new connection gets that after each second of silence.
     """
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        session: DeviceSession,
         address: str,
         clock: Clock,
         access: HttpAccess | None = None,
@@ -103,7 +103,7 @@ class HttpClient:
         self._max_bytes = max_bytes
         self.answers = 0
         self._answered_at = -math.inf
-        self._keeps = True
+        self._keeps = self._lasts = True
         self._session = session
         self._clock = clock
         access = access or HttpAccess()
@@ -129,22 +129,33 @@ class HttpClient:
         """
         sent: dict[str, Any] = {"params": query, "headers": headers, "json": json, "data": form}
         try:
-            response = await self.exchange(method, path, **sent)
+            response = await self.exchange(method, path, is_lasting=repeat, **sent)
         except Unreachable:
             if not repeat:
                 raise
             await self._clock.sleep(RETRY_AFTER_SECS)
             response = await self.exchange(method, path, **sent)
+            self._lasts = False
         self._check_status(path, response.status)
         return response.body
 
     async def exchange(
-        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **sent: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        is_lasting: bool = False,
+        **sent: Any,
     ) -> HttpResponse:
-        """The response to one request, of any status. Raises `Unreachable`, and `BadAnswer` for what is not HTTP."""
+        """The response to one request, of any status. Raises `Unreachable`, and `BadAnswer` for what is not HTTP.
+
+        It goes over a lasting connection where it may be repeated and the address keeps those.
+        """
         answers_before = self.answers
+        session = self._session.lasting if is_lasting and self._lasts else self._session.brief
         try:
-            async with self._open(method, path, headers, **sent) as response:
+            async with self._open(session, method, path, headers, **sent) as response:
                 body = await self._read(response)
                 return HttpResponse(status=response.status, headers=response.headers, body=body)
         except aiohttp.ClientResponseError:
@@ -157,9 +168,14 @@ class HttpClient:
 
     @asynccontextmanager
     async def _open(
-        self, method: str, path: str, headers: Mapping[str, str] | None, **sent: Any
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None,
+        **sent: Any,
     ) -> AsyncIterator[ClientResponse]:
-        async with self._session.request(
+        async with session.request(
             method,
             self.address + path,
             headers={**self._headers, **(headers or {}), **({} if self._keeps else {"Connection": "close"})},
@@ -183,7 +199,7 @@ class HttpClient:
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS, sock_read=silence_secs)
         try:
-            async with self._open("GET", path, headers, timeout=timeout) as response:
+            async with self._open(self._session.brief, "GET", path, headers, timeout=timeout) as response:
                 if response.status != 200:
                     raise HttpRefused(
                         f"{self.address}{path} answered {named_status(response.status)}", response.status
@@ -219,7 +235,7 @@ class HttpClient:
         cannot be opened, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
         """
         try:
-            async with self._session.ws_connect(
+            async with self._session.brief.ws_connect(
                 self.address + path,
                 headers=self._headers,
                 ssl=self._tls,

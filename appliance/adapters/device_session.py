@@ -18,7 +18,10 @@ CONNECT_TIMEOUT_SECS = 2.0
 """Seconds that a device has to accept a connection."""
 
 KEEP_SECS = 1.0
-"""Seconds that a connection is kept for the next request; no known device closes an idle one sooner."""
+"""Seconds that a connection is kept for any request; no known device closes an idle one sooner."""
+
+LASTING_SECS = 60.0
+"""Seconds that one is kept for requests that may be repeated: a device may have closed it meanwhile."""
 
 GOODBYE_SECS = 1.0
 """Seconds that the last frame to a WebSocket may take; then the connection is closed without it."""
@@ -27,11 +30,33 @@ RECEIVE_BUFFER_BYTES = 16 * 1024
 """What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
 
 
-def open_session() -> aiohttp.ClientSession:
-    """The session for every adapter: no cookies, no proxies, no compression, connections kept for `KEEP_SECS`."""
+class DeviceSession:
+    """The session for every adapter, until it is closed: connections that are kept briefly, and lasting ones.
+
+    Those who ask for an address at most every minute keep one connection to it, as long as the device does.
+    """
+
+    def __init__(self) -> None:
+        self.brief = _open(KEEP_SECS)
+        self.lasting = _open(LASTING_SECS)
+
+    async def __aenter__(self) -> DeviceSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.brief.close()
+        await self.lasting.close()
+
+
+def _open(keep_secs: float) -> aiohttp.ClientSession:
+    """No cookies, no proxies, no compression."""
     return aiohttp.ClientSession(
         connector=_Connector(
-            keepalive_timeout=KEEP_SECS, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket
+            keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),

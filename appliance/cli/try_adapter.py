@@ -15,7 +15,7 @@ import orjson
 from appliance import config
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.origins import Origins
@@ -108,7 +108,7 @@ class _Attempt:
     async def run(self, file: Path, data_dir: Path) -> None:
         """Poll and command. Raises `StartFailed` where that fails, `ConfigFailed` for faults of file and settings."""
         settings = config.parse("", str(file), {})
-        async with open_pool(settings, self._clock, data_dir, file) as pool, open_session() as session:
+        async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = catalog_of_kinds(file, [self._section], pool.describe, self._bus)
             await catalog.load()
             loaded = catalog.find(self._section)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 
-import aiohttp
 import pytest
 from aioresponses import aioresponses
 
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
@@ -16,9 +15,9 @@ from tests.fakes.mocked import mocked_answers
 
 
 @pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
+async def session() -> AsyncIterator[DeviceSession]:
     """The session that the hub would open."""
-    async with open_session() as session:
+    async with DeviceSession() as session:
         yield session
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.kind import AdapterKind
 from appliance.clock import Clock
@@ -167,7 +167,7 @@ async def trial(subject: Subject) -> AsyncIterator[Trial]:
     simulate = subject.simulate or subject.kind.simulate
     settings_for = subject.settings or (None if simulation is None else simulation.settings)
     assert settings_for is not None
-    async with AsyncExitStack() as stack, simulate() as vendor, open_session() as session:
+    async with AsyncExitStack() as stack, simulate() as vendor, DeviceSession() as session:
         it = Trial(subject, vendor)
         settings = settings_for(vendor)
         kinds = await stack.enter_async_context(subject.open_kinds(settings))

@@ -22,6 +22,7 @@ class Turns:
     """Counts the turns of the running loop, and how many requests begin in each; none is ever answered."""
 
     def __init__(self) -> None:
+        self.brief = self.lasting = self
         self.number = 0
         self.requests = Counter[int]()
         self._count()

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, Messages, parse_json
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http_errors import HttpRefused
 from appliance.adapters.server_events import EventDecoder, ServerEvent, read_events
@@ -35,7 +36,7 @@ def _answer(status_line: bytes) -> bytes:
 
 
 async def _ask(
-    session: aiohttp.ClientSession, clock: VirtualClock, url: str, *, repeat: bool = True
+    session: DeviceSession, clock: VirtualClock, url: str, *, repeat: bool = True
 ) -> tuple[HttpClient, bytes | AdapterFailed]:
     """The body of GET /x, or how it failed; virtual time runs as the request wants."""
     http = HttpClient(session, url, clock)
@@ -60,7 +61,7 @@ async def _ask(
     ],
 )
 async def test_the_body_of_a_success_is_returned(
-    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, body: bytes
+    session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, body: bytes
 ) -> None:
     async with RawVendor(speech) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
@@ -89,7 +90,7 @@ async def test_the_body_of_a_success_is_returned(
     ],
 )
 async def test_what_is_not_success_is_a_refusal_under_the_usual_name_of_its_status(
-    session: aiohttp.ClientSession, clock: VirtualClock, status_line: bytes, phrase: str, status: int
+    session: DeviceSession, clock: VirtualClock, status_line: bytes, phrase: str, status: int
 ) -> None:
     async with RawVendor(_answer(status_line)) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
@@ -101,7 +102,7 @@ async def test_what_is_not_success_is_a_refusal_under_the_usual_name_of_its_stat
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("place", ["{}/elsewhere", "http://[::", "", "file:///etc/passwd"])
 async def test_a_redirect_is_a_refusal_and_never_followed(
-    session: aiohttp.ClientSession, clock: VirtualClock, status: int, place: str
+    session: DeviceSession, clock: VirtualClock, status: int, place: str
 ) -> None:
     async with RawVendor(GOOD) as other:
         where = place.format(other.url)
@@ -144,7 +145,7 @@ BROKEN_OFF: dict[str, Speech | bytes] = {
     + [pytest.param(speech, "broke off its answer", id=name) for name, speech in BROKEN_OFF.items()],
 )
 async def test_what_is_not_a_whole_answer_of_http_is_a_bad_answer_that_is_not_asked_for_again(
-    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, reason: str
+    session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, reason: str
 ) -> None:
     async with RawVendor(speech) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
@@ -163,7 +164,7 @@ async def test_what_is_not_a_whole_answer_of_http_is_a_bad_answer_that_is_not_as
     ],
 )
 async def test_an_answer_that_does_not_end_is_cut_at_the_largest_size(
-    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes
+    session: DeviceSession, clock: VirtualClock, speech: Speech | bytes
 ) -> None:
     async with RawVendor(speech) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
@@ -172,7 +173,7 @@ async def test_an_answer_that_does_not_end_is_cut_at_the_largest_size(
         assert (http.answers, len(vendor.heads)) == (1, 1)
 
 
-async def test_the_largest_answer_is_read_whole(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_the_largest_answer_is_read_whole(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(_sized(MAX_RESPONSE_BYTES) + b"y" * MAX_RESPONSE_BYTES) as vendor:
         assert (await _ask(session, clock, vendor.url))[1] == b"y" * MAX_RESPONSE_BYTES
 
@@ -187,7 +188,7 @@ SILENCE: dict[str, tuple[Speech | bytes, str]] = {
 
 @pytest.mark.parametrize(("speech", "reason"), SILENCE.values(), ids=SILENCE.keys())
 async def test_a_request_that_was_not_answered_is_repeated_once_and_then_given_up(
-    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, reason: str
+    session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, reason: str
 ) -> None:
     async with RawVendor(speech) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
@@ -199,7 +200,7 @@ async def test_a_request_that_was_not_answered_is_repeated_once_and_then_given_u
 
 @pytest.mark.parametrize(("speech", "reason"), SILENCE.values(), ids=SILENCE.keys())
 async def test_a_request_that_must_not_be_repeated_is_not(
-    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, reason: str
+    session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, reason: str
 ) -> None:
     async with RawVendor(speech) as vendor:
         _, outcome = await _ask(session, clock, vendor.url, repeat=False)
@@ -207,7 +208,7 @@ async def test_a_request_that_must_not_be_repeated_is_not(
         assert (len(vendor.heads), clock.monotonic()) == (1, 0.0)
 
 
-async def test_the_second_try_counts_as_the_first(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_the_second_try_counts_as_the_first(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(b"") as vendor:
 
         async def second_time_lucky(writer: asyncio.StreamWriter) -> None:
@@ -219,7 +220,7 @@ async def test_the_second_try_counts_as_the_first(session: aiohttp.ClientSession
         assert (outcome, http.answers) == (b'{"lights":[]}', 1)
 
 
-async def test_nobody_listens(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_nobody_listens(session: DeviceSession, clock: VirtualClock) -> None:
     with closing(socket.socket()) as bound:
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
@@ -238,7 +239,7 @@ async def test_nobody_listens(session: aiohttp.ClientSession, clock: VirtualCloc
     ],
 )
 async def test_an_address_that_cannot_be_is_unreachable(
-    session: aiohttp.ClientSession, clock: VirtualClock, url: str, reason: str
+    session: DeviceSession, clock: VirtualClock, url: str, reason: str
 ) -> None:
     http, outcome = await _ask(session, clock, url)
     assert isinstance(outcome, Unreachable)
@@ -246,7 +247,7 @@ async def test_an_address_that_cannot_be_is_unreachable(
 
 
 async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
-    session: aiohttp.ClientSession, clock: VirtualClock, light: LightSimulator
+    session: DeviceSession, clock: VirtualClock, light: LightSimulator
 ) -> None:
     url = light.url.replace("http:", "https:")
     _, outcome = await _ask(session, clock, url)
@@ -255,7 +256,7 @@ async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
 
 
 async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     head = GOOD.index(b"\r\n\r\n") + 4
     for end in range(len(GOOD)):
@@ -266,7 +267,7 @@ async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\r", b"\n", b"\xff", b" ", b":", b"9"])
 async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the_two(
-    session: aiohttp.ClientSession, clock: VirtualClock, byte: bytes
+    session: DeviceSession, clock: VirtualClock, byte: bytes
 ) -> None:
     for place in range(len(GOOD)):
         async with RawVendor(GOOD[:place] + byte + GOOD[place + 1 :]) as vendor:
@@ -276,7 +277,7 @@ async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the
             assert str(outcome).isprintable() and len(str(outcome)) < 120
 
 
-async def test_what_a_vendor_is_asked_with(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_what_a_vendor_is_asked_with(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(GOOD) as vendor:
         http = HttpClient(session, vendor.url, clock)
         await clock.run(http.request("GET", "/elgato/lights"))
@@ -289,9 +290,7 @@ async def test_what_a_vendor_is_asked_with(session: aiohttp.ClientSession, clock
     assert "\r\ncontent-type: application/json\r\n" in put and "\r\ncontent-length: 8\r\n" in put
 
 
-async def test_compression_that_nobody_asked_for_is_not_undone(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+async def test_compression_that_nobody_asked_for_is_not_undone(session: DeviceSession, clock: VirtualClock) -> None:
     for coding in (b"gzip", b"br", b"zstd", b"nonsense"):
         async with RawVendor(
             OK + b"Content-Encoding: " + coding + b"\r\nContent-Length: 3\r\n\r\n\x1f\x8bx"
@@ -300,7 +299,7 @@ async def test_compression_that_nobody_asked_for_is_not_undone(
 
 
 async def test_cookies_are_not_kept_and_proxies_not_used(
-    session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
@@ -337,7 +336,7 @@ class PeerCounter:
 
 
 async def test_requests_that_follow_each_other_share_a_connection(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     async with PeerCounter() as vendor:
         http = HttpClient(session, vendor.url, clock)
@@ -346,8 +345,42 @@ async def test_requests_that_follow_each_other_share_a_connection(
         assert (len(vendor.peers), len(set(vendor.peers))) == (3, 1)
 
 
+async def test_a_request_that_may_be_repeated_uses_a_connection_as_long_as_the_device_keeps_it(
+    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.brief.connector, "_keepalive_timeout", 0)
+    async with PeerCounter() as vendor:
+        http = HttpClient(session, vendor.url, clock)
+        for repeat in (True, True, False, False, True):
+            await http.request("GET", "/x", repeat=repeat)
+            await asyncio.sleep(0.001)
+        assert [vendor.peers.index(each) for each in vendor.peers] == [0, 0, 2, 3, 0]
+
+
+class OnceAConnection(PeerCounter):
+    """Ends a connection at its second request."""
+
+    async def _note(self, request: web.Request) -> web.Response:
+        await super()._note(request)
+        if self.peers.count(self.peers[-1]) > 1 and request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+
+
+async def test_an_address_that_answers_only_over_a_new_connection_gets_one_after_a_second_of_silence(
+    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.brief.connector, "_keepalive_timeout", 0)
+    async with OnceAConnection() as vendor:
+        http = HttpClient(session, vendor.url, clock)
+        for _ in range(3):
+            await clock.run(clock.sleep(2))
+            await clock.run(http.request("GET", "/x"))
+        assert [vendor.peers.index(each) for each in vendor.peers] == [0, 0, 2, 3]
+
+
 async def test_an_address_that_leaves_a_second_request_unanswered_is_asked_over_new_connections(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     async def says_no_more(writer: asyncio.StreamWriter) -> None:
         await saying(GOOD)(writer)
@@ -365,7 +398,7 @@ async def test_an_address_that_leaves_a_second_request_unanswered_is_asked_over_
 
 
 async def test_one_whose_first_request_was_not_answered_may_keep_connections(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     async with RawVendor(b"") as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
@@ -403,9 +436,7 @@ async def serving(socket: Callable[[web.Request], Awaitable[web.WebSocketRespons
         await runner.cleanup()
 
 
-async def test_a_websocket_takes_texts_and_json_and_is_bounded(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+async def test_a_websocket_takes_texts_and_json_and_is_bounded(session: DeviceSession, clock: VirtualClock) -> None:
     async with serving(_echo) as url:
         http = HttpClient(session, url, clock)
         async with http.messages("/ws", silence_secs=20, max_bytes=1000) as messages:
@@ -451,7 +482,7 @@ class Ready:
 TEXT, PONG = (aiohttp.WSMessage(kind, "7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
 
 
-async def test_others_of_the_loop_come_between_what_is_there_already(session: aiohttp.ClientSession) -> None:
+async def test_others_of_the_loop_come_between_what_is_there_already(session: DeviceSession) -> None:
     messages, pongs, lines = Ready([TEXT] * 1001), Ready([PONG] * 1000 + [TEXT]), Ready([b"\n" * 65536])
     for flood in (messages, pongs, lines):
         counting = asyncio.ensure_future(flood.count())
@@ -466,7 +497,7 @@ async def test_others_of_the_loop_come_between_what_is_there_already(session: ai
 
 
 async def test_a_websocket_is_left_while_the_other_side_goes_on_sending(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     async def flood(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -513,9 +544,7 @@ def test_an_event_that_is_too_large_ends_the_stream(endless: bytes) -> None:
 EVENTS = OK + b"Content-Type: text/event-stream; charset=utf-8\r\n\r\n"
 
 
-async def test_server_sent_events_come_until_the_stream_ends(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+async def test_server_sent_events_come_until_the_stream_ends(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(saying(EVENTS, b"data: 1\n\nda", b"ta: 2\n\n")) as vendor:
         http = HttpClient(session, vendor.url, clock)
         async with http.events("/stream", silence_secs=20, last_id="7") as events:
@@ -525,7 +554,7 @@ async def test_server_sent_events_come_until_the_stream_ends(
         assert b"accept: text/event-stream" in head.lower() and b"last-event-id: 7" in head.lower()
 
 
-async def test_a_stream_that_is_silent_for_too_long_ends(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_a_stream_that_is_silent_for_too_long_ends(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(endlessly(EVENTS + b"data: 1\n\n", b"", pause=0.01)) as vendor:
         http = HttpClient(session, vendor.url, clock)
         async with http.events("/stream", silence_secs=0.05) as events:
@@ -543,7 +572,7 @@ async def test_a_stream_that_is_silent_for_too_long_ends(session: aiohttp.Client
     ],
 )
 async def test_what_is_no_event_stream_is_told(
-    session: aiohttp.ClientSession, clock: VirtualClock, speech: bytes, kind: type[AdapterFailed], sentence: str
+    session: DeviceSession, clock: VirtualClock, speech: bytes, kind: type[AdapterFailed], sentence: str
 ) -> None:
     async with RawVendor(speech) as vendor:
         http = HttpClient(session, vendor.url, clock)

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.device_resolver import may_mean
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.simulators import JsonVendor
@@ -70,7 +70,7 @@ async def test_a_name_that_leads_here_is_never_connected_to(
     monkeypatch: pytest.MonkeyPatch, answers: tuple[list[str], ...]
 ) -> None:
     network = TwoFaced(*answers)
-    async with JsonVendor({"/x": {}}) as here, open_session() as session:
+    async with JsonVendor({"/x": {}}) as here, DeviceSession() as session:
         port = here.url.rpartition(":")[2]
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", network.getaddrinfo)
         http = HttpClient(session, f"http://lamp.example:{port}", Clock())
@@ -96,7 +96,7 @@ async def test_a_connection_goes_where_its_one_answer_led_and_the_next_is_judged
         tried.append(address[0])
         raise ConnectionRefusedError(111, "refused")
 
-    async with open_session() as session:
+    async with DeviceSession() as session:
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "getaddrinfo", network.getaddrinfo)
         monkeypatch.setattr(loop, "sock_connect", connect)
@@ -104,13 +104,13 @@ async def test_a_connection_goes_where_its_one_answer_led_and_the_next_is_judged
         with pytest.raises(Unreachable, match="connection refused"):
             await http.exchange("GET", "/x")
         assert (tried, network.asked) == (["192.0.2.7"], 1)
-        session.connector.clear_dns_cache()  # type: ignore[union-attr]
+        session.brief.connector.clear_dns_cache()  # type: ignore[union-attr]
         with pytest.raises(Unreachable, match=r"its name means 127\.0\.0\.1"):
             await http.exchange("GET", "/x")
         assert (tried, network.asked) == (["192.0.2.7"], 2)
 
 
 async def test_localhost_is_this_machine() -> None:
-    async with JsonVendor({"/x": {}}) as here, open_session() as session:
+    async with JsonVendor({"/x": {}}) as here, DeviceSession() as session:
         http = HttpClient(session, here.url.replace("127.0.0.1", "localhost"), Clock())
         assert (await http.exchange("GET", "/x")).status == 200

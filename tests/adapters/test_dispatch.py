@@ -7,12 +7,12 @@ import gc
 import logging
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable, Unsupported
 from appliance.health import Health
@@ -34,7 +34,7 @@ ON = Command(capability="power", action="on")
 class FakeAdapter:
     """A dispatcher over the adapters `a`, `b` and `c`, the last two of which share an address."""
 
-    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         bus = Bus()
         self.health = Health("abc", bus)
         self.registry = Registry(bus, clock)
@@ -63,7 +63,7 @@ class FakeAdapter:
 
 
 @pytest.fixture
-async def desk(session: aiohttp.ClientSession, clock: VirtualClock) -> AsyncIterator[FakeAdapter]:
+async def desk(session: DeviceSession, clock: VirtualClock) -> AsyncIterator[FakeAdapter]:
     """A dispatcher at work."""
     desk = FakeAdapter(session, clock)
     async with desk.dispatcher:
@@ -209,7 +209,7 @@ async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(
     assert desk.registry.get_device("b:1").attributes["power"] == "on"
 
 
-async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_leaving_ends_every_command(session: DeviceSession, clock: VirtualClock) -> None:
     desk = FakeAdapter(session, clock)
     async with desk.dispatcher:
         sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
@@ -237,7 +237,7 @@ async def test_nobody_to_command_is_no_outcome(desk: FakeAdapter) -> None:
 
 
 async def test_leaving_is_quiet_though_a_sender_went_away_before(
-    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = FakeAdapter(session, clock)
     async with desk.dispatcher:

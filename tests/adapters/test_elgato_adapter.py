@@ -7,12 +7,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.adapters.base import CommandResult
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights import adapter as adapter_module
 from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, mired_of
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
@@ -46,7 +46,7 @@ def temperature(value: int, unit: str = "kelvin") -> Command:
 
 
 @pytest.fixture
-def http_client(session: aiohttp.ClientSession, light: LightSimulator, clock: VirtualClock) -> RecordingClient:
+def http_client(session: DeviceSession, light: LightSimulator, clock: VirtualClock) -> RecordingClient:
     """The way to the simulated light."""
     return RecordingClient(session, light.url, clock)
 

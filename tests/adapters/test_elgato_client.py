@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from aioresponses import aioresponses
 from hypothesis import given
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from yarl import URL
 
 from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
 from appliance.errors import BadAnswer, Invalid
 from tests.fakes.clock import VirtualClock
@@ -27,7 +27,7 @@ IDENTIFY = f"{ADDRESS}/elgato/identify"
 
 
 @pytest.fixture
-def client(session: aiohttp.ClientSession, clock: VirtualClock) -> ElgatoClient:
+def client(session: DeviceSession, clock: VirtualClock) -> ElgatoClient:
     """The client of a device that is not there."""
     return ElgatoClient(HttpClient(session, ADDRESS, clock))
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack, suppress
 from typing import Any, cast
 from unittest.mock import patch
 
-import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from appliance.adapters import address_gates
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import MAX_BACK_OFF_SECS, back_off
 from appliance.errors import BadAnswer, Unreachable
@@ -128,7 +127,7 @@ class Pair(Bridge):
 class Stage:
     """A home with one registry, and runners for what the test brings."""
 
-    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.session, self.clock, self.bus = session, clock, Bus()
         self.happened: list[events.Event] = []
         self.bus.listen(self.happened.append)
@@ -149,7 +148,7 @@ def _fail(error: BaseException) -> Callable[[Scripted], Any]:
 
 
 async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_with_its_traceback(
-    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage = Stage(session, clock)
     health = Health(["bad"], stage.bus)
@@ -191,7 +190,7 @@ async def _swallow(_: Scripted) -> None:
 
 
 async def test_a_command_that_fails_unforeseen_fails_alone_with_one_traceback(
-    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage = Stage(session, clock)
     health = Health(["bad"], stage.bus)
@@ -299,7 +298,7 @@ async def _play() -> None:
     Scripted.is_over = asyncio.Event()
     clock = VirtualClock()
     try:
-        async with open_session() as session, asyncio.timeout(20):
+        async with DeviceSession() as session, asyncio.timeout(20):
             await _play_on(Stage(session, clock), clock)
     finally:
         Scripted.is_over.set()
@@ -343,7 +342,7 @@ async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list
 
 
 async def test_forty_clients_at_one_slow_bridge_all_have_their_turn(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     stage = Stage(session, clock)
     runner = stage.runner("bridge", lambda context: Bridge(context, takes=0.02))
@@ -356,7 +355,7 @@ async def test_forty_clients_at_one_slow_bridge_all_have_their_turn(
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])
 async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
-    session: aiohttp.ClientSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("appliance.adapters.address_gates.LOCK_TIMEOUT_SECS", 0.5)
     stage = Stage(session, clock)
@@ -377,7 +376,7 @@ async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
 
 @pytest.mark.parametrize("is_alone", [False, True], ids=["a group", "forty clients"])
 async def test_where_nobody_answers_those_behind_are_told_so_and_not_sent(
-    session: aiohttp.ClientSession, clock: VirtualClock, is_alone: bool
+    session: DeviceSession, clock: VirtualClock, is_alone: bool
 ) -> None:
     stage = Stage(session, clock)
     made: list[Bridge] = []
@@ -399,7 +398,7 @@ async def test_where_nobody_answers_those_behind_are_told_so_and_not_sent(
 
 
 async def test_one_device_may_be_unavailable_while_the_others_are_online(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     stage = Stage(session, clock)
     publish = context_of("b", session, clock, registry=stage.registry, bus=stage.bus).publish

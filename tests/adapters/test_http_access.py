@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from appliance.adapters.device_http import HttpAccess, HttpClient
+from appliance.adapters.device_session import DeviceSession
 from appliance.errors import AdapterFailed, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor
@@ -34,7 +34,7 @@ def _basic(text: str) -> str:
     ],
 )
 async def test_credentials_and_headers_come_with_every_request(
-    session: aiohttp.ClientSession, clock: VirtualClock, access: HttpAccess, header: str
+    session: DeviceSession, clock: VirtualClock, access: HttpAccess, header: str
 ) -> None:
     async with RawVendor(OK) as vendor:
         client = HttpClient(session, vendor.url, clock, access)
@@ -48,7 +48,7 @@ async def test_credentials_and_headers_come_with_every_request(
     assert "ü" not in repr(access) and "t-1" not in repr(access)
 
 
-async def test_digest_answers_the_challenge(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_digest_answers_the_challenge(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(ASKED) as vendor:
         client = HttpClient(session, vendor.url, clock, HttpAccess(username="me", password="x", is_digest=True))
         assert (await client.exchange("GET", "/a")).status == 401
@@ -57,7 +57,7 @@ async def test_digest_answers_the_challenge(session: aiohttp.ClientSession, cloc
     assert b'Authorization: Digest username="me", realm="box", nonce="abc"' in second and b"SHA-256" in second
 
 
-async def test_queries_and_forms_are_encoded(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_queries_and_forms_are_encoded(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(OK) as vendor:
         client = HttpClient(session, vendor.url, clock)
         await client.request("GET", "/a", query={"cmnd": "Power On&x"})
@@ -66,9 +66,7 @@ async def test_queries_and_forms_are_encoded(session: aiohttp.ClientSession, clo
     assert b"Content-Type: application/x-www-form-urlencoded" in vendor.heads[1]
 
 
-async def test_what_is_no_certificate_is_said(
-    session: aiohttp.ClientSession, clock: VirtualClock, tmp_path: Path
-) -> None:
+async def test_what_is_no_certificate_is_said(session: DeviceSession, clock: VirtualClock, tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
     for path in (file, tmp_path / "absent.pem"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import aiohttp
 import pytest
 
 from appliance import config
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.polling import PollingAdapter
@@ -44,9 +44,7 @@ def _settings(text: str) -> Mapping[str, Any]:
     return config.parse(text, "default.toml", {}).adapters
 
 
-def test_each_section_is_an_adapter_of_its_kind_under_its_name(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+def test_each_section_is_an_adapter_of_its_kind_under_its_name(session: DeviceSession, clock: VirtualClock) -> None:
     built = []
     for name, settings in _settings(HOME).items():
         adapter = kind_of(settings).build(settings, context_of(name, session, clock))

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
 from appliance import config
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.notify.adapter import NotifyAdapter, build
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
@@ -137,7 +137,7 @@ WEB: dict[str, tuple[str, tuple[str, str, dict[str, str], str]]] = {
 
 @pytest.mark.parametrize(("lines", "expected"), WEB.values(), ids=WEB)
 async def test_a_web_service_receives_the_message_escaped_for_where_it_stands(
-    session: aiohttp.ClientSession, lines: str, expected: Request
+    session: DeviceSession, lines: str, expected: Request
 ) -> None:
     received: list[Request] = []
     async with listening([], received) as url:
@@ -150,7 +150,7 @@ async def test_a_web_service_receives_the_message_escaped_for_where_it_stands(
 
 @pytest.mark.parametrize("failures", [1, 2, 3])
 async def test_there_are_three_tries_with_pauses_and_then_a_failure_without_the_token(
-    session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture, failures: int
+    session: DeviceSession, caplog: pytest.LogCaptureFixture, failures: int
 ) -> None:
     caplog.set_level(logging.DEBUG)
     received: list[Request] = []
@@ -167,12 +167,12 @@ async def test_there_are_three_tries_with_pauses_and_then_a_failure_without_the_
     assert TOKEN not in caplog.text
 
 
-async def test_nobody_there_is_unreachable(session: aiohttp.ClientSession) -> None:
+async def test_nobody_there_is_unreachable(session: DeviceSession) -> None:
     with pytest.raises(Unreachable, match="three tries failed: http"):
         await send(section("url = 'http://127.0.0.1:1/'", session, InstantClock()))
 
 
-async def test_messages_go_out_in_turn(session: aiohttp.ClientSession) -> None:
+async def test_messages_go_out_in_turn(session: DeviceSession) -> None:
     received: list[Request] = []
     async with listening([500, 500], received) as url:
         adapter = section(f"url = '{url}/'", session, InstantClock())
@@ -181,7 +181,7 @@ async def test_messages_go_out_in_turn(session: aiohttp.ClientSession) -> None:
 
 
 async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
-    session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+    session: DeviceSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     received: list[Request] = []
     clock = VirtualClock()
@@ -218,14 +218,12 @@ async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
         {"message": "x", "fields": 1},
     ],
 )
-async def test_what_is_no_message_is_refused(session: aiohttp.ClientSession, payload: dict[str, Any]) -> None:
+async def test_what_is_no_message_is_refused(session: DeviceSession, payload: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         await section("url = 'http://127.0.0.1:1/'", session, InstantClock()).operations["send"](payload)
 
 
-async def test_secrets_are_read_from_files_beside_the_configuration(
-    session: aiohttp.ClientSession, tmp_path: Path
-) -> None:
+async def test_secrets_are_read_from_files_beside_the_configuration(session: DeviceSession, tmp_path: Path) -> None:
     received: list[Request] = []
     async with listening([], received) as url:
         adapter = section(f"url = '{url}/'\ntoken_file = 'phone.token'", session, InstantClock(), tmp_path)
@@ -345,7 +343,7 @@ async def mail_server(
 
 @pytest.mark.parametrize("tls", ["starttls", "tls", "none"])
 async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
-    session: aiohttp.ClientSession, certificate: Path, tls: str
+    session: DeviceSession, certificate: Path, tls: str
 ) -> None:
     async with mail_server(certificate, tls) as (server, lines):
         adapter = section(f"{lines}\nusername = 'me'\npassword = 'pw-secret'", session, InstantClock())
@@ -370,7 +368,7 @@ async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
     ],
 )
 async def test_what_a_mail_server_refuses_is_a_sentence_without_secrets(
-    session: aiohttp.ClientSession, certificate: Path, refusals: dict[str, list[str]], reason: str
+    session: DeviceSession, certificate: Path, refusals: dict[str, list[str]], reason: str
 ) -> None:
     async with mail_server(certificate, "starttls", refusals) as (server, lines):
         adapter = section(f"{lines}\nusername = 'me'\npassword = 'pw-secret'", session, InstantClock())
@@ -380,7 +378,7 @@ async def test_what_a_mail_server_refuses_is_a_sentence_without_secrets(
 
 
 async def test_a_certificate_that_nobody_trusts_is_no_way_for_a_password(
-    session: aiohttp.ClientSession, certificate: Path
+    session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls") as (server, lines):
         own = "\n".join(each for each in lines.splitlines() if not each.startswith("ca_file"))
@@ -390,7 +388,7 @@ async def test_a_certificate_that_nobody_trusts_is_no_way_for_a_password(
 
 
 async def test_a_mail_that_is_refused_for_now_comes_with_the_next_try(
-    session: aiohttp.ClientSession, certificate: Path
+    session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"DATA": ["451 later"]}) as (server, lines):
         assert await send(section(lines, session, InstantClock())) == {"status": "sent"}

@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
-import aiohttp
 import pytest
 from msgspec.structs import replace
 
@@ -18,7 +17,7 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS
+from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS, DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.adapter import RokuAdapter
@@ -46,7 +45,7 @@ WRONG = BadAnswer("it talks nonsense")
 class Bench:
     """A link between a test that plays the vendor and a registry whose events are kept."""
 
-    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.clock = clock
         self.bus = Bus()
         self.happened: list[events.Event] = []
@@ -112,7 +111,7 @@ def _errored(message: str) -> events.Event:
 
 
 @pytest.fixture
-async def bench(session: aiohttp.ClientSession, clock: VirtualClock) -> Bench:
+async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
     """A link whose device was seen once, off."""
     bench = Bench(session, clock)
     await bench.poll(bench.seen("off"))
@@ -217,9 +216,7 @@ async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_
     assert said in await bench.poll(WRONG)
 
 
-async def test_a_device_that_was_never_there_is_told_of_once(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+async def test_a_device_that_was_never_there_is_told_of_once(session: DeviceSession, clock: VirtualClock) -> None:
     bench = Bench(session, clock)
     for _ in range(5):
         await bench.poll(GONE)
@@ -285,7 +282,7 @@ async def test_a_command_that_succeeds_ends_an_outage_and_wakes_the_polling(
 
 
 async def test_commands_to_one_address_wait_for_each_other_though_they_are_of_two_adapters(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     bus = Bus()
     registry, gates = Registry(bus, clock), AddressGates()
@@ -417,7 +414,7 @@ async def _timed(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
 class Site:
     """Links of real adapters in real time, all behind one registry."""
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
+    def __init__(self, session: DeviceSession) -> None:
         self._session = session
         self._clock = Clock()
         self._bus = Bus()
@@ -448,7 +445,7 @@ SLACK_SECS = 10.0
 """What a busy machine may need beyond a limit; where a limit does not hold, what the vendors do never ends."""
 
 
-async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: aiohttp.ClientSession) -> None:
+async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: DeviceSession) -> None:
     """2 s to connect, twice with 250 ms between; 5 s in all, whatever the vendor does meanwhile."""
     site = Site(session)
     trickle = endlessly(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"y", pause=0.1)
@@ -561,9 +558,7 @@ async def test_what_may_be_silent_is_lost_only_when_nothing_was_heard_for_so_lon
 
 
 @pytest.mark.parametrize(("after_secs", "state"), [(99, "online"), (101, "offline")])
-async def test_silence_counts_from_before_a_restart(
-    session: aiohttp.ClientSession, after_secs: float, state: str
-) -> None:
+async def test_silence_counts_from_before_a_restart(session: DeviceSession, after_secs: float, state: str) -> None:
     before = Bench(session, VirtualClock())
     await before.poll(before.adapter.seen(power="on"))
     bench = Bench(session, VirtualClock(START + timedelta(seconds=after_secs)))

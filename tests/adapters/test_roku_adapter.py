@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.roku_tv.adapter import TV_COMMANDS, RokuAdapter
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import BadAnswer, Unreachable
@@ -35,7 +35,7 @@ def _press(key: str) -> tuple[str, str]:
 
 
 @pytest.fixture
-def http_client(session: aiohttp.ClientSession, tv: TvSimulator, clock: VirtualClock) -> RecordingClient:
+def http_client(session: DeviceSession, tv: TvSimulator, clock: VirtualClock) -> RecordingClient:
     """The way to the simulated TV."""
     return RecordingClient(session, tv.url, clock)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
@@ -24,7 +25,7 @@ POWER = f"{ADDRESS}/keypress/Power"
 
 
 @pytest.fixture
-def client(session: aiohttp.ClientSession, clock: VirtualClock) -> RokuClient:
+def client(session: DeviceSession, clock: VirtualClock) -> RokuClient:
     """The client of a TV that is not there."""
     return RokuClient(HttpClient(session, ADDRESS, clock))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import CommandResult
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.polling import delay_after
 from appliance.clock import JITTER, MAX_BACK_OFF_SECS
 from appliance.errors import BadAnswer, Unreachable
@@ -31,7 +31,7 @@ STARTED = events.AdapterStarted(adapter="stub")
 class Watched(StubAdapter):
     """Answers each poll at once as `outcome` says, after `takes` virtual seconds, and notes when it was asked."""
 
-    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock, *, interval: float = 10.0) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock, *, interval: float = 10.0) -> None:
         self.bus = Bus()
         self.context = context_of("stub", session, clock, bus=self.bus)
         super().__init__(self.context)
@@ -71,7 +71,7 @@ class Post:
 
 @pytest.mark.parametrize("outcome", [None, GONE, BadAnswer("nonsense")])
 async def test_an_adapter_has_started_after_its_first_poll_whatever_came_of_it(
-    session: aiohttp.ClientSession, clock: VirtualClock, outcome: Exception | None
+    session: DeviceSession, clock: VirtualClock, outcome: Exception | None
 ) -> None:
     adapter = Watched(session, clock)
     adapter.outcome = outcome or adapter.outcome
@@ -88,7 +88,7 @@ async def test_an_adapter_has_started_after_its_first_poll_whatever_came_of_it(
 
 @pytest.mark.parametrize(("interval", "takes"), [(1.0, 0.0), (10.0, 0.0), (10.0, 4.0), (3600.0, 1.0)])
 async def test_polls_begin_one_interval_apart_however_long_they_take(
-    session: aiohttp.ClientSession, clock: VirtualClock, interval: float, takes: float
+    session: DeviceSession, clock: VirtualClock, interval: float, takes: float
 ) -> None:
     adapter = Watched(session, clock, interval=interval)
     adapter.takes = takes
@@ -98,7 +98,7 @@ async def test_polls_begin_one_interval_apart_however_long_they_take(
 
 
 async def test_a_poll_that_takes_longer_than_the_interval_is_followed_by_the_next(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     adapter = Watched(session, clock, interval=1.0)
     adapter.takes = 3.0
@@ -108,7 +108,7 @@ async def test_a_poll_that_takes_longer_than_the_interval_is_followed_by_the_nex
 
 
 async def test_an_adapter_that_does_not_answer_is_polled_ever_more_seldom_and_then_as_before(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     adapter = Watched(session, clock, interval=2.0)
     adapter.outcome = GONE
@@ -126,7 +126,7 @@ async def test_an_adapter_that_does_not_answer_is_polled_ever_more_seldom_and_th
     assert clock.sleepers == 0
 
 
-async def test_wrong_answers_do_not_slow_the_polling(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_wrong_answers_do_not_slow_the_polling(session: DeviceSession, clock: VirtualClock) -> None:
     adapter = Watched(session, clock, interval=2.0)
     adapter.outcome = BadAnswer("nonsense")
     async with Post(adapter).runner:
@@ -135,7 +135,7 @@ async def test_wrong_answers_do_not_slow_the_polling(session: aiohttp.ClientSess
 
 
 async def test_a_command_that_ends_an_outage_ends_the_back_off_too(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     adapter = Watched(session, clock, interval=2.0)
     adapter.outcome = GONE
@@ -154,7 +154,7 @@ async def test_a_command_that_ends_an_outage_ends_the_back_off_too(
 
 
 async def test_a_poll_that_ends_an_outage_is_not_followed_by_another_at_once(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     adapter = Watched(session, clock, interval=2.0)
     adapter.outcome = GONE
@@ -169,9 +169,7 @@ async def test_a_poll_that_ends_an_outage_is_not_followed_by_another_at_once(
         assert adapter.times[-1] == pytest.approx(back + 2.0)
 
 
-async def test_one_adapter_that_hangs_does_not_hold_up_another(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+async def test_one_adapter_that_hangs_does_not_hold_up_another(session: DeviceSession, clock: VirtualClock) -> None:
     context = context_of("hanging", session, clock)
     hanging, adapter = StubAdapter(context), Watched(session, clock, interval=1.0)
     async with AdapterRunner(lambda _: hanging, context), Post(adapter).runner:
@@ -181,7 +179,7 @@ async def test_one_adapter_that_hangs_does_not_hold_up_another(
 
 
 async def test_a_poll_that_will_not_end_is_left_to_itself_and_the_next_one_is_asked(
-    session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("appliance.adapters.polling.COMMAND_TIMEOUT_SECS", 0.01)
     monkeypatch.setattr("appliance.tasks.CANCEL_GRACE_SECS", 0.01)

@@ -13,6 +13,7 @@ from yarl import URL
 
 from appliance.adapters import polling
 from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command
@@ -28,13 +29,13 @@ CAPTURED: dict[str, Any] = {file.stem: json.loads(file.read_text()) for file in 
 FOLDER = Path(__file__).parents[2] / "appliance" / "adapters" / "wled"
 
 
-def _adapter(session: aiohttp.ClientSession, url: str, clock: VirtualClock) -> WledAdapter:
+def _adapter(session: DeviceSession, url: str, clock: VirtualClock) -> WledAdapter:
     return WledAdapter(context_of("strip", session, clock), HttpClient(session, url, clock), 5)
 
 
 @pytest.mark.parametrize("raw", CAPTURED.values(), ids=CAPTURED)
 async def test_what_real_strips_tell_becomes_a_device_and_one_for_each_segment(
-    session: aiohttp.ClientSession, clock: VirtualClock, raw: dict[str, Any]
+    session: DeviceSession, clock: VirtualClock, raw: dict[str, Any]
 ) -> None:
     async with WledSimulator() as strip:
         strip.faults.body = json.dumps(raw).encode()
@@ -52,7 +53,7 @@ async def test_what_real_strips_tell_becomes_a_device_and_one_for_each_segment(
 
 
 async def test_colours_effects_and_brightness_are_written_to_their_segment(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)
@@ -91,7 +92,7 @@ async def test_colours_effects_and_brightness_are_written_to_their_segment(
     ],
 )
 async def test_a_wrong_attribute_spoils_no_other_of_its_segment(
-    session: aiohttp.ClientSession, clock: VirtualClock, wrong: dict[str, Any], attribute: str, sentence: str | None
+    session: DeviceSession, clock: VirtualClock, wrong: dict[str, Any], attribute: str, sentence: str | None
 ) -> None:
     async with WledSimulator(segments=2) as strip:
         adapter = _adapter(session, strip.url, clock)
@@ -103,7 +104,7 @@ async def test_a_wrong_attribute_spoils_no_other_of_its_segment(
 
 
 async def test_what_is_no_segment_spoils_no_other_and_is_told_once(
-    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with WledSimulator(segments=3) as strip:
         adapter = _adapter(session, strip.url, clock)
@@ -117,7 +118,7 @@ async def test_what_is_no_segment_spoils_no_other_and_is_told_once(
         assert (await adapter.poll()).observations[0].wrong == {"seg": "seg is no list"}
 
 
-async def test_every_percentage_is_shown_as_it_was_set(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_every_percentage_is_shown_as_it_was_set(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)
         for percent in range(1, 101):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer
@@ -85,7 +85,7 @@ async def open_home(clock: Clock, *, name: str = "lamp", lamps: int = 3) -> Asyn
     """The home, its lamps seen once."""
     bus = Bus()
     registry = PromptRegistry(bus, clock)
-    async with open_session() as session:
+    async with DeviceSession() as session:
         context = context_of(name, session, clock, registry=registry, bus=bus)
         adapter = InstantAdapter(context, lamps)
         registry.apply(adapter.look())

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import aiohttp
-
 from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_session import DeviceSession
 from appliance.clock import Clock
 
 
@@ -17,7 +16,7 @@ class RecordingClient(HttpClient):
     A request that is repeated underneath is noted once.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, address: str, clock: Clock) -> None:
+    def __init__(self, session: DeviceSession, address: str, clock: Clock) -> None:
         super().__init__(session, address, clock)
         self.sent: list[tuple[float, str, str]] = []
         self.before: Callable[[int, str], None] = lambda number, method: None

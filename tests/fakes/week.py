@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automation_setup import open_automations
 from appliance.automations.calls import AutomationCalls
@@ -176,7 +176,7 @@ async def open_week(
     registry.restore(registry.layout, card.devices)
     made: list[Executor] = []
     calls: dict[str, MoreCall] = {}
-    async with open_session() as session, open_pool(scripts=config / "scripts", clock=clock) as lua:
+    async with DeviceSession() as session, open_pool(scripts=config / "scripts", clock=clock) as lua:
         context = context_of("x", session, clock, registry=registry, bus=bus)
         runner = AdapterRunner(lambda _: runner_adapter, context)
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)

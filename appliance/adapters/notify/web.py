@@ -55,7 +55,7 @@ class WebSender:
         data, headers = self._filled(texts)
         path = _fill(self._path, texts, lambda text: quote(text, safe=""))
         method = self._settings.method
-        sent = {} if method == "GET" and self._body is None else {"data": data}
+        sent: dict[str, Any] = {} if method == "GET" and self._body is None else {"data": data}
         response = await self._http.exchange(method, path, headers=headers, **sent)
         if not 200 <= response.status < 300:
             raise BadAnswer(f"{self._http.address} answered {named_status(response.status)}")

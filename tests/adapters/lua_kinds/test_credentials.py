@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.simulated import SimulatedDevice
@@ -68,7 +68,7 @@ async def test_credentials_are_sent_as_the_section_says(
     (tmp_path / "token").write_text("from-file\n")
     if "token_file" in values:
         values = {"token_file": str(tmp_path / "token")}
-    async with Locked() as vendor, open_session() as session:
+    async with Locked() as vendor, DeviceSession() as session:
         origins = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock()))
         answer = await origins.exchange(WebRequest(method="GET", path=path))
         assert (answer.status, answer.body.decode()) == expected

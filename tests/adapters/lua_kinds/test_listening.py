@@ -12,7 +12,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
@@ -121,7 +121,7 @@ async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: A
     """The kind of this text, entered."""
     (tmp_path / "config" / "adapters").mkdir(parents=True, exist_ok=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(text)
-    async with Chatty() as vendor, open_session() as session:
+    async with Chatty() as vendor, DeviceSession() as session:
         it = Listening(vendor)
         stated = section("mine", {"base_url": vendor.url, "username": "hub", **raw})
         catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import aiohttp
 import orjson
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.lua_kinds.origins import Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, for_lua, read_request
@@ -193,7 +192,7 @@ class Spiteful(SimulatedDevice):
 
 
 async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> None:
-    async with Spiteful() as vendor, JsonVendor() as other, open_session() as session:
+    async with Spiteful() as vendor, JsonVendor() as other, DeviceSession() as session:
         vendor.target = f"{other.url}/secret"
         origins = origins_of(session, vendor.url, token="tok")
         for path, error in (("/endless", BadAnswer), ("/circle", BadAnswer), ("/away", BadAnswer)):
@@ -217,12 +216,12 @@ async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> N
 
 async def test_headers_and_bodies_of_any_bytes_cross_to_lua() -> None:
     said = b"HTTP/1.1 200 OK\r\nX: \xff\xfe\xc3\xa9\r\nContent-Length: 3\r\n\r\n\xff\0\xa9"
-    async with RawVendor(said) as vendor, open_session() as session:
+    async with RawVendor(said) as vendor, DeviceSession() as session:
         answer = for_lua(await origins_of(session, vendor.url).exchange(WebRequest(method="GET", path="/")))
     crossed = orjson.loads(orjson.dumps(answer))
     assert crossed["body"].encode("latin-1") == b"\xff\0\xa9" and crossed["headers"]["x"] == "\ufffd\ufffdé"
 
 
-def origins_of(session: aiohttp.ClientSession, url: str, **values: Any) -> Origins:
+def origins_of(session: DeviceSession, url: str, **values: Any) -> Origins:
     """The origins of a section with this address."""
     return Origins(settings_of(url, **values), context_of("it", session, Clock()))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.matter.kind import MATTER, Matter
 from appliance.adapters.matter.simulator import LAMP, MatterSimulator, simulated_node
@@ -252,7 +252,7 @@ def _subject(server: Callable[[], MatterSimulator], device: str = "sim-1:1") -> 
 @asynccontextmanager
 async def _failing(lines: list[dict[str, Any]]) -> AsyncIterator[Trial]:
     """An adapter at a server that it cannot follow."""
-    async with MatterSimulator(recording=lines) as server, open_session() as session:
+    async with MatterSimulator(recording=lines) as server, DeviceSession() as session:
         it = Trial(SUBJECT, server)
         settings = Matter(url=f"ws://127.0.0.1:{server.port}/ws")
         context = context_of("matter", session, it.clock, registry=it.registry, bus=it.bus)

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
@@ -40,7 +40,7 @@ class BrokerHome:
         self.events: list[events.Event] = []
         self.bus.listen(self.events.append)
         self.settings = replace(PLAIN, **{"port": broker.port, **settings})
-        self._session = open_session()
+        self._session = DeviceSession()
         context = context_of("mqtt", self._session, self.clock, registry=self.registry, bus=self.bus)
         self.secrets, self.publisher = context.secrets, context.publish
         self.adapter = MqttAdapter(context, self.settings)

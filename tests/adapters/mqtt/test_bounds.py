@@ -7,9 +7,9 @@ import json
 import weakref
 from typing import Any
 
-import aiohttp
 import pytest
 
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.mqtt import broker_session, entity_catalog
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements import announced, config_topic
@@ -87,7 +87,7 @@ def test_configurations_are_bounded_in_bytes_and_those_that_are_there_stay(monke
 
 
 async def test_endless_topics_below_a_wildcard_fill_no_memory(
-    session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_session, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
@@ -131,7 +131,7 @@ def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
 
 
 async def test_configurations_that_take_too_much_time_wait_and_the_newest_is_taken_in_later(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     adapter = MqttAdapter(context_of("mqtt", session, clock), PLAIN)
     live = adapter.live = LiveDevices(new_catalog(), adapter.publish, clock)

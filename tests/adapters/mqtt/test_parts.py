@@ -6,11 +6,11 @@ import asyncio
 import json
 from typing import Any
 
-import aiohttp
 import aiomqtt
 import pytest
 from msgspec.structs import replace
 
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.availability import Refusal
@@ -129,7 +129,7 @@ def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their
 
 
 async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_could_be_read(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     publish = context_of("mqtt", session, clock).publish
     live = LiveDevices(new_catalog(), publish, clock)
@@ -150,7 +150,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
 async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhile(
-    session: aiohttp.ClientSession, clock: VirtualClock, is_replayed_first: bool
+    session: DeviceSession, clock: VirtualClock, is_replayed_first: bool
 ) -> None:
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
     device = {"identifiers": ["x"]}
@@ -211,7 +211,7 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
 @pytest.mark.parametrize("is_announced_anew", [False, True])
 @pytest.mark.parametrize("name", MOVING)
 async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_and_not_before(
-    session: aiohttp.ClientSession, clock: VirtualClock, name: str, is_announced_anew: bool
+    session: DeviceSession, clock: VirtualClock, name: str, is_announced_anew: bool
 ) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
@@ -271,9 +271,7 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
         assert said == reasons
 
 
-async def test_a_payload_beyond_256_kib_is_counted_and_said_once(
-    session: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
+async def test_a_payload_beyond_256_kib_is_counted_and_said_once(session: DeviceSession, clock: VirtualClock) -> None:
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         live.take(Received("big", b"x" * size, is_retained=False))
@@ -294,7 +292,7 @@ class Noted:
 
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
 async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
-    session: aiohttp.ClientSession, clock: VirtualClock, prefix: str
+    session: DeviceSession, clock: VirtualClock, prefix: str
 ) -> None:
     context = context_of("mqtt", session, clock)
     adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
@@ -347,7 +345,7 @@ def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
 
 
 async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_delays_no_other(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
     context = context_of("mqtt", session, clock)
     dropped: list[str] = []

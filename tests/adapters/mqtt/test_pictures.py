@@ -6,10 +6,10 @@ import base64
 import json
 from typing import Any
 
-import aiohttp
 import pytest
 
 from appliance.adapters.base import Picture
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.mqtt import picture_store
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entities.pictures import MAX_PICTURE_BYTES
@@ -29,7 +29,7 @@ LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
 class Cameras:
     """A broker's live devices, and what they publish."""
 
-    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.events: list[tuple[str, str, Any]] = []
         bus = Bus()
         bus.listen(self._note, DeviceEvent)
@@ -69,7 +69,7 @@ class Cameras:
 
 
 @pytest.fixture
-def cameras(session: aiohttp.ClientSession, clock: VirtualClock) -> Cameras:
+def cameras(session: DeviceSession, clock: VirtualClock) -> Cameras:
     """No camera yet."""
     return Cameras(session, clock)
 
@@ -206,7 +206,7 @@ async def test_base64_that_is_cut_off_is_no_picture_and_said(cameras: Cameras) -
     assert cameras.shown("x") == {"custom.mqtt.x": "image/jpeg"} and cameras.picture("x") is None
 
 
-async def test_a_restart_restores_no_picture(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+async def test_a_restart_restores_no_picture(session: DeviceSession, clock: VirtualClock) -> None:
     cameras = Cameras(session, clock)
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG)

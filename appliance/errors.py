@@ -31,7 +31,7 @@ class LaresError(Exception):
     """Any foreseen failure. `str()` of it is the sentence to show.
 
     `code` says the same to a program: snake_case, and stable over versions. The codes that clients meet are listed in
-    `api/error_responses.py`.
+    `api/responses.py`.
     """
 
     code: str = "internal"

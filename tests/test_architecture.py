@@ -20,7 +20,6 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 40
 
 LAYERS = {
     **dict.fromkeys(("errors", "clock", "late", "log_buffer", "loop_lag", "version"), 1),
-    "log_limit": 0,
     **dict.fromkeys(("tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     "settings": 4,

@@ -8,14 +8,11 @@ from typing import Any
 from sanic import HTTPResponse, Request, Sanic
 
 from appliance.api.api_limits import ApiLimits
-from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.diagnostics import build_probes
-from appliance.api.gate import Gate
+from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
-from appliance.api.hub_metrics import Metrics
-from appliance.api.key_access import Access
-from appliance.api.rate import Buckets
+from appliance.api.hub_metrics import Metrics, build_probes
+from appliance.api.keyring import Access
 from appliance.api.request_metrics import Handle, RequestMetrics
 from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search, to_response
 from appliance.api.route import Call, Route, routes_of

@@ -1,4 +1,8 @@
-"""The gate: authorization of every request, before its route, and before 404 or 405 says which paths exist."""
+"""The gate: authorization of every request, before its route, and before 404 or 405 says which paths exist.
+
+Beside it the rate limit, a token bucket for each key, and CORS: which web pages of other origins a browser allows to
+read responses. WebSockets are not subject to that: there, as everywhere, the key decides.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,94 @@ from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
-from appliance.api.cors import Cors
-from appliance.api.error_responses import error_response
-from appliance.api.rate import Buckets
+from appliance.api.responses import error_response, no_content
 from appliance.api.route import Route
-from appliance.errors import LaresError
+from appliance.clock import Clock
+from appliance.errors import LaresError, RateLimited
+from appliance.settings import RateLimit
+
+ALLOWED_HEADERS = "authorization, content-type"
+"""Request headers that a page may send beside the CORS-safelisted ones."""
+
+EXPOSED_HEADERS = "Retry-After"
+"""Response headers that a page may read beside the CORS-safelisted ones."""
+
+PREFLIGHT_MAX_AGE_SECS = 600
+
+
+class Cors:
+    """Adds CORS headers for these origins, compared exactly; with None, adds none."""
+
+    def __init__(self, origins: frozenset[str] | None, methods: Iterable[str]) -> None:
+        self._origins = origins
+        self._methods = ", ".join(sorted(set(methods)))
+
+    def preflight(self, request: Request) -> HTTPResponse | None:
+        """The response to a preflight of an allowed origin; None for every other request.
+
+        It is the same for every path, also for one that does not exist.
+        """
+        if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
+            return None
+        if self._origin_of(request) is None:
+            return None
+        response = no_content()
+        response.headers["access-control-allow-methods"] = self._methods
+        response.headers["access-control-allow-headers"] = ALLOWED_HEADERS
+        response.headers["access-control-max-age"] = str(PREFLIGHT_MAX_AGE_SECS)
+        return response
+
+    def add_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
+        """The response, with the CORS headers that its origin needs."""
+        if self._origins is not None:
+            varies = response.headers.get("vary")
+            response.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
+            if (origin := self._origin_of(request)) is not None:
+                response.headers["access-control-allow-origin"] = origin
+                response.headers["access-control-expose-headers"] = EXPOSED_HEADERS
+        return response
+
+    def _origin_of(self, request: Request) -> str | None:
+        """The origin that the request states, if it is an allowed one."""
+        if self._origins is None:
+            return None
+        stated = request.headers.getall("origin", [])
+        return stated[0] if len(stated) == 1 and stated[0] in self._origins else None
+
+
+MAX_KEPT_BUCKETS = 256
+"""Above this number, buckets that are full again are dropped."""
+
+
+class Buckets:
+    """Lets each key write `burst_size` times at once and `requests_per_second` for long; with None, without limit.
+
+    A bucket is kept as the moment at which it will be full again; one that is full need not be kept.
+    """
+
+    def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
+        self._clock = clock
+        self._is_limited = rate is not None
+        self._cost = 1 / rate.requests_per_second if rate is not None else 0.0
+        self._capacity = self._cost * rate.burst_size if rate is not None else 0.0
+        self._full_at: dict[str, float] = {}
+
+    def take(self, key_id: str) -> None:
+        """Take one write out of the key's bucket; raises `RateLimited` when it is empty."""
+        if not self._is_limited:
+            return
+        now = self._clock.monotonic()
+        full_at = max(self._full_at.get(key_id, now), now) + self._cost
+        if (wait := full_at - now - self._capacity) > _ROUNDING * self._cost:
+            raise RateLimited(wait)
+        self._full_at[key_id] = full_at
+        if len(self._full_at) > MAX_KEPT_BUCKETS:
+            self._full_at = {each: moment for each, moment in self._full_at.items() if moment > now}
+
+
+_ROUNDING = 1e-3
+"""The part of a write by which sums of floating point numbers may be wrong."""
+
 
 _SUBPROTOCOL_PREFIX = "bearer."
 """What the sub-protocol that holds a browser's token begins with."""

@@ -1,4 +1,4 @@
-"""The keyring: keys made, listed and revoked, over HTTP or on the box itself."""
+"""The keyring: keys made, listed and revoked, over HTTP or on the box itself; and access by them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from appliance.api.auth import Role
-from appliance.api.key_tokens import Hasher, KeyToken, hint_of
+from msgspec import Struct
+
+from appliance.api.auth import Authenticator, Hasher, KeyToken, Role, hint_of
 from appliance.api.validation import body, member_of, nullable
 from appliance.clock import Clock
 from appliance.errors import Invalid, MalformedRequest
@@ -120,3 +121,39 @@ def make_master(token_hash: str, hint: str | None, clock: Clock) -> Key:
     """The box's own master key, made now."""
     label, role = "the master key", Role.ADMIN.value
     return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now(), hint=hint)
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """The keys of one store. Both parts hash on one thread, so that they need the memory of one hash."""
+
+    authenticator: Authenticator
+    keyring: Keyring
+
+    @staticmethod
+    def over(
+        keys: Keys,
+        clock: Clock,
+        *,
+        master_key: str | None = None,
+        master_source: str = "the configuration",
+        first_used: Callable[[str], None] | None = None,
+        on_master_reset: Callable[[], None] = lambda: None,
+    ) -> Access:
+        """The access by these keys, and by a configured master key in place of the box's own.
+
+        `first_used` is called with the id of a key when it is first verified, `on_master_reset` when the box's own
+        master key was replaced; `master_source` says where a configured one is.
+        """
+        authenticator = Authenticator(keys.find, master_key=master_key, first_used=first_used)
+        keyring = Keyring(
+            keys,
+            authenticator.hasher,
+            clock,
+            master_source=None if master_key is None else master_source,
+            on_master_reset=on_master_reset,
+        )
+        return Access(authenticator=authenticator, keyring=keyring)
+
+    def close(self) -> None:
+        """Shut the hashing thread down."""
+        self.authenticator.close()

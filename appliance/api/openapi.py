@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
-from appliance.api.error_responses import CODES, ERROR_HEADERS
 from appliance.api.frames import EventFrame
+from appliance.api.responses import CODES, ERROR_HEADERS
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
 from appliance.tables.json_schema import TEXT, Schema

@@ -1,20 +1,75 @@
-"""Request metrics: how many requests each route had, how they were answered, and how long that took."""
+"""Request metrics: how many requests each route had, how they were answered, and how long that took.
+
+They are shown in Prometheus's text format, version 0.0.4.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
-from appliance.api.error_responses import status_of
-from appliance.api.exposition import Family, Sample, labels
+from appliance.api.responses import status_of
 from appliance.api.route import Route
 from appliance.errors import LaresError
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+Sample = tuple[str, float]
+"""What stands behind the family's name (a suffix, labels), and the value."""
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    """The samples of one metric. `type` is `counter`, `gauge`, `histogram` or `summary`."""
+
+    name: str
+    type: str
+    help: str
+    samples: Iterable[Sample]
+
+
+def gauge(name: str, help_: str, value: float | None, /) -> Family:
+    """A gauge of one sample; none where the value is not known."""
+    return Family(name=name, type="gauge", help=help_, samples=[] if value is None else [("", value)])
+
+
+def counter(name: str, help_: str, value: float, /) -> Family:
+    """A counter of one sample; its name ends in `_total`."""
+    return Family(name=name, type="counter", help=help_, samples=[("", value)])
+
+
+def by_label(name: str, type_: str, help_: str, label: str, values: Mapping[str, float], /) -> Family:
+    """A metric with one label, and its value for each value of that."""
+    samples = [(labels({label: key}), value) for key, value in values.items()]
+    return Family(name=name, type=type_, help=help_, samples=samples)
+
+
+def labels(pairs: Mapping[str, str]) -> str:
+    """The labels as they stand behind a name."""
+    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs.items()) + "}"
+
+
+def expose(families: Iterable[Family]) -> bytes:
+    """The text of the families; those without samples are left out."""
+    lines: list[str] = []
+    for family in families:
+        samples = [f"{family.name}{behind} {_number(value)}" for behind, value in family.samples]
+        if samples:
+            lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.type}", *samples]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
 
 BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper ends of the histogram's buckets."""

@@ -10,9 +10,8 @@ from sanic import HTTPResponse
 
 from appliance.adapters.discovery.discovery import Found
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.diagnostics import Probe
 from appliance.api.hooks import Hooks
-from appliance.api.hub_metrics import Metrics
+from appliance.api.hub_metrics import Metrics, Probe
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Route

@@ -21,7 +21,7 @@ from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
-from appliance.store.batch_queue import BatchQueue
+from appliance.store.change_queue import BatchQueue
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")

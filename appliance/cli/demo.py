@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from appliance import config
 from appliance.adapters.kinds import KINDS
+from appliance.api.auth import KeyToken
 from appliance.api.frames import frame_of
-from appliance.api.key_tokens import KeyToken
 from appliance.cli.init import program_words
 from appliance.cli.logs import discard_stdout, start_logging
 from appliance.cli.owner import refuse_other_home

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.api.key_access import Access
-from appliance.api.key_tokens import KeyToken, hash_token, hint_of
-from appliance.api.keyring import make_master
+from appliance.api.auth import KeyToken, hash_token, hint_of
+from appliance.api.keyring import Access, make_master
 from appliance.cli.paths import write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock

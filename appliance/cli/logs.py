@@ -12,8 +12,7 @@ from typing import TextIO
 
 import orjson
 
-from appliance.log_buffer import fields_of, fields_text
-from appliance.log_limit import RepetitionLimit
+from appliance.log_buffer import RepetitionLimit, fields_of, fields_text
 from appliance.settings import Logging
 
 _INVISIBLE = re.compile(

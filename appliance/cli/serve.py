@@ -18,7 +18,7 @@ from appliance.adapters.discovery.discovery import Discovery
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
 from appliance.api.frames import frame_of
-from appliance.api.key_access import Access
+from appliance.api.keyring import Access
 from appliance.api.server import Server
 from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_access

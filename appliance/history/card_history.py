@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from appliance.clock import Clock, from_millis, timestamp, to_millis
-from appliance.history.card_budget import PERIOD_MS
 from appliance.history.card_lines import (
     Faulty,
     ValueChange,
@@ -25,7 +24,7 @@ from appliance.history.card_lines import (
     execution_beginning,
     month_of,
 )
-from appliance.history.card_writer import CardWriter, Months, WritingIndex, Written
+from appliance.history.card_writer import PERIOD_MS, CardWriter, Months, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Beside, Hour

@@ -10,7 +10,7 @@ from appliance.clock import timestamp
 from appliance.errors import LaresError, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
-from appliance.store.batch_queue import BatchQueue
+from appliance.store.change_queue import BatchQueue
 from appliance.store.document import Document
 from appliance.store.records import (
     KEY_PREFIX,

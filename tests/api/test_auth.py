@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, Principal, Role, bearer_of
-from appliance.api.key_tokens import KeyToken
+from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, KeyToken, Principal, Role, bearer_of
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import Key
 from tests.fakes.keys import keep, key_of

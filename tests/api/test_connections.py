@@ -17,8 +17,12 @@ from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.api.api_limits import ApiLimits
-from appliance.api.connections import EMPTY_CONNECTIONS_EXPIRED_PER_SEC, MAX_EMPTY_CONNECTIONS, Connections
-from appliance.api.proxies import TrustedProxies
+from appliance.api.connections import (
+    EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
+    MAX_EMPTY_CONNECTIONS,
+    Connections,
+    TrustedProxies,
+)
 from appliance.api.sanic_http.connection import StrictConnection
 from tests.api.caller import KEY, UPGRADE, Caller, call, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to

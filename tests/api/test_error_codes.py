@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from appliance import errors
-from appliance.api.error_responses import _SANIC_CODES, CODES
+from appliance.api.responses import _SANIC_CODES, CODES
 from tests.api.caller import KEY, call, request
 from tests.fakes.house import LARGE, LIGHT, MASTER, READER, House
 

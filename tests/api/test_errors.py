@@ -13,7 +13,7 @@ from msgspec.structs import force_setattr
 from sanic import Request
 
 from appliance import errors
-from appliance.api.error_responses import CODES, ERROR_HEADERS, error_response, status_of
+from appliance.api.responses import CODES, ERROR_HEADERS, error_response, status_of
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
 from tests.fakes.house import House, open_house

@@ -14,7 +14,7 @@ import pytest
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES, build_app
-from appliance.api.key_access import Access
+from appliance.api.keyring import Access
 from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
 from appliance.tables.addresses import Address

@@ -8,7 +8,7 @@ import pytest
 from argon2 import extract_parameters
 from argon2.low_level import Type
 
-from appliance.api.key_tokens import KeyToken, hash_token, is_hash, matches
+from appliance.api.auth import KeyToken, hash_token, is_hash, matches
 
 SECRET = "A" * 21 + "_-z09" + "b" * 17
 TEXT = f"lrs_desk7_{SECRET}"

@@ -10,7 +10,7 @@ import pytest
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
-from appliance.api.rate import MAX_KEPT_BUCKETS, Buckets
+from appliance.api.gate import MAX_KEPT_BUCKETS, Buckets
 from appliance.api.route import UNLIMITED_PATHS, Route
 from appliance.api.routes.system import SystemApi
 from appliance.clock import Clock

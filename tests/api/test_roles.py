@@ -10,8 +10,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import Role
-from appliance.api.key_tokens import KeyToken
+from appliance.api.auth import KeyToken, Role
 from appliance.api.route import Route
 from tests.api.caller import KEY, UPGRADE, call, request
 from tests.fakes.house import MASTER, READER, House, Received

@@ -18,7 +18,7 @@ from sanic import Sanic
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
-from appliance.api.key_access import Access
+from appliance.api.keyring import Access
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.calls import MessageSender
-from appliance.log_limit import MAX_SAME_KIND, RepetitionLimit
+from appliance.log_buffer import MAX_SAME_KIND, RepetitionLimit
 
 
 async def test_messages_without_targets_are_logged_as_they_are_and_a_flood_is_held_back(

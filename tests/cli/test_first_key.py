@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from appliance.api.auth import Authenticator, Principal, Role
-from appliance.api.key_tokens import KeyToken
+from appliance.api.auth import Authenticator, KeyToken, Principal, Role
 from appliance.cli.first_key import open_access
 from appliance.cli.paths import write_private
 from appliance.clock import Clock

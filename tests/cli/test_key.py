@@ -18,7 +18,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from appliance.api.key_tokens import KeyToken
+from appliance.api.auth import KeyToken
 from appliance.api.server import MAX_CONTROL_CONNECTIONS
 from appliance.cli import hub_client
 from appliance.cli.hub_client import HubRequest

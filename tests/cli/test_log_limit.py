@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from appliance.log_limit import MAX_KINDS, MAX_SAME_KIND, MAX_SAME_LINES, MAX_TEXT_CHARS, RepetitionLimit
+from appliance.log_buffer import MAX_KINDS, MAX_SAME_KIND, MAX_SAME_LINES, MAX_TEXT_CHARS, RepetitionLimit
 
 
 class Log:

@@ -28,11 +28,9 @@ from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
-from appliance.api.auth import Authenticator, Role
+from appliance.api.auth import Authenticator, KeyToken, Role
 from appliance.api.frames import frame_of
-from appliance.api.key_access import Access
-from appliance.api.key_tokens import KeyToken
-from appliance.api.keyring import Keyring
+from appliance.api.keyring import Access, Keyring
 from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.config import Config

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from appliance.api.auth import Role
-from appliance.api.key_tokens import KeyToken, hash_token
+from appliance.api.auth import KeyToken, Role, hash_token
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key
 
 MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)

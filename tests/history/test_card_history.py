@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
-from appliance.history.card_budget import LINE_END_BYTES, allowance, fit
-from appliance.history.card_writer import Written
+from appliance.history.card_writer import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.collector import CardEntry, Collected, CollectedHours, Importance
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from appliance.adapters.adapter_setup import LateSession
 from appliance.clock import Clock
 from appliance.errors import Unreachable
-from appliance.history.line_protocol import encode_line
-from appliance.history.line_writer import LineQueue, LineWriter, PostLines
+from appliance.history.line_writer import LineQueue, LineWriter, PostLines, encode_line
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device

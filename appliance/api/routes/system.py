@@ -13,9 +13,9 @@ from sanic import HTTPResponse
 from appliance.adapters.discovery.discovery import DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe, describe_events
+from appliance.api.request_metrics import CONTENT_TYPE
 from appliance.api.resource import ApiParts, ApiResource
 from appliance.api.responses import Response
 from appliance.api.route import Call, route

@@ -13,8 +13,7 @@ from sanic.config import Config
 from sanic.exceptions import NotFound
 
 from appliance.api.api_limits import ApiLimits
-from appliance.api.connections import Connections
-from appliance.api.proxies import TrustedProxies
+from appliance.api.connections import Connections, TrustedProxies
 
 _UNLIMITED_SECS = 7 * 86_400.0
 """Longer than any request; each part has time limits of its own."""

@@ -14,6 +14,7 @@ from playwright.async_api import Browser, async_playwright
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.dashboard.conftest import SWITCHES, find_browser, visiting
+from tests.fakes import house as houses
 from tests.fakes.furnished import furnish
 from tests.fakes.house import LIGHT, House, open_house
 
@@ -30,6 +31,7 @@ VIEWS = {
 
 async def main() -> None:
     """Every picture: phone and desktop, light and dark."""
+    houses.HAS_DASHBOARD = True
     async with async_playwright() as playwright, open_house(root=FOLDER.parent) as house:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
         await furnish(house)

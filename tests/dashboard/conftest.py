@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from tests.fakes import house as houses
 from tests.fakes.house import MASTER, House, open_house
 from tests.fakes.programs import need
 
@@ -67,6 +69,14 @@ class Visit:
     def asked(self, path: str) -> int:
         """How often the page asked for this path."""
         return sum(each.split("?")[0] == f"{self.house.url}{path}" for each in self.requests)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _with_dashboard() -> Iterator[None]:
+    """Houses serve the page."""
+    houses.HAS_DASHBOARD = True
+    yield
+    houses.HAS_DASHBOARD = False
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -176,6 +176,10 @@ for module in (sanic_routing.route, sanic_routing.router):
     module.parts_to_path = cache(module.parts_to_path)  # type: ignore[attr-defined]
 
 
+HAS_DASHBOARD = False
+"""Whether houses serve the dashboard, a third of all routes; its own tests set this."""
+
+
 @asynccontextmanager
 async def open_house(
     *,
@@ -255,7 +259,7 @@ def _serve(
     async def search(seconds: float) -> list[Found]:
         return [*found]
 
-    more = {**NO_MORE, "search": search, "has_dashboard": settings.dashboard.enabled}
+    more = {**NO_MORE, "search": search, "has_dashboard": HAS_DASHBOARD and settings.dashboard.enabled}
     app = build_app(hub, access, limits, event_capacity, **more)
     address = Address(host="127.0.0.1", port=0)
     return Server(app, address, limits, Clock(), abort_all=hub.abort_all)

@@ -79,7 +79,9 @@ class Brake:
             self._expected[name] = _expected_of(event.command)
 
     def _on_change(self, device: Device, previous: Device) -> None:
-        """Note who caused the change of each attribute, and of the device."""
+        """Note who caused the change of each attribute, and of the device; nothing where nobody caused anything."""
+        if not self._causes:
+            return
         changed = {*device.attributes, *previous.attributes}
         everything = _NO_CAUSES
         for attribute in (each for each in changed if device.attributes.get(each) != previous.attributes.get(each)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.automations.listeners import Baseline
+from appliance.automations.engine import Baseline
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered, Event
 from appliance.home.model import Device, DeviceKind, Observation, Report

@@ -163,23 +163,6 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
 # --- dedupe --------------------------------------------------------------------------------------
 
 
-async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(TICK, **DEDUPE)) as it:
-        for message in ("one", "two", "one", "two", "one"):
-            report_error(it, message)
-        await it.pass_by(40)
-        report_error(it, "one")
-        duplicate = "duplicate: the same event came {} s ago, {} s more"
-        assert [why for status, why in it.outcomes() if status == "skipped"] == [
-            *[duplicate.format(0, 60)] * 3,
-            duplicate.format(40, 20),
-        ]
-        await it.pass_by(20)
-        report_error(it, "one")
-        await it.drain()
-        assert len(it.fired) == 3, "what was suppressed did not prolong the window"
-
-
 # --- modes ---------------------------------------------------------------------------------------
 
 

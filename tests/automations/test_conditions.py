@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.condition_kinds import check_all
-from appliance.automations.condition_result import HOLDS
 from appliance.automations.conditions import Condition, DeviceState, PlaceState
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
@@ -117,12 +115,3 @@ def test_a_time_is_compared_and_nothing_holds_while_it_is_not_known(
     condition: Condition, instant: datetime | None, why: str
 ) -> None:
     assert reason(condition, {}, instant) == why
-
-
-def test_all_conditions_must_hold_and_the_first_that_does_not_is_named() -> None:
-    house = home(device({"power": "on", "brightness": 20}))
-    power, brightness = state("power", Equal(value="on")), state("brightness", Within(above=50))
-    assert check_all([], house, NOW) is check_all([power], house, None) is HOLDS
-    outcome = check_all([power, brightness, NIGHT], house, NOW)
-    assert not outcome.holds
-    assert outcome.reason == "condition 2: brightness was 20, needs above 50"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import stat
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from appliance.api.auth import Authenticator, KeyToken, Principal, Role
+from appliance.api.auth import Authenticator, Principal, Role
 from appliance.cli.first_key import open_access
 from appliance.cli.paths import write_private
 from appliance.clock import Clock
@@ -80,14 +79,6 @@ async def box(tmp_path: Path) -> AsyncIterator[Box]:
     await made.stop()
 
 
-async def test_the_first_start_makes_a_key_that_opens_the_door(box: Box) -> None:
-    door = await box.start()
-    assert box.files() == {"first-key": 0o600}
-    key = box.first_key.read_text().removesuffix("\n")
-    assert KeyToken.parse(key) is not None
-    assert who(await door.identify(key)) == OWNER
-
-
 async def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -99,36 +90,6 @@ async def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
         ("WARNING", f"the master key was made and is in {box.first_key} until it is first used")
     ]
-
-
-async def test_its_file_goes_when_the_key_is_first_used_and_not_before(
-    box: Box, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    door = await box.start()
-    key = box.first_key.read_text().strip()
-    for wrong in (None, "nonsense", key[:-1] + ("A" if key[-1] != "A" else "B")):
-        with pytest.raises(Unauthenticated):
-            await door.identify(wrong)
-    assert box.first_key.exists()
-    await door.identify(key)
-    assert box.files() == {}
-    assert caplog.messages[-1] == f"the master key has been used; {box.first_key} is removed"
-    await door.identify(key)
-    assert caplog.messages[-1] == f"the master key has been used; {box.first_key} is removed"
-
-
-async def test_the_same_key_opens_the_door_after_every_restart(box: Box, caplog: pytest.LogCaptureFixture) -> None:
-    await box.start()
-    key, kept = box.first_key.read_text().strip(), box.stored
-    caplog.clear()
-    door = await box.start()
-    assert box.first_key.read_text().strip() == key
-    assert who(await door.identify(key)) == OWNER
-    assert who(await (await box.start()).identify(key)) == OWNER
-    assert box.files() == {}
-    assert box.stored == kept
-    assert not [each for each in caplog.messages if "was made" in each]
 
 
 async def test_a_start_that_was_cut_off_before_the_hash_was_kept_makes_a_new_key(box: Box) -> None:

@@ -314,28 +314,7 @@ async def test_a_reload_is_all_or_nothing_and_told_on_the_stream(lua: House, tmp
     assert (await lua.get("/automations/new")).status == 200
 
 
-async def test_a_saved_file_is_in_force_where_the_folder_is_watched(tmp_path: Path) -> None:
-    write(tmp_path, FILES)
-    async with open_house(root=tmp_path, toml="[automations]\nwatch = true\n") as house, house.stream() as frames:
-        write(tmp_path, {"automations/new.lua": automation("new", NEVER)})
-        assert (await frames.until("automation.catalog_reloaded", within=10))[-1]["loaded_count"] == len(FILES) + 1
-        assert (await house.get("/automations/new")).status == 200
-
-
 # --- the hub around them -------------------------------------------------------------------------
-
-
-async def test_a_hub_starts_without_its_broken_files_and_says_which(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write(tmp_path, {**FILES, "automations/bad.lua": automation("bad", "{ type = 'sunset' }")})
-    async with open_house(root=tmp_path) as house:
-        assert len((await house.get("/automations")).json) == len(FILES)
-        needs = "trigger.type sunset needs locale.latitude and locale.longitude in the configuration"
-        reported = f"left out: config/automations/bad.lua:4: {needs}"
-        assert events.SystemErrorReported(message=reported) in house.events and reported in caplog.text
-        fault = {"file": "config/automations/bad.lua", "line": 4, "message": needs}
-        assert (await house.get("/diagnostics")).json["automations"]["left_out"] == [fault]
 
 
 async def test_automations_that_are_not_enabled_are_not_there(tmp_path: Path) -> None:

@@ -69,13 +69,6 @@ async def stage(pool: WorkerPool) -> AsyncIterator[Stage]:
         yield Stage(pool, home, clock)
 
 
-async def test_a_command_is_sent_and_its_result_given_and_recorded(stage: Stage) -> None:
-    printed = await stage.play(f"local r = ctx:command('lamp:0', {ON}) print(r.status, r.message)")
-    assert printed == ["ok\tnil"]
-    assert stage.home.adapter.obeyed == [("lamp:0", "power on")]
-    assert stage.context.results == [{"target": "lamp:0", "status": "ok", "message": None}]
-
-
 @pytest.mark.parametrize(
     ("device", "command", "status", "message"),
     [
@@ -125,47 +118,6 @@ async def test_of_an_id_that_is_too_long_for_any_the_beginning_is_noted(stage: S
     assert result["message"] == f"device '{'x' * 255}…' not found"
 
 
-async def test_half_of_a_hundred_is_a_percentage(stage: Stage) -> None:
-    printed = await stage.play(
-        "print(ctx:command('lamp:0', {capability = 'brightness', action = 'set', value = 100 / 2}).status)"
-    )
-    assert printed == ["ok"]
-
-
-async def test_a_group_is_commanded_in_membership_order(stage: Stage) -> None:
-    printed = await stage.play(
-        f"for i, r in ipairs(ctx:command_group('all', {ON})) do print(i, r.target, r.status) end"
-    )
-    assert printed == ["1\tlamp:2\tok", "2\tlamp:1\tok"]
-    assert [result["target"] for result in stage.context.results] == ["lamp:2", "lamp:1"]
-
-
-async def test_an_empty_group_is_a_silent_no_op(stage: Stage) -> None:
-    assert await stage.play(f"print(#ctx:command_group('none', {ON}))") == ["0"]
-    assert stage.context.results == []
-
-
-async def test_an_unknown_group_raises(stage: Stage) -> None:
-    with pytest.raises(ScriptFailed, match=rf"{FILE}:2: group 'nobody' not found"):
-        await stage.play(f"ctx:command_group('nobody', {ON})")
-
-
-async def test_invoke_gives_what_the_adapter_gives(stage: Stage) -> None:
-    assert await stage.play("print(ctx:invoke('lamp:echo', {a = {1, 2}}).a[2])") == ["2"]
-    assert await stage.play("print(next(ctx:invoke('lamp:echo')))") == ["nil"]
-
-
-@pytest.mark.parametrize("target", ["lamp:dance", "tv:echo", "", ":"])
-async def test_an_unknown_target_raises(stage: Stage, target: str) -> None:
-    with pytest.raises(ScriptFailed, match=f"invoke target '{target}' is not supported"):
-        await stage.play(f"ctx:invoke('{target}', {{}})")
-
-
-async def test_the_payload_of_invoke_has_named_fields(stage: Stage) -> None:
-    with pytest.raises(ScriptFailed, match="payload must be a table with named fields"):
-        await stage.play("ctx:invoke('lamp:echo', {1, 2})")
-
-
 async def test_a_device_is_what_the_api_shows(stage: Stage) -> None:
     await stage.play("ctx:invoke('lamp:echo', {d = ctx:get_device('lamp:0')})")
     expected = orjson.loads(DeviceEncoder().encode_with_commands(stage.home.registry.get_device("lamp:0")))
@@ -173,62 +125,11 @@ async def test_a_device_is_what_the_api_shows(stage: Stage) -> None:
     assert stage.home.adapter.echoed == [{"d": expected}]
 
 
-LOOKUPS: tuple[tuple[str, str], ...] = (
-    ("ctx:get_device('lamp:0').room_id", "hall"),
-    ("ctx:get_device('lamp:2').room_id", "nil"),
-    ("ctx:get_device('lamp:0').attributes.color_temperature.value", "4000"),
-    ("ctx:get_device('lamp:0').metadata.vendor_specific.name", "lamp:0"),
-    ("ctx:get_device('lamp:0').updated_at", "2026-01-01T12:00:00.000Z"),
-    ("ctx:get_device('nobody')", "nil"),
-    ("#ctx:list_devices()", "3"),
-    ("ctx:list_devices()[2].id", "lamp:1"),
-    ("ctx:get_room('hall').name", "Hall"),
-    ("ctx:get_room('nowhere')", "nil"),
-    ("#ctx:list_rooms()", "1"),
-    ("ctx:list_room_devices('hall')[2].id", "lamp:1"),
-    ("ctx:get_group('all').members[1]", "lamp:2"),
-    ("#ctx:get_group('none').members", "0"),
-    ("ctx:get_group('nobody')", "nil"),
-    ("#ctx:list_groups()", "2"),
-    ("ctx:list_groups()[1].id", "all"),
-    ("ctx:list_group_devices('all')[1].id", "lamp:2"),
-    ("#ctx:list_group_devices('none')", "0"),
-)
-
-
-@pytest.mark.parametrize(("asked", "answer"), LOOKUPS)
-async def test_look_ups(stage: Stage, asked: str, answer: str) -> None:
-    assert await stage.play(f"print({asked})") == [answer]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ("ctx:list_room_devices('nowhere')", "room 'nowhere' not found"),
-        ("ctx:list_group_devices('nobody')", "group 'nobody' not found"),
-    ],
-)
-async def test_the_devices_of_what_does_not_exist_raise(stage: Stage, call: str, message: str) -> None:
-    with pytest.raises(ScriptFailed, match=message):
-        await stage.play(call)
-
-
-async def test_changing_a_device_table_changes_nothing_in_the_home(stage: Stage) -> None:
-    await stage.play("local d = ctx:get_device('lamp:0') d.attributes.power = 'on' d.id = 'x'")
-    assert stage.home.registry.get_device("lamp:0").attributes["power"] == "off"
-
-
 @pytest.mark.parametrize("seconds", ["0", "0.5", "1", "3600", "3600.0"])
 async def test_a_sleep_takes_its_time_on_the_hubs_clock(stage: Stage, seconds: str) -> None:
     before = stage.clock.monotonic()
     await stage.play(f"ctx:sleep({seconds})")
     assert stage.clock.monotonic() - before == pytest.approx(float(seconds))
-
-
-@pytest.mark.parametrize("seconds", ["-1", "-0.001", "3600.001", "3601", "1e300", "math.mininteger"])
-async def test_a_sleep_beyond_its_range_raises(stage: Stage, seconds: str) -> None:
-    with pytest.raises(ScriptFailed, match=rf"{FILE}:3: ctx:sleep takes 0 to 3600 seconds, not "):
-        await stage.play(f"\nctx:sleep({seconds})")
 
 
 @pytest.mark.parametrize("level", SCRIPT_LOG_LEVELS)

@@ -1,4 +1,7 @@
-"""Lua 5.4 as its manual has it, wherever the sandbox does not forbid it; and ctx calls from every place."""
+"""Lua 5.4 as its manual has it, where the sandbox wraps it or bounds its work; and ctx calls from every place.
+
+What is Lua's own is compared with the plain interpreter in `test_conformance.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,6 @@ from tests.lua.bench import Notes, run
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LANGUAGE: tuple[tuple[str, str], ...] = (
-    ("integer division", "return 7 // 2 == 3 and -7 // 2 == -4 and 7 // 2.0 == 3.0 and 7 % -3 == -2"),
-    (
-        "integers and floats",
-        "return math.type(3) == 'integer' and math.type(3.0) == 'float' and 3 == 3.0"
-        " and math.tointeger(3.0) == 3 and 1 / 2 == 0.5 and tostring(4 / 2) == '2.0'",
-    ),
-    ("integers wrap", "return math.maxinteger + 1 == math.mininteger and math.ult(1, -1)"),
-    ("bits", "return 5 & 3 == 1 and 5 | 3 == 7 and 5 ~ 3 == 6 and ~0 == -1 and 1 << 62 > 0 and 1 << 64 == 0"),
-    ("goto", "local n = 0 ::top:: n = n + 1 if n < 5 then goto top end return n == 5"),
-    (
-        "goto continue",
-        "local s = 0 for i = 1, 5 do if i == 3 then goto next end s = s + i ::next:: end return s == 12",
-    ),
     (
         "close",
         "local log = {} do local a <close> = setmetatable({}, {__close = function(_, e) log[#log + 1] = 'a' end})"
@@ -34,30 +24,6 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
         "local seen local ok = pcall(function() local a <close> = setmetatable({}, {__close ="
         " function(_, e) seen = e end}) error('x', 0) end) return not ok and seen == 'x'",
     ),
-    ("const", "return load('local a <const> = 1 a = 2') == nil"),
-    (
-        "strings",
-        "return ('x'):rep(3, ',') == 'x,x,x' and ('abc'):sub(-2) == 'bc' and ('%5.2f'):format(3.14159) == ' 3.14'"
-        " and ('abc'):byte(2) == 98 and #'\\u{20AC}' == 3 and ('aB'):upper() == 'AB' and ('abc'):reverse() == 'cba'",
-    ),
-    (
-        "format",
-        "return ('%q'):format('a\\nb') == '\"a\\\\\\nb\"'"
-        " and ('%d'):format(3.0) == '3' and ('%s'):format(nil) == 'nil' and ('%x'):format(255) == 'ff'",
-    ),
-    ("find", "local a, b, c = ('key = value'):find('(%w+) =') return a == 1 and b == 5 and c == 'key'"),
-    (
-        "find from",
-        "return ('abcabc'):find('b', 3) == 5 and ('a.c'):find('.', 1, true) == 2 and ('a'):find('', 10) == nil",
-    ),
-    ("match", "local y, m, d = ('2026-11-20'):match('^(%d+)-(%d+)-(%d+)$') return y .. m .. d == '20261120'"),
-    ("match of everything", "return ('  trim  '):match('^%s*(.-)%s*$') == 'trim'"),
-    (
-        "gmatch",
-        "local t = {} for k, v in ('a=1, b=2'):gmatch('(%w+)=(%w+)') do t[k] = v end return t.a .. t.b == '12'",
-    ),
-    ("gsub", "return ('hello world'):gsub('o', '0') == 'hell0 w0rld' and select(2, ('aaa'):gsub('a', 'b', 2)) == 2"),
-    ("gsub by table", "return ('$a $b'):gsub('%$(%w+)', {a = 'x'}) == 'x $b'"),
     ("gsub by callback", "return ('abc'):gsub('%w', function(c) if c ~= 'b' then return c:upper() end end) == 'AbC'"),
     ("gsub by callback, captures", "return ('a=1'):gsub('(%w)=(%w)', function(k, v) return v .. k end) == '1a'"),
     (
@@ -68,8 +34,6 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
     ("gsub by callback, anchored", "return ('aaa'):gsub('^a', function() return 'b' end) == 'baa'"),
     ("gsub by callback, at most", "return ('aaa'):gsub('a', function() return 'b' end, 2) == 'bba'"),
     ("gsub by callback, nothing found", "local s, n = ('abc'):gsub('x', print) return s == 'abc' and n == 0"),
-    ("frontier", "return ('THE (quick) fox'):find('%f[%a]%a+%f[%A]') == 1 and ('x'):gsub('%f[%w]', '|') == '|x'"),
-    ("balance", "return ('f(a(b)c)d'):match('%b()') == '(a(b)c)'"),
     (
         "long text with a simple pattern",
         "local s = ('key = value; '):rep(20000) local n = 0"
@@ -82,29 +46,6 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
     ),
     ("trim of a long text", "local s = ('word '):rep(20000) return #s:gsub('%s+$', '') == 99999"),
     (
-        "utf8",
-        "return utf8.len('héllo') == 5 and utf8.char(8364) == '€' and utf8.codepoint('€') == 8364"
-        " and utf8.len('\\xff') == nil",
-    ),
-    (
-        "utf8.codes",
-        "local t = {} for p, c in utf8.codes('aé') do t[#t + 1] = p .. ':' .. c end"
-        " return table.concat(t, ' ') == '1:97 2:233'",
-    ),
-    ("pack", "return string.unpack('<i4', string.pack('<i4', -2)) == -2 and string.packsize('i4') == 4"),
-    (
-        "math",
-        "return math.floor(-1.5) == -2 and math.ceil(1.2) == 2 and math.max(1, 5, 3) == 5 and math.fmod(-5, 3) == -2"
-        " and math.huge > 1 and math.abs(-3) == 3 and math.pi > 3.14",
-    ),
-    ("random", "local r = math.random(1, 6) return r >= 1 and r <= 6"),
-    ("insert", "local t = {1, 3} table.insert(t, 2, 2) table.insert(t, 4) return table.concat(t) == '1234'"),
-    (
-        "remove",
-        "local t = {1, 2, 3} return table.remove(t) == 3 and table.remove(t, 1) == 1 and #t == 1"
-        " and table.remove({}) == nil",
-    ),
-    (
         "insert with a metatable",
         "local t = setmetatable({1, 3}, {}) table.insert(t, 2, 2) table.insert(t, 4)"
         " return table.concat(t) == '1234'",
@@ -115,7 +56,6 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
         " and table.remove(t, 1) == 1 and #t == 1 and table.remove(t, 2) == nil and t[1] == 2"
         " and table.remove(setmetatable({}, {})) == nil",
     ),
-    ("sort", "local t = {3, 1, 2} table.sort(t) return table.concat(t) == '123'"),
     (
         "sort by comparator",
         "local t = {3, 1, 2} table.sort(t, function(a, b) return a > b end) return table.concat(t) == '321'",
@@ -126,22 +66,12 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
         " return a < b end) for i = 2, 1000 do if t[i - 1] > t[i] then return false end end return true",
     ),
     (
-        "move, pack, unpack",
-        "local t = table.move({1, 2, 3}, 1, 3, 2) local p = table.pack(1, nil, 3)"
-        " return t[3] == 2 and p.n == 3 and select('#', table.unpack(p, 1, p.n)) == 3",
-    ),
-    (
         "metatables",
         "local m = {__add = function(a, b) return a.v + b end, __index = function(_, k) return k .. '!' end,"
         " __call = function(_, x) return x end, __eq = function() return true end, __len = function() return 9 end,"
         " __lt = function() return true end, __concat = function() return 'c' end, __unm = function() return 'u' end}"
         " local t = setmetatable({v = 1}, m) return t + 2 == 3 and t.x == 'x!' and t(5) == 5 and #t == 9"
         " and t < t and t .. 'x' == 'c' and -t == 'u' and t == setmetatable({}, m)",
-    ),
-    (
-        "inheritance",
-        "local A = {} A.__index = A function A.new(v) return setmetatable({v = v}, A) end"
-        " function A:get() return self.v end return A.new(4):get() == 4",
     ),
     ("tostring by metatable", "return tostring(setmetatable({}, {__tostring = function() return 'me' end})) == 'me'"),
     (
@@ -150,16 +80,6 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
         " for k in pairs(t) do return k == 'a' end",
     ),
     ("weak tables", "local t = setmetatable({}, {__mode = 'k'}) t[{}] = 1 collectgarbage() return next(t) == nil"),
-    (
-        "varargs",
-        "local function f(...) return select('#', ...), (select(2, ...)) end local n, second = f(1, nil, 3)"
-        " return n == 3 and second == nil",
-    ),
-    (
-        "closures",
-        "local function counter() local n = 0 return function() n = n + 1 return n end end"
-        " local c = counter() c() return c() == 2",
-    ),
     (
         "load",
         "return load('return 1 + 1')() == 2 and load('return x', 'c', 't', {x = 5})() == 5"
@@ -224,16 +144,6 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
         " end) coroutine.resume(c) end return pcall(function() end)",
     ),
     ("collectgarbage", "return collectgarbage('count') > 0 and collectgarbage() == 0"),
-    (
-        "select, next, raw",
-        "return select(-1, 1, 2) == 2 and next({}) == nil and rawlen({1}) == 1 and rawequal('a', 'a')"
-        " and rawget({a = 1}, 'a') == 1",
-    ),
-    (
-        "numbers from text",
-        "return tonumber('0x10') == 16 and tonumber('z', 36) == 35 and tonumber('1e1') == 10.0"
-        " and tonumber('x') == nil and '10' + 5 == 15",
-    ),
     ("version", "return _VERSION == 'Lua 5.4'"),
 )
 """Name, and a body that returns true."""

@@ -112,25 +112,15 @@ class WorkerPool:
         `call` is `{path, settings, memory, first?, second?}`. A waiting task that is cancelled ends it.
         One that the end of a worker cut off is begun once more if `call` says `repeat`. Raises `ScriptFailed`.
         """
-        execution, failure = await self._try_call(source, calls, call, name)
-        if execution.is_lost and call.get("repeat") and self._refusal_of(source) is None:
-            execution, failure = await self._try_call(source, calls, call, name)
+        given, tries = orjson.dumps(call), 2 if call.get("repeat") else 1
+        while True:
+            execution, failure = await self._finish(self._begin(FrameKind.CALL, source, given, calls, name))
+            tries -= 1
+            if not (tries and execution.is_lost and self._refusal_of(source) is None):
+                break
         if failure is not None:
             raise failure
         return execution.description
-
-    async def _try_call(
-        self, source: Source, calls: Calls, call: Mapping[str, Any], name: str
-    ) -> tuple[LuaExecution, Failure]:
-        execution = LuaExecution(
-            name, FrameKind.CALL, source, orjson.dumps(call), calls, self._settings, self._forget
-        )
-        self._running.add(execution)
-        if (refusal := self._refusal_of(source)) is None:
-            self._place(execution)
-        else:
-            execution.lose(refusal)
-        return await self._finish(execution)
 
     async def compile(self, source: Source) -> None:
         """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
@@ -149,23 +139,37 @@ class WorkerPool:
 
         `on_end` is called once with how it ended, never before this has returned.
         """
+        given = b"" if event is None else orjson.dumps(event)
+        return self._begin(FrameKind.EXECUTE, source, given, calls, name, on_end)
+
+    def _begin(
+        self,
+        kind: FrameKind,
+        source: Source,
+        given: bytes,
+        calls: Calls,
+        name: str,
+        on_end: Callable[[Failure], None] = lambda _: None,
+    ) -> LuaExecution:
+        """Begin an execution in the worker that takes new ones. One that could not be stopped again and again is lost
+        at once; what only reads a file is begun all the same, and not counted.
+        """
 
         def end(execution: LuaExecution, failure: Failure) -> None:
-            self._forget(execution, failure)
+            self._running.discard(execution)
             on_end(failure)
 
-        given = b"" if event is None else orjson.dumps(event)
-        execution = LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings, end)
-        self._running.add(execution)
-        if (refusal := self._refusal_of(source)) is None:
+        execution = LuaExecution(name, kind, source, given, calls, self._settings, end)
+        refusal = None
+        if kind in (FrameKind.EXECUTE, FrameKind.CALL):
+            self._running.add(execution)
+            refusal = self._refusal_of(source)
+        if refusal is None:
             self._place(execution)
         else:
             execution.lose(refusal)
         execution.begin(self._tasks)
         return execution
-
-    def _forget(self, execution: LuaExecution, _: Failure) -> None:
-        self._running.discard(execution)
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
         """The result of the file's own code.
@@ -173,14 +177,15 @@ class WorkerPool:
         What failed is tried once more, and what the end of a worker cut off as often as that may be the fault of
         others; these run one after another, so that none cuts off the next.
         """
-        execution, failure = await self._try_file(kind, source, given)
+        calls = _FileCalls(source.name)
+        execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
         if isinstance(failure, ScriptFailed) and failure.status != "timeout":
             async with self._alone:
                 for losses in range(1, MAX_LOSSES):
                     was_lost = execution.is_lost
                     if was_lost:
                         await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
-                    execution, failure = await self._try_file(kind, source, given)
+                    execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
                     if failure is None or not was_lost:
                         break
         if isinstance(failure, ExecutionCancelled):
@@ -189,15 +194,8 @@ class WorkerPool:
             raise failure
         return execution.description
 
-    async def _try_file(self, kind: FrameKind, source: Source, given: bytes) -> tuple[LuaExecution, Failure]:
-        calls = _FileCalls(source.name)
-        execution = LuaExecution(source.name, kind, source, given, calls, self._settings, lambda *_: None)
-        self._place(execution)
-        return await self._finish(execution)
-
     async def _finish(self, execution: LuaExecution) -> tuple[LuaExecution, Failure]:
-        """Begin the execution and wait: it, and how it ended. Aborts it where the waiting task is cancelled."""
-        execution.begin(self._tasks)
+        """Wait for the execution: it, and how it ended. Aborts it where the waiting task is cancelled."""
         try:
             await execution.wait()
         except (ExecutionCancelled, ScriptFailed) as failure:

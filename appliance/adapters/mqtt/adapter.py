@@ -16,9 +16,8 @@ from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
-from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.mqtt_settings import Mqtt
+from appliance.adapters.mqtt.mqtt_settings import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.reports import Reports

@@ -6,11 +6,10 @@ from collections.abc import Container, Generator, Iterator
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, digits_of, identifier_of, slug
 from appliance.adapters.mqtt.availability import Availability, Member, Refusal, reason_of
-from appliance.adapters.mqtt.device_groups import digits_of, identifier_of, slug
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
-from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, TriggerEntity
+from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from appliance.adapters.mqtt.payloads import is_filter, is_topic
 from appliance.adapters.mqtt.templates.template import Template, template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
-from appliance.adapters.mqtt.topics import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")
 

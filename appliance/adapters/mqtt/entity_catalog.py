@@ -11,14 +11,19 @@ from msgspec.structs import replace
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import TOO_MANY_ENTITIES, MqttDevice, building
 from appliance.adapters.mqtt.announced_fields import preparing
-from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic, parse_config
+from appliance.adapters.mqtt.announcements import (
+    Announcement,
+    DeviceNames,
+    announced,
+    config_topic,
+    grouping,
+    parse_config,
+)
 from appliance.adapters.mqtt.availability import Member, Refusal, reason_of
-from appliance.adapters.mqtt.device_groups import DeviceNames, grouping
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
-from appliance.adapters.mqtt.payloads import Message
+from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
-from appliance.adapters.mqtt.topics import Filters, is_wild
 from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000

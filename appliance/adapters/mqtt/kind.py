@@ -36,7 +36,7 @@ async def open_outlets(
     for name, settings in brokers.items():
         secrets = secrets_of(name)
         if settings.publish or secrets.get("published"):
-            from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, next_boot
+            from appliance.adapters.mqtt.mqtt_settings import client_id_of, hub_id_of, next_boot
             from appliance.adapters.mqtt.out.out_topics import HubTopics
             from appliance.adapters.mqtt.out.outlet import Outlet
             from appliance.adapters.mqtt.out.withdrawal import Withdrawal, keep_published, published_topics

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
-from appliance.adapters.mqtt.device_groups import DeviceNames, grouping
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, DeviceNames, grouping
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, take
 

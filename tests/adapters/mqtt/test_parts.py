@@ -18,7 +18,7 @@ from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
 from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
-from appliance.adapters.mqtt.out.announcing import hub_announcement
+from appliance.adapters.mqtt.out.components import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.adapters.mqtt.subscriptions import Subscriptions

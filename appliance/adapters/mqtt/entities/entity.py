@@ -10,9 +10,8 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.payloads import Message, Outgoing
+from appliance.adapters.mqtt.payloads import Message, Outgoing, is_filter
 from appliance.adapters.mqtt.templates.template import Template
-from appliance.adapters.mqtt.topics import is_filter
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value

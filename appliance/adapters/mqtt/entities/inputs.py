@@ -1,9 +1,11 @@
-"""Numbers, selections, texts, buttons and scenes: custom attributes that can be set or pressed; and firmware."""
+"""Numbers, selections, texts, moments, buttons and scenes: what can be set or pressed by its own name; firmware."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from appliance.adapters.mqtt.entities.entity import (
     Entity,
@@ -188,3 +190,45 @@ class SentText(Input):
     def write(self, command: Command) -> Intent:
         """The text, through the template if there is one; done when it is sent."""
         return Intent(messages=(self.publish("command", command.value),))
+
+
+_EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
+"""What each component shows and takes."""
+
+
+class Moment(Input):
+    """A date, a time of day, or both; an instant with an offset or in a known `timezone` is shown in UTC."""
+
+    def setup(self) -> None:
+        """Find the time zone of an instant without an offset; raises `Invalid` for one that nobody knows."""
+        self._component, name = self.announcement.component, self.config.text("timezone")
+        self._zone: tzinfo | None = None
+        if self._component == "datetime" and name:
+            try:
+                self._zone = ZoneInfo(name)
+            except (OSError, ValueError, LookupError):
+                raise Invalid(f"timezone {name[:60]!r} is not known") from None
+        super().setup()
+
+    def parse(self, text: str) -> Update:
+        """The moment; `None` makes it unknown."""
+        if text == "":
+            return {}
+        return {self.custom: None if text == "None" else self._canonical(text)}
+
+    def write(self, command: Command) -> Intent:
+        """The moment as it was stated; raises `Invalid` for what is none."""
+        shown = self._canonical(command.value)
+        return Intent(messages=(self.publish("command", command.value),), shows={self.custom: shown})
+
+    def _canonical(self, text: str) -> str:
+        try:
+            if self._component == "date":
+                return date.fromisoformat(text).isoformat()
+            if self._component == "time":
+                return time.fromisoformat(text).isoformat()
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise Invalid(f"{text[:40]!r} is no {self._component} like {_EXAMPLES[self._component]}") from None
+        found = found.replace(tzinfo=self._zone) if found.tzinfo is None else found
+        return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat()

@@ -9,15 +9,19 @@ from appliance.adapters.mqtt.entities.appliances import AlarmPanel, LawnMower, R
 from appliance.adapters.mqtt.entities.climates import Climate
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
-from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, Tag, TriggerEntity
-from appliance.adapters.mqtt.entities.inputs import Firmware, Number, Pressed, Select, SentText, Text
-from appliance.adapters.mqtt.entities.json_lights import JsonLight
-from appliance.adapters.mqtt.entities.moments import Moment
+from appliance.adapters.mqtt.entities.inputs import Firmware, Moment, Number, Pressed, Select, SentText, Text
 from appliance.adapters.mqtt.entities.pictures import StillPicture
-from appliance.adapters.mqtt.entities.sensors import BinarySensor, DeviceTracker, Sensor
+from appliance.adapters.mqtt.entities.sensors import (
+    ActionSensor,
+    BinarySensor,
+    DeviceTracker,
+    EventEntity,
+    Sensor,
+    Tag,
+    TriggerEntity,
+)
 from appliance.adapters.mqtt.entities.switches import Fan, LockEntity, Siren, Switch
-from appliance.adapters.mqtt.entities.template_lights import TemplateLight
-from appliance.adapters.mqtt.entities.topic_lights import TasmotaLight, TopicLight
+from appliance.adapters.mqtt.entities.topic_lights import JsonLight, TasmotaLight, TemplateLight, TopicLight
 from appliance.errors import Invalid
 
 COMPONENTS: Mapping[str, type[Entity]] = {

@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connec
 from appliance.adapters.mqtt.hub_access import HomeAccess
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
-from appliance.adapters.mqtt.out.announcing import announcement, hub_announcement
+from appliance.adapters.mqtt.out.components import announcement, hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, discovery_id, encoded
 from appliance.adapters.mqtt.payloads import Outgoing, parse_json
 from appliance.clock import Clock, timestamp

@@ -18,7 +18,6 @@ from appliance.adapters.mqtt.templates.functions import (
     named,
 )
 from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS, OPERANDS, hashable, item
-from appliance.adapters.mqtt.templates.patterns import check
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_NODES,
     MAX_TEMPLATE_DEPTH,
@@ -28,7 +27,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
     ValueMissing,
     whole,
 )
-from appliance.adapters.mqtt.templates.texts import joined
+from appliance.adapters.mqtt.templates.texts import check, joined
 
 Expression = Callable[[Rendering], Any]
 

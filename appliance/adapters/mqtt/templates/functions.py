@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from appliance.adapters.mqtt.templates import conversions, patterns, sequences, texts, times
+from appliance.adapters.mqtt.templates import conversions, sequences, texts, times
 from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, hashable
 from appliance.adapters.mqtt.templates.template_limits import (
     UNDEFINED,
@@ -141,11 +141,11 @@ FILTERS: Mapping[str, TemplateFunction] = {
     "map": _map,
     "multiply": conversions.multiplied,
     "ord": lambda run, value: ord(value),
-    "regex_findall": patterns.findall,
-    "regex_findall_index": patterns.findall_index,
-    "regex_match": patterns.matches,
-    "regex_replace": patterns.replace,
-    "regex_search": patterns.search,
+    "regex_findall": texts.findall,
+    "regex_findall_index": texts.findall_index,
+    "regex_match": texts.matches,
+    "regex_replace": texts.replace,
+    "regex_search": texts.search,
     "reject": _selected(keeps=False, by_item=False),
     "rejectattr": _selected(keeps=False, by_item=True),
     "replace": lambda run, value, old, new, count=None: texts.replaced(run, run.text(value), old, new, count),
@@ -193,13 +193,13 @@ TESTS: Mapping[str, TemplateFunction] = {
     "lower": lambda run, value: run.text(value).islower(),
     "lt": COMPARISONS["<"],
     "mapping": lambda run, value: isinstance(value, dict),
-    "match": patterns.matches,
+    "match": texts.matches,
     "ne": COMPARISONS["!="],
     "none": lambda run, value: value is None,
     "number": lambda run, value: isinstance(value, int | float),
     "odd": lambda run, value: _remainder(run, value, 2) == 1,
     "sameas": lambda run, value, other: value is other,
-    "search": patterns.search,
+    "search": texts.search,
     "sequence": lambda run, value: isinstance(value, str | list | tuple | dict | Undefined),
     "string": lambda run, value: isinstance(value, str),
     "string_like": lambda run, value: isinstance(value, str),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from appliance.adapters.mqtt.templates.template_limits import (
+    MAX_NODES,
     MAX_STRING_CHARS,
     UNDEFINED,
     Namespace,
@@ -158,3 +160,34 @@ COMPARISONS: Mapping[str, Operator] = {
 
 OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 """The operators by the names that Jinja's parser gives them."""
+
+
+MAX_TOKENS = 4 * MAX_NODES
+"""Tokens of a template: brackets and commas are no nodes, and reading them takes time."""
+
+
+@functools.cache
+def environment() -> Any:
+    """Jinja's parser and own filters, imported when the first template is met. It compiles and renders nothing."""
+    from jinja2 import Environment
+    from jinja2.ext import Extension
+
+    class Bounded(Extension):
+        """Counts the tokens while they are read."""
+
+        def filter_stream(self, stream: Any) -> Iterator[Any]:
+            for number, token in enumerate(stream):
+                if number > MAX_TOKENS:
+                    raise TemplateFailed(f"has more than {MAX_NODES} parts")
+                yield token
+
+    class Parser(Environment):
+        """Its own filters reach the parts of values as templates do."""
+
+        def getitem(self, obj: Any, argument: Any) -> Any:
+            return item(obj, argument)
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            return item(obj, attribute)
+
+    return Parser(extensions=["jinja2.ext.loopcontrols", Bounded])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from appliance.adapters.mqtt.templates.operators import add, hashable, item
-from appliance.adapters.mqtt.templates.parser import environment
+from appliance.adapters.mqtt.templates.operators import add, environment, hashable, item
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_RENDER_STEPS,
     MAX_WEIGHT,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from appliance.adapters.mqtt.templates.evaluator import Compiler
-from appliance.adapters.mqtt.templates.parser import environment
+from appliance.adapters.mqtt.templates.operators import environment
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_TEMPLATE_BYTES,
     Rendering,

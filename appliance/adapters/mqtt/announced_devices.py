@@ -7,7 +7,7 @@ from collections.abc import Container, Generator, Iterator
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, digits_of, identifier_of, slug
-from appliance.adapters.mqtt.availability import Availability, Member, Refusal, reason_of
+from appliance.adapters.mqtt.availability import Refusal, reason_of
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
@@ -40,31 +40,35 @@ class MqttDevice(Struct):
     parent_id: str = ""
     bridge_id: str = ""
     identifier: str = ""
-    members: list[Member] = field(default_factory=list)
+    entities: list[Entity] = field(default_factory=list)
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
 
     @property
     def is_available(self) -> bool:
         """Whether any of its entities is."""
-        return any(member.is_available for member in self.members)
+        return any(entity.is_available for entity in self.entities)
+
+    def find(self, key: str) -> Entity | None:
+        """The entity of this key."""
+        return next((each for each in self.entities if each.announcement.key == key), None)
 
     @property
     def attributes(self) -> dict[str, Value]:
         """The attributes of all its entities."""
         shown: dict[str, Value] = {}
-        for member in self.members:
-            shown.update(member.entity.attributes)
+        for entity in self.entities:
+            shown.update(entity.attributes)
         return shown
 
     def dismantle(self) -> None:
         """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
-        for member in self.members:
-            member.entity.readers.clear()
+        for entity in self.entities:
+            entity.readers.clear()
 
     def observation(self) -> Observation:
         """The device in full, as the home is to know it. What is unavailable keeps what it last showed."""
-        announcements = [member.entity.announcement for member in self.members]
+        announcements = [entity.announcement for entity in self.entities]
         topics = list(dict.fromkeys(each.source for each in announcements))
         facts = self.facts
         return Observation(
@@ -96,7 +100,7 @@ class MqttDevice(Struct):
     def labels(self) -> dict[str, Value]:
         """The names of its entities by the attribute that each shows, where they say more than the attribute does."""
         found: dict[str, Value] = {}
-        for entity in (member.entity for member in self.members if not member.entity.reports_events):
+        for entity in (each for each in self.entities if not each.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
                 :MAX_ENTITY_NAME_CHARS
             ]
@@ -107,26 +111,25 @@ class MqttDevice(Struct):
     @property
     def events(self) -> list[Value]:
         """The names of the events that its entities announce; empty where one of them does not say which it sends."""
-        entities = [member.entity for member in self.members]
-        named = [each.event_names for each in entities if each.reports_events or each.event_names]
+        named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
     @property
     def kind(self) -> DeviceKind:
         """Light if an entity is one, Switch if it takes any command, else Sensor."""
-        if any(member.entity.announcement.component == "light" for member in self.members):
+        if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
         return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:
         """The device class: of the first entity that has one."""
-        for member in self.members:
-            if word := member.entity.component_class:
+        for entity in self.entities:
+            if word := entity.component_class:
                 return word
-        words = [member.entity.config.text("device_class") for member in self.members]
+        words = [entity.config.text("device_class") for entity in self.entities]
         named = [word for word in words if word and word != "battery"] or [word for word in words if word]
-        return named[0] if named else self.members[0].entity.announcement.component
+        return named[0] if named else self.entities[0].announcement.component
 
 
 def building(
@@ -153,11 +156,11 @@ def building(
             _add(main, entity)
         yield
     yield from _add_others(devices, entities, taken)
-    main.members.sort(key=lambda member: _order(member.entity))
+    main.entities.sort(key=_order)
     for device in devices:
         device.name = _name(device)
         device.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(device.offers.items()))
-    return [device for device in devices if device.members], refused
+    return [device for device in devices if device.entities], refused
 
 
 def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
@@ -176,7 +179,7 @@ def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[st
     One that shows further attributes that are taken, such as the second siren's tone, is a device of its own.
     """
     main = devices[0]
-    custom = {key for member in main.members for key in member.entity.keys if key.startswith("custom.")}
+    custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
     for entity in entities:
         if not any(claim in entity.offers for claim in entity.claims):
             if taken & set(entity.claims):
@@ -239,7 +242,7 @@ def _without_duplicates(entities: list[Entity]) -> list[Entity]:
 
 
 def _add(device: MqttDevice, entity: Entity) -> None:
-    device.members.append(Member(entity, Availability(entity.config)))
+    device.entities.append(entity)
     for attribute, offer in entity.offers.items():
         device.offers.setdefault(attribute, (entity, offer))
 
@@ -261,9 +264,9 @@ def _facts(announcements: list[Announcement]) -> DeviceFacts:
 
 
 def _name(device: MqttDevice) -> str:
-    if not device.members:
+    if not device.entities:
         return ""
-    entity = device.members[0].entity
+    entity = device.entities[0]
     own = entity.config.text("name")
     if device.parent_id:
         return f"{device.facts.name} {own or entity.announcement.object_id}".strip()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields
-from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
@@ -78,24 +77,6 @@ class Refusal(Struct, frozen=True):
     device_id: str
     attribute: str
     reason: str
-
-
-class Member(Struct):
-    """An entity of a device, and whether it is available. It expires when no value came for `expire_after`."""
-
-    entity: Entity
-    availability: Availability
-    is_expired: bool = False
-
-    @property
-    def is_available(self) -> bool:
-        """Whether its availability topics say so, and its value has not expired."""
-        return self.availability.is_available and not self.is_expired
-
-    @property
-    def topics(self) -> list[str]:
-        """The topics to subscribe to, each once."""
-        return list(dict.fromkeys([*(each.topic for each in self.entity.readers), *self.availability.topics]))
 
 
 def reason_of(error: Exception) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.availability import Member, Refusal
+from appliance.adapters.mqtt.availability import Refusal
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.duplicates import Duplicates
-from appliance.adapters.mqtt.entities.entity import Intent, apply
+from appliance.adapters.mqtt.entities.entity import Entity, Intent, apply
 from appliance.adapters.mqtt.entities.pictures import StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
@@ -68,8 +68,8 @@ class LiveDevices:
         self._waiting: dict[tuple[str, str, str], str] = {}
         self._named: set[str] = set()
         self._changed: dict[str, MqttDevice] = {}
-        self._pending: dict[int, tuple[PendingCommand, MqttDevice, Member]] = {}
-        self._due: dict[int, tuple[float, MqttDevice, Member]] = {}
+        self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
+        self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
@@ -82,29 +82,29 @@ class LiveDevices:
 
     def taking(self, received: Received) -> Iterator[None]:
         """Process a message that is no configuration, one entity that reads it a step. Never raises."""
-        texts: list[tuple[str, MqttDevice, Member]] = []
-        pictures: list[tuple[MqttDevice, Member, StillPicture]] = []
-        for pattern, device, member in self.catalog.readers(received.topic):
-            if isinstance(member.entity, StillPicture) and pattern == member.entity.picture_filter:
-                pictures.append((device, member, member.entity))
+        texts: list[tuple[str, MqttDevice, Entity]] = []
+        pictures: list[tuple[MqttDevice, StillPicture]] = []
+        for pattern, device, entity in self.catalog.readers(received.topic):
+            if isinstance(entity, StillPicture) and pattern == entity.picture_filter:
+                pictures.append((device, entity))
             else:
-                texts.append((pattern, device, member))
+                texts.append((pattern, device, entity))
         for each in pictures:
             self._take_picture(received, *each)
             yield
         if texts or not pictures:
             yield from self._taking_text(received, texts)
 
-    def _take_picture(self, received: Received, device: MqttDevice, member: Member, entity: StillPicture) -> None:
+    def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
         """Keep a picture; it needs no share of the time, since nothing of it is decoded before somebody asks."""
         try:
             shown = self.pictures.take(device, entity, received)
         except Invalid as fault:
             self.catalog.note_refusal(device, entity, fault)
             return
-        self._take(EntityChange(device, member, {entity.custom: shown}))
+        self._take(EntityChange(device, entity, {entity.custom: shown}))
 
-    def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Member]]) -> Iterator[None]:
+    def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
         try:
             message = self._message(received)
         except Invalid as fault:
@@ -128,22 +128,21 @@ class LiveDevices:
             if device is None or received is None:
                 self._waiting.pop((device_id, key, pattern), None)
             elif not self.shares.is_over(device.parent_id or device.id):
-                members = [each for each in device.members if each.entity.announcement.key == key]
-                for member in members:
-                    self._take_for(self._message(received), pattern, device, member)
+                if (entity := device.find(key)) is not None:
+                    self._take_for(self._message(received), pattern, device, entity)
                 yield
         self.shares.forget_idle()
 
-    def _take_for(self, message: Message, pattern: str, device: MqttDevice, member: Member) -> None:
+    def _take_for(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
         """Process a message for one entity; it waits where the messages of its device have taken too much time."""
-        announcer, waiting = device.parent_id or device.id, (device.id, member.entity.announcement.key, pattern)
+        announcer, waiting = device.parent_id or device.id, (device.id, entity.announcement.key, pattern)
         if self.has_to_wait(announcer) or self.shares.is_crowded_out(announcer):
             if len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
                 self._waiting[waiting] = message.topic
             return
         self._waiting.pop(waiting, None)
         with self.shares.spending(announcer):
-            for change in self.catalog.changes_of(pattern, message, device, member):
+            for change in self.catalog.changes_of(pattern, message, device, entity):
                 self._take(change)
 
     def has_to_wait(self, announcer: str) -> bool:
@@ -173,10 +172,9 @@ class LiveDevices:
 
         Their pending commands wait for the new entities.
         """
-        self._rebind(devices)
         self.pictures.keep_only(self.catalog.devices)
         for device in devices:
-            for entity in (member.entity for member in device.members):
+            for entity in device.entities:
                 if isinstance(entity, StillPicture):
                     apply(entity, {entity.custom: self.pictures.media_type(device, entity)})
             known = self._shown_before.pop(device.id, None)
@@ -187,9 +185,9 @@ class LiveDevices:
         for received in list(self._remembered.values()):
             readers = [each for each in self.catalog.readers(received.topic) if id(each[1]) in rebuilt]
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
-            for pattern, device, member in readers:
-                if message is not None and not member.entity.reports_events:
-                    self._take_for(message, pattern, device, member)
+            for pattern, device, entity in readers:
+                if message is not None and not entity.reports_events:
+                    self._take_for(message, pattern, device, entity)
                 yield
             yield
 
@@ -197,27 +195,11 @@ class LiveDevices:
         """Show what was shown before, except for values that have expired since."""
         heard_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
         age = (self._clock.now() - heard_at).total_seconds()
-        for member in device.members:
-            entity = member.entity
+        for entity in device.entities:
             if entity.expire_after > 0 and age >= entity.expire_after:
-                member.is_expired = bool(entity.keys & known.attributes.keys())
+                entity.is_expired = bool(entity.keys & known.attributes.keys())
             elif entity.restore(known.attributes):
-                self._set_due(device, member, age)
-
-    def _rebind(self, devices: Iterable[MqttDevice]) -> None:
-        """Let pending commands wait for the entities that were built in place of theirs."""
-        if not self._pending:
-            return
-        rebuilt = {
-            (device.id, member.entity.announcement.key): (device, member)
-            for device in devices
-            for member in device.members
-        }
-        for key, (pending, device, member) in list(self._pending.items()):
-            found = rebuilt.get((device.id, member.entity.announcement.key))
-            if found is not None:
-                del self._pending[key]
-                self._pending[id(found[1].entity)] = pending, *found
+                self._set_due(device, entity, age)
 
     def flushing(self) -> Iterator[None]:
         """Publish the devices that changed, one a step: one message may concern thousands."""
@@ -231,18 +213,19 @@ class LiveDevices:
         """Do what is due: values that expire, sensors that go off, states that were kept back, events of pictures."""
         now = self._clock.monotonic()
         self.pictures.publish_changes()
-        for key, (due, device, member) in list(self._due.items()):
+        for key, (due, device, entity) in list(self._due.items()):
             is_replaced = self.catalog.devices.get(device.id) is not device
             if is_replaced or now >= due:
                 del self._due[key]
                 if not is_replaced:
-                    self._expire(device, member)
-        for key, (pending, device, member) in list(self._pending.items()):
-            if pending.is_over(now) and (kept := pending.release()):
-                self._changed[device.id] = device
-                apply(member.entity, kept)
-            if pending.is_over(now) and pending.done.is_set():
-                self._pending.pop(key, None)
+                    self._expire(device, entity)
+        for (device_id, name), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
+            kept, shown_by = pending.release(), self.catalog.devices.get(device_id)
+            if kept and shown_by is not None and (found := shown_by.find(name)) is not None:
+                self._changed[device_id] = shown_by
+                apply(found, kept)
+            if pending.done.is_set():
+                self._pending.pop((device_id, name), None)
 
     async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
         """Publish what a command means and wait for its result.
@@ -254,7 +237,6 @@ class LiveDevices:
             if device is None or command.capability not in device.offers:
                 raise Unsupported(f"device '{device_id}' does not offer {command}")
             entity, _ = device.offers[command.capability]
-            member = next(each for each in device.members if each.entity is entity)
             entity.written_at = self._clock.now().astimezone(self._zone)
             try:
                 intent = entity.write(command)
@@ -262,25 +244,25 @@ class LiveDevices:
                 raise BadAnswer(f"{device_id} announces a template for {command.capability} that {fault}") from None
             pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
             if intent.shows:
-                self._pending[id(entity)] = pending, device, member
+                self._pending[device_id, entity.announcement.key] = pending
             for message in intent.messages:
                 await connection.publish(message)
-            await self._await_result(device, member, intent, pending, command)
+            await self._await_result(device, entity, intent, pending, command)
 
     async def _await_result(
-        self, device: MqttDevice, member: Member, intent: Intent, pending: PendingCommand, command: Command
+        self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
         if not intent.shows:
             return
-        if member.entity.is_optimistic:
+        if entity.is_optimistic:
             pending.done.set()
-            if apply(member.entity, intent.shows):
+            if apply(entity, intent.shows):
                 self._publish.device(device.observation())
             return
-        pending.check(intent.shows, member.entity)
+        pending.check(intent.shows, entity)
         is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
-        now = next((each for other, _, each in self._pending.values() if other is pending), member)
-        shown = pending.shown(now.entity.attributes)
+        rebuilt = self.catalog.devices.get(device.id, device).find(entity.announcement.key) or entity
+        shown = pending.shown(rebuilt.attributes)
         pending.done.set()
         if (changed := self._changed.pop(device.id, None)) is not None:
             self._publish.device(changed.observation())
@@ -288,37 +270,36 @@ class LiveDevices:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
     def _take(self, change: EntityChange) -> None:
-        device, member, entity = change.device, change.member, change.member.entity
+        device, entity = change.device, change.entity
         if change.event is not None:
             if not self.duplicates.is_reported_twice(device.id, change.event.name, type(entity).__name__):
                 self._publish.event(device.id, change.event.name, change.event.data)
             return
         update = change.update
-        pending = self._pending[id(entity)][0] if id(entity) in self._pending else None
+        pending = self._pending.get((device.id, entity.announcement.key))
         if pending is not None:
             update = pending.filter(update, self._clock.monotonic())
         if update:
-            self._set_due(device, member)
-        was_expired, member.is_expired = member.is_expired, member.is_expired and not update
-        if apply(entity, update) or not change.update or was_expired != member.is_expired:
+            self._set_due(device, entity)
+        was_expired, entity.is_expired = entity.is_expired, entity.is_expired and not update
+        if apply(entity, update) or not change.update or was_expired != entity.is_expired:
             self._changed[device.id] = device
         if pending is not None:
             pending.check(update, entity)
 
-    def _set_due(self, device: MqttDevice, member: Member, age: float = 0.0) -> None:
+    def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
         """Note when a value of this age in seconds will have expired, or when its sensor goes off."""
-        entity, now = member.entity, self._clock.monotonic()
+        now = self._clock.monotonic()
         if entity.off_delay > 0:
-            self._due[id(entity)] = now + entity.off_delay, device, member
+            self._due[id(entity)] = now + entity.off_delay, device, entity
         elif entity.expire_after > 0:
-            self._due[id(entity)] = now + entity.expire_after - age, device, member
+            self._due[id(entity)] = now + entity.expire_after - age, device, entity
 
-    def _expire(self, device: MqttDevice, member: Member) -> None:
-        entity = member.entity
+    def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
             changed = apply(entity, entity.when_off())
         else:
-            member.is_expired = True
+            entity.is_expired = True
             changed = True
             entity.attributes.clear()
             if isinstance(entity, StillPicture):

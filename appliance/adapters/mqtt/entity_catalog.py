@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.announcements import (
     grouping,
     parse_config,
 )
-from appliance.adapters.mqtt.availability import Member, Refusal, reason_of
+from appliance.adapters.mqtt.availability import Refusal, reason_of
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
@@ -49,7 +49,7 @@ class EntityChange(Struct, frozen=True):
     """What a message changes: new values of an entity, or an event at its device."""
 
     device: MqttDevice
-    member: Member
+    entity: Entity
     update: Update = field(default_factory=dict)
     event: EntityEvent | None = None
 
@@ -84,7 +84,7 @@ class DeviceCatalog:
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         self._configs_bytes = 0
         self._device_ids: dict[str, str] = {}
-        self._listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
+        self._listeners: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         self._filters = Filters()
 
     @property
@@ -202,26 +202,26 @@ class DeviceCatalog:
 
     def changes(self, message: Message) -> Iterator[EntityChange]:
         """The changes that a message makes. What cannot be read is noted in `refused`, once per entity."""
-        for pattern, device, member in self.readers(message.topic):
-            yield from self.changes_of(pattern, message, device, member)
+        for pattern, device, entity in self.readers(message.topic):
+            yield from self.changes_of(pattern, message, device, entity)
 
-    def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Member]]:
+    def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Entity]]:
         """The entities that read a topic, each with its device and the filter that it named."""
         for pattern in self._filters.matching(topic):
-            for device, member in self._listeners.get(pattern, ()):
-                yield pattern, device, member
+            for device, entity in self._listeners.get(pattern, ()):
+                yield pattern, device, entity
 
     def changes_of(
-        self, pattern: str, message: Message, device: MqttDevice, member: Member
+        self, pattern: str, message: Message, device: MqttDevice, entity: Entity
     ) -> Iterator[EntityChange]:
         """The changes that a message makes to one entity that reads its topic under this filter."""
-        entity, was_available = member.entity, member.availability.is_available
+        was_available = entity.availability.is_available
         try:
-            member.availability.take(pattern, message)
+            entity.availability.take(pattern, message)
         except TemplateFailed as fault:
             self.note_refusal(device, entity, fault)
-        if member.availability.is_available != was_available:
-            yield EntityChange(device, member)
+        if entity.availability.is_available != was_available:
+            yield EntityChange(device, entity)
         if entity.reports_events and message.is_retained:
             return
         for reader in entity.readers:
@@ -234,9 +234,9 @@ class DeviceCatalog:
                     self.note_refusal(device, entity, fault)
                     continue
                 if isinstance(found, EntityEvent):
-                    yield EntityChange(device, member, event=found)
+                    yield EntityChange(device, entity, event=found)
                 elif found is not None:
-                    yield EntityChange(device, member, found)
+                    yield EntityChange(device, entity, found)
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
         """Note what could not be read of a message to an entity; once an entity."""
@@ -291,20 +291,20 @@ class DeviceCatalog:
             else:
                 self.refused[key] = refusal
         for device in devices:
-            for entity in (member.entity for member in device.members):
+            for entity in device.entities:
                 if problems := entity.config.problems:
                     refusal = Refusal(device.id, entity.label, "; ".join(problems[:3]))
                     self.refused.setdefault(entity.announcement.key, refusal)
 
     def _listen(self) -> Iterator[None]:
         """Note who reads which topic; topics that are read already come before new ones."""
-        wanted: dict[str, list[tuple[MqttDevice, Member]]] = {}
+        wanted: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
-            for member in device.members:
-                ids[member.entity.announcement.key] = device.id
-                for topic in member.topics:
-                    wanted.setdefault(topic, []).append((device, member))
+            for entity in device.entities:
+                ids[entity.announcement.key] = device.id
+                for topic in entity.topics:
+                    wanted.setdefault(topic, []).append((device, entity))
             yield
         self._device_ids = ids
         wild = [topic for topic in wanted if is_wild(topic)]

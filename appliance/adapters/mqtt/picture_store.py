@@ -87,10 +87,7 @@ class PictureStore:
         """Forget the pictures of entities that these devices do not have."""
         own = (devices[each] for each in {key.device_id for key in self._pictures} & devices.keys())
         kept = {
-            _key(device, member.entity)
-            for device in own
-            for member in device.members
-            if isinstance(member.entity, StillPicture)
+            _key(device, entity) for device in own for entity in device.entities if isinstance(entity, StillPicture)
         }
         for key in self._pictures.keys() - kept:
             self._drop(key)

@@ -25,7 +25,7 @@ def shown_messages(
     text, device_id = Notification.parse(payload).text, payload.get("device_id")
     found: list[tuple[str, Outgoing]] = []
     for device in devices:
-        for entity in (member.entity for member in device.members if device_id in (None, device.id)):
+        for entity in (entity for entity in device.entities if device_id in (None, device.id)):
             if entity.announcement.component == "notify" and entity.offers:
                 entity.written_at = at
                 try:

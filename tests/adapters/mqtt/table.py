@@ -51,7 +51,7 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
     for sent in messages:
         if not catalog.is_config(sent.topic):
             for change in catalog.changes(Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)):
-                apply(change.member.entity, change.update)
+                apply(change.entity, change.update)
                 if (happening := change.event) is not None:
                     happenings.append((change.device.id, happening.name, dict(happening.data)))
     return happenings
@@ -73,9 +73,9 @@ def described(capture: Capture) -> dict[str, Any]:
                 "class": device.device_class,
                 "name": device.name,
                 "parent": device.parent_id or device.bridge_id,
-                "available": any(member.availability.is_available for member in device.members),
+                "available": any(entity.availability.is_available for entity in device.entities),
                 "attributes": {
-                    key: value for member in device.members for key, value in sorted(member.entity.attributes.items())
+                    key: value for entity in device.entities for key, value in sorted(entity.attributes.items())
                 },
                 "commands": {
                     key: [" ".join(offer.actions), dict(offer.schema)]
@@ -94,9 +94,7 @@ def became(capture: Capture) -> dict[str, str]:
     catalog = new_catalog()
     take(catalog, capture.messages + capture.states)
     members = {
-        member.entity.announcement.key: (device, member.entity)
-        for device in catalog.devices.values()
-        for member in device.members
+        entity.announcement.key: (device, entity) for device in catalog.devices.values() for entity in device.entities
     }
     fates = {topic: f"refused: {refusal.reason}" for topic, refusal in catalog.refused.items()}
     sources = {each.source for found in catalog._announced.values() for each in found}

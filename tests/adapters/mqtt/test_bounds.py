@@ -121,8 +121,8 @@ def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
             take(catalog, tuple(config(each, each, state_topic=state, options=["a"]) for each in components))
             if state == "s":
                 rebuild(catalog)
-                members = [member for device in catalog.devices.values() for member in device.members]
-                known = [weakref.ref(member.entity) for member in members]
+                members = [entity for device in catalog.devices.values() for entity in device.entities]
+                known = [weakref.ref(entity) for entity in members]
                 del members
         rebuild(catalog)
         assert len(known) >= 8 and [each() for each in known] == [None] * len(known)

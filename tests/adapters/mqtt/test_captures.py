@@ -19,8 +19,8 @@ from tests.adapters.mqtt.table import BECAME, EXPECTED, LOST, became_lines, desc
 
 def attributes(catalog: DeviceCatalog, device_id: str) -> dict[str, Any]:
     shown: dict[str, Any] = {}
-    for member in catalog.devices[device_id].members:
-        shown |= member.entity.attributes
+    for entity in catalog.devices[device_id].entities:
+        shown |= entity.attributes
     return shown
 
 

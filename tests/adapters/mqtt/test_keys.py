@@ -137,7 +137,7 @@ def built(announcement: Announcement) -> list[MqttDevice]:
 def use(device: MqttDevice) -> None:
     """Show a device, send it messages and every command that it offers."""
     device.observation()
-    for entity in (member.entity for member in device.members):
+    for entity in device.entities:
         assert entity.is_optimistic in (True, False)
         for reader in entity.readers:
             for text in MESSAGES:

@@ -10,8 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.availability import Member
-from appliance.adapters.mqtt.entities.entity import apply
+from appliance.adapters.mqtt.entities.entity import Entity, apply
 from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.errors import LaresError
@@ -54,7 +53,7 @@ def judge(model: str, announced: list[tuple[str, str]]) -> Verdict:
     verdict, catalog = Verdict(model, len(announced)), new_catalog(includes_config_entities=True)
     take(catalog, tuple(Sent(topic, payload.encode(), True) for topic, payload in announced))
     verdict.failures += [f"{each.attribute}: {each.reason}" for each in catalog.refused.values()]
-    there = {member.entity.announcement.source for each in catalog.devices.values() for member in each.members}
+    there = {entity.announcement.source for each in catalog.devices.values() for entity in each.entities}
     for topic, payload in announced:
         config = json.loads(payload)
         takes = any(key.endswith("command_topic") and value for key, value in config.items())
@@ -109,21 +108,20 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     """Send one command, let the device answer, and check that its result is shown."""
     check_offered(device.id, device.specs, command)
     entity, _ = device.offers[spec.capability]
-    [member] = [each for each in device.members if each.entity is entity]
     intent = entity.write(command)
     assert intent.messages, "nothing is published"
     pending = PendingCommand(intent, 0.0, None)
     for message in intent.messages:
         for topic, state in answers(message, known):
             for change in catalog.changes(Message(topic, json.dumps(state).encode(), NOW)):
-                apply(change.member.entity, change.update)
-                if change.member.entity is entity:
+                apply(change.entity, change.update)
+                if change.entity is entity:
                     pending.check(change.update, entity)
-    assert not intent.shows or member.entity.is_optimistic or pending.done.is_set(), _shown(member, intent.shows)
+    assert not intent.shows or entity.is_optimistic or pending.done.is_set(), _shown(entity, intent.shows)
 
 
-def _shown(member: Member, wanted: Mapping[str, Any]) -> str:
-    return f"shows {[member.entity.attributes.get(key) for key in wanted]}, not {list(wanted.values())}"
+def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:
+    return f"shows {[entity.attributes.get(key) for key in wanted]}, not {list(wanted.values())}"
 
 
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,19 +1,14 @@
-"""Alarm panels, vacuum cleaners, lawn mowers, humidifiers and water heaters."""
+"""Alarm panels, vacuum cleaners and lawn mowers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.entities.climates import in_unit
 from appliance.adapters.mqtt.entities.entity import (
-    SWITCHABLE,
     Entity,
     Intent,
     Offer,
     Update,
-    is_unknown,
-    number_parser,
-    plain_number,
     word_parser,
 )
 from appliance.adapters.mqtt.payloads import parse_object
@@ -49,10 +44,6 @@ _MOWER: Mapping[str, tuple[str, ...]] = {
     "dock": ("returning", "docked"),
 }
 """What a lawn mower is told, and one of what it shows then."""
-
-
-_HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
-"""The modes of a water heater that does not say which it has."""
 
 
 def _shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], bool]:
@@ -194,97 +185,3 @@ class LawnMower(Told):
     def write(self, command: Command) -> Intent:
         """The order at its own topic."""
         return self.intent(str(command.value), f"{command.value}_command", str(command.value))
-
-
-class Regulator(Entity):
-    """A humidifier or a water heater: on and off, a mode, a target, and what is measured."""
-
-    def setup(self) -> None:
-        """Read and offer what is announced; attributes are those of the component."""
-        self.component_class = self.announcement.component
-        self._is_heater = self.component_class == "water_heater"
-        self._unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
-        self._power = "power_command" if self._is_heater else "command"
-        self._target = "temperature" if self._is_heater else "target_humidity"
-        self._measure()
-        self._offer()
-        own = ("custom.mqtt.mode", "custom.mqtt.action", "custom.mqtt.target_humidity")
-        self.more_keys = own[:1] if self._is_heater else own
-        topics = {"current_temperature_topic": "temperature", "temperature_state_topic": "target_temperature"}
-        if not self._is_heater:
-            topics = {"current_humidity_topic": "humidity", "state_topic": "power"}
-        shown = (attribute for topic, attribute in topics.items() if topic in self.config)
-        self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
-
-    def _measure(self) -> None:
-        payloads = {word: self.config.text(f"payload_{word}", word.upper()) for word in ("on", "off")}
-        self._payloads = payloads
-        if not self._is_heater:
-            words: dict[str, Value] = {payload: word for word, payload in payloads.items()}
-            self.read("state_topic", word_parser("power", words), "state_value_template")
-            number = self._or_reset("humidity", number_parser("custom.mqtt.target_humidity", plain_number))
-            self.read("target_humidity_state_topic", number, "target_humidity_state_template")
-        name, unit = ("temperature", self._unit) if self._is_heater else ("humidity", "%")
-        if self._is_heater:
-            target = number_parser("target_temperature", lambda value: {"value": value, "unit": unit})
-            self.read("temperature_state_topic", target, "temperature_state_template", "value_template")
-        current = self._or_reset(name, number_parser(name, lambda value: {"value": value, "unit": unit}))
-        self.read(f"current_{name}_topic", current, f"current_{name}_template", "value_template")
-        for key, topic in (("mode", "mode_state"), ("action", "action")):
-            parse = _text_of(f"custom.mqtt.{key}", self.config.texts("modes") if key == "mode" else ())
-            self.read(f"{topic}_topic", self._or_reset(key, parse), f"{topic}_template", "value_template")
-
-    def _or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
-        """The parser, which takes `payload_reset_<name>` for the word of what is unknown."""
-        reset = self.config.text(f"payload_reset_{name}", "None")
-        return lambda text: parse("None" if text == reset else text)
-
-    def _offer(self) -> None:
-        if self.can(self._power):
-            self.offers["power"] = Offer(actions=("on", "off")) if self._is_heater else SWITCHABLE
-        modes = self.config.texts("modes", _HEATER_MODES if self._is_heater else ())
-        if modes and self.can("mode_command"):
-            schema: dict[str, Value] = {"type": "enum", "values": list(modes)}
-            self.offers["custom.mqtt.mode"] = Offer(actions=("set",), schema=schema)
-        if self.can(f"{self._target}_command"):
-            name = "temp" if self._is_heater else "humidity"
-            bounds = (
-                {"min": (43.3, 110.0), "max": (60.0, 140.0)}
-                if self._is_heater
-                else {"min": (0, 0), "max": (100, 100)}
-            )
-            at = 1 if self._unit == "°F" else 0
-            limits = {
-                key: plain_number(self.config.number(f"{key}_{name}", each[at])) for key, each in bounds.items()
-            }
-            kind: dict[str, Value] = {"unit": self._unit} if self._is_heater else {"type": "number", "unit": "%"}
-            key = "target_temperature" if self._is_heater else "custom.mqtt.target_humidity"
-            self.offers[key] = Offer(actions=("set",), schema={**kind, **limits})
-
-    def write(self, command: Command) -> Intent:
-        """The message of the property."""
-        value = command.value
-        if command.capability == "power":
-            action = self.toggled(command.action)
-            message = self.publish(self._power, self._payloads[action])
-            return Intent(messages=(message,), shows={} if self._is_heater else {"power": action})
-        if command.capability == "custom.mqtt.mode":
-            name, shown = "mode", value
-        elif self._is_heater:
-            name = "temperature"
-            value = in_unit(value["value"], value["unit"], self._unit)
-            shown = {"value": value, "unit": self._unit}
-        else:
-            name, shown = "target_humidity", value
-        message = self.publish(f"{name}_command", value, value=value)
-        is_shown = f"{name}_state_topic" in self.config
-        return Intent(messages=(message,), shows={command.capability: shown} if is_shown else {})
-
-
-def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    def parse(text: str) -> Update:
-        if is_unknown(text) and text not in options:
-            return {attribute: None}
-        return {attribute: text[:200]} if text else {}
-
-    return parse

@@ -1,16 +1,19 @@
-"""Heating and cooling: a topic for each property."""
+"""Heating, cooling and humidity: a topic for each property."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from appliance.adapters.mqtt.announced_fields import AnnouncedFields
 from appliance.adapters.mqtt.entities.entity import (
+    SWITCHABLE,
     Entity,
     Intent,
     Offer,
     PayloadParser,
     Update,
+    is_unknown,
     number_parser,
     plain_number,
     word_parser,
@@ -48,6 +51,13 @@ _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
 """The temperatures that can be set where the announcement states no bounds, as in Home Assistant."""
 
 
+_HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
+"""The same of a water heater."""
+
+_HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
+"""The modes of a water heater that does not say which it has."""
+
+
 class Climate(Entity):
     """A thermostat or an air conditioner."""
 
@@ -55,27 +65,24 @@ class Climate(Entity):
 
     def setup(self) -> None:
         """Read every property, and offer those with a command topic."""
-        self._unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
-        modes = tuple(mode for mode in self.config.texts("modes", _MODES) if mode in _MODES)
+        self._unit = unit_of(self.config)
         for name, unit in (("temperature", self._unit), ("humidity", "%")):
-            self._read(f"current_{name}_topic", number_parser(name, _measured_in(unit)), f"current_{name}_template")
-        parse_mode = word_parser("hvac_mode", {mode: mode for mode in _MODES})
-        self._read("mode_state_topic", parse_mode, "mode_state_template")
-        self._read("action_topic", word_parser("hvac_state", _ACTIONS), "action_template")
+            parse = number_parser(name, measured_in(unit))
+            self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template")
+        self.read("action_topic", word_parser("hvac_state", _ACTIONS), "action_template", "value_template")
         for key, name in _WORDS.items():
             parse = _text_parser(key, self.config.texts(f"{name}s"))
-            self._read(f"{name}_state_topic", parse, f"{name}_value_template", f"{name}_state_template")
-            if self.can(f"{name}_command"):
-                self.offers[key] = Offer(actions=("set",), schema=self._options(name))
+            self._add(key, name, parse, self._options(name), f"{name}_value_template")
         if self.can("power_command"):
             self.offers["power"] = Offer(actions=("on", "off"))
-        for attribute, name in _TARGETS.items():
-            convert = _measured_in(self._unit) if attribute == "target_temperature" else None
-            self._read(f"{name}_state_topic", number_parser(attribute, convert), f"{name}_state_template")
-            if self.can(f"{name}_command"):
-                self.offers[attribute] = Offer(actions=("set",), schema=self._range(attribute))
-        if self.can("mode_command"):
-            self.offers["hvac_mode"] = Offer(actions=("set",), schema={"values": list(modes)})
+        for key, name in _TARGETS.items():
+            is_main = key == "target_temperature"
+            parse = number_parser(key, measured_in(self._unit) if is_main else None)
+            convert = temperature(self._unit) if is_main else {}
+            self._add(key, name, parse, self._range(key), **convert)
+        modes = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
+        parse = word_parser("hvac_mode", {mode: mode for mode in _MODES})
+        self._add("hvac_mode", "mode", parse, {"values": modes})
         shown = {"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                  "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"}  # fmt: skip
         read = (each for each, topic in shown.items() if topic in self.config)
@@ -83,8 +90,10 @@ class Climate(Entity):
         self.more_keys = tuple(key for key, name in words.items() if f"{name}_state_topic" in self.config)
         self.claims = tuple(dict.fromkeys((*self.offers, *read)))
 
-    def _read(self, key: str, parse: PayloadParser, *templates: str) -> None:
-        self.read(key, parse, *templates, "value_template")
+    def _add(
+        self, key: str, name: str, parse: PayloadParser, schema: Mapping[str, Value], *templates: str, **convert: Any
+    ) -> None:
+        self.add(key, name, parse, schema, templates=(*templates, "value_template"), **convert)
 
     def _options(self, name: str) -> dict[str, Value]:
         options = self.config.texts(f"{name}s")
@@ -96,39 +105,99 @@ class Climate(Entity):
 
     def _range(self, attribute: str) -> dict[str, Value]:
         if attribute == "custom.mqtt.target_humidity":
-            low, high = self.config.number("min_humidity", 30), self.config.number("max_humidity", 99)
-            return {"type": "number", "min": plain_number(low), "max": plain_number(high), "unit": "%"}
-        low, high = _DEFAULT_RANGE[self._unit]
-        schema: dict[str, Value] = {"unit": self._unit} if attribute == "target_temperature" else {"type": "number"}
-        schema["min"] = plain_number(self.config.number("min_temp", low))
-        schema["max"] = plain_number(self.config.number("max_temp", high))
-        if "temp_step" in self.config:
-            schema["step"] = plain_number(self.config.number("temp_step", 1))
-        return schema
+            return {"type": "number", "unit": "%", **bounds_of(self.config, "humidity", 30, 99)}
+        kind: dict[str, Value] = {"unit": self._unit} if attribute == "target_temperature" else {"type": "number"}
+        step = {"step": plain_number(self.config.number("temp_step", 1))} if "temp_step" in self.config else {}
+        return {**kind, **bounds_of(self.config, "temp", *_DEFAULT_RANGE[self._unit]), **step}
 
     def write(self, command: Command) -> Intent:
         """The message of the property."""
-        value: Any = command.value
-        capability, names, shown = command.capability, dict[str, Value](), value
-        if capability == "power":
-            payload = self.config.text(f"payload_{command.action}", command.action.upper())
-            return Intent(messages=(self.publish("power_command", payload),))
-        name = (
-            _TARGETS.get(capability)
-            or _WORDS.get(capability)
-            or ("mode" if capability == "hvac_mode" else capability)
-        )
-        if capability == "target_temperature":
-            value = in_unit(value["value"], value["unit"], self._unit)
-            shown = {"value": value, "unit": self._unit}
-        if capability in _TARGETS:
-            names["value"] = value
-        message = self.publish(f"{name}_command", value, **names)
-        is_shown = f"{name}_state_topic" in self.config
-        return Intent(messages=(message,), shows={capability: shown} if is_shown else {})
+        if command.capability != "power":
+            return self.set_property(command)
+        payload = self.config.text(f"payload_{command.action}", command.action.upper())
+        return Intent(messages=(self.publish("power_command", payload),))
 
 
-def _measured_in(unit: str) -> Callable[[float], Value]:
+class Regulator(Entity):
+    """A humidifier or a water heater: on and off, a mode, a target, and what is measured."""
+
+    def setup(self) -> None:
+        """Read and offer what is announced; attributes are those of the component."""
+        self.component_class = self.announcement.component
+        self._is_heater = self.component_class == "water_heater"
+        self._unit = unit_of(self.config) if self._is_heater else "%"
+        self._payloads = {word: self.config.text(f"payload_{word}", word.upper()) for word in ("on", "off")}
+        self._power = "power_command" if self._is_heater else "command"
+        measured = "temperature" if self._is_heater else "humidity"
+        if self._is_heater:
+            shown = {"current_temperature_topic": "temperature", "temperature_state_topic": "target_temperature"}
+            parse, schema = number_parser("target_temperature", measured_in(self._unit)), {"unit": self._unit}
+            schema |= bounds_of(self.config, "temp", *_HEATER_RANGE[self._unit])
+            self._add("target_temperature", "temperature", parse, schema, **temperature(self._unit))
+        else:
+            shown = {"current_humidity_topic": "humidity", "state_topic": "power"}
+            words = {payload: word for word, payload in self._payloads.items()}
+            self.read("state_topic", word_parser("power", words), "state_value_template")
+            parse = self._or_reset("humidity", number_parser("custom.mqtt.target_humidity", plain_number))
+            schema = {"type": "number", "unit": "%", **bounds_of(self.config, "humidity", 0, 100)}
+            self.add("custom.mqtt.target_humidity", "target_humidity", parse, schema)
+        current = self._or_reset(measured, number_parser(measured, measured_in(self._unit)))
+        self.read(f"current_{measured}_topic", current, f"current_{measured}_template", "value_template")
+        modes = self.config.texts("modes", _HEATER_MODES if self._is_heater else ())
+        parse = self._or_reset("mode", _text_of("custom.mqtt.mode", self.config.texts("modes")))
+        self._add("custom.mqtt.mode", "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
+        parse = self._or_reset("action", _text_of("custom.mqtt.action", ()))
+        self.read("action_topic", parse, "action_template", "value_template")
+        if self.can(self._power):
+            self.offers["power"] = Offer(actions=("on", "off")) if self._is_heater else SWITCHABLE
+        own = ("custom.mqtt.mode", "custom.mqtt.action", "custom.mqtt.target_humidity")
+        self.more_keys = own[:1] if self._is_heater else own
+        read = (attribute for topic, attribute in shown.items() if topic in self.config)
+        self.claims = tuple(dict.fromkeys((*self.offers, *read)))
+
+    def _add(self, key: str, name: str, parse: PayloadParser, schema: Any, **convert: Any) -> None:
+        self.add(key, name, parse, schema, templates=("value_template",), **convert)
+
+    def _or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
+        """The parser, which takes `payload_reset_<name>` for the word of what is unknown."""
+        reset = self.config.text(f"payload_reset_{name}", "None")
+        return lambda text: parse("None" if text == reset else text)
+
+    def write(self, command: Command) -> Intent:
+        """The message of the property."""
+        if command.capability != "power":
+            return self.set_property(command)
+        action = self.toggled(command.action)
+        message = self.publish(self._power, self._payloads[action])
+        return Intent(messages=(message,), shows={} if self._is_heater else {"power": action})
+
+
+def unit_of(config: AnnouncedFields) -> str:
+    """The unit of its temperatures."""
+    return "°F" if config.text("temperature_unit", "C").upper().startswith("F") else "°C"
+
+
+def bounds_of(config: AnnouncedFields, name: str, low: float, high: float) -> dict[str, Value]:
+    """The range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
+    return {end: plain_number(config.number(f"{end}_{name}", each)) for end, each in (("min", low), ("max", high))}
+
+
+def temperature(unit: str) -> dict[str, Callable[[Any], Any]]:
+    """The conversions of a temperature that is set."""
+    return {"to_payload": lambda value: in_unit(value["value"], value["unit"], unit), "to_shown": measured_in(unit)}
+
+
+def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+    def parse(text: str) -> Update:
+        if is_unknown(text) and text not in options:
+            return {attribute: None}
+        return {attribute: text[:200]} if text else {}
+
+    return parse
+
+
+def measured_in(unit: str) -> Callable[[float], Value]:
+    """What makes a measurement of a number."""
     return lambda value: {"value": value, "unit": unit}
 
 

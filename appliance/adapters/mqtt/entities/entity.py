@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.availability import Availability
 from appliance.adapters.mqtt.payloads import Message, Outgoing, is_filter
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid, Unsupported
@@ -65,13 +67,21 @@ class Intent(Struct, frozen=True, kw_only=True):
     begins: Callable[[Entity], bool] | None = None
 
 
+class Property(Struct, frozen=True):
+    """An attribute that is set at `<name>_command_topic`: what a value is there, and what such a payload shows."""
+
+    name: str
+    to_payload: Callable[[Any], Any]
+    to_shown: Callable[[Any], Value]
+
+
 class Entity:
     """One announced entity.
 
     `attributes` holds what is known; their names are capabilities or `custom.mqtt.<field>`. `claims` are the
     capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
     has no state: retained messages of its topics are ignored. `written_at` is the instant of the command that is
-    written, in the home's zone.
+    written, in the home's zone. It expires when no value came for `expire_after` seconds.
     """
 
     component_class = ""
@@ -88,7 +98,10 @@ class Entity:
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
         self.claims: tuple[str, ...] = ()
+        self.properties: dict[str, Property] = {}
         self.custom = f"custom.mqtt.{announcement.object_id}"
+        self.availability = Availability(self.config)
+        self.is_expired = False
         self.expire_after = self.config.number("expire_after", 0)
         self.off_delay = 0.0
         self.written_at = datetime.fromtimestamp(0, UTC)
@@ -106,6 +119,16 @@ class Entity:
 
     def setup(self) -> None:
         """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether its availability topics say so, and its value has not expired."""
+        return self.availability.is_available and not self.is_expired
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics to subscribe to, each once."""
+        return list(dict.fromkeys([*(each.topic for each in self.readers), *self.availability.topics]))
 
     @property
     def is_optimistic(self) -> bool:
@@ -155,6 +178,35 @@ class Entity:
             for each in dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s")))):
                 self.readers.append(TopicReader(each, template, parse))
 
+    def add(
+        self,
+        attribute: str,
+        name: str,
+        parse: PayloadParser,
+        schema: Mapping[str, Value] | None,
+        *,
+        templates: tuple[str, ...] = (),
+        to_payload: Callable[[Any], Any] | None = None,
+        to_shown: Callable[[Any], Value] | None = None,
+    ) -> None:
+        """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
+
+        The first of the templates that is announced is rendered, `<name>_state_template` before them. Without
+        conversions a value stands in the messages as it is commanded.
+        """
+        self.read(f"{name}_state_topic", parse, f"{name}_state_template", *templates)
+        if schema is not None and self.can(f"{name}_command"):
+            self.offers[attribute] = Offer(actions=("set",), schema=schema)
+            self.properties[attribute] = Property(name, to_payload or _same, to_shown or _same)
+
+    def set_property(self, command: Command) -> Intent:
+        """The message of a property that was added, done when it is shown; at once where it has no state topic."""
+        found = self.properties[command.capability]
+        payload = found.to_payload(command.value)
+        message = self.publish(f"{found.name}_command", payload, value=payload)
+        is_shown = f"{found.name}_state_topic" in self.config
+        return Intent(messages=(message,), shows={command.capability: found.to_shown(payload)} if is_shown else {})
+
     def can(self, name: str) -> bool:
         """Whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is none or readable."""
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
@@ -188,6 +240,10 @@ class Entity:
         if action != "toggle":
             return action
         return "off" if self.attributes.get("power") == "on" else "on"
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def render(message: Message, reader: TopicReader) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
@@ -11,8 +13,8 @@ from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
     Offer,
+    PayloadParser,
     Update,
-    is_unknown,
     number_parser,
     word_parser,
 )
@@ -90,62 +92,50 @@ class Fan(OnOff):
     more_keys = ("custom.mqtt.percentage", "preset_mode", "custom.mqtt.oscillation", "custom.mqtt.direction")
 
     def setup(self) -> None:
-        """Offer power, and speed and presets where they are announced."""
+        """Offer power, and what else is announced."""
         super().setup()
         self._low = self.config.number("speed_range_min", 1)
         self._speeds = max(self.config.number("speed_range_max", 100) - self._low + 1, 1)
-        presets = self.config.texts("preset_modes")
         self.read("state_topic", word_parser("power", self.states), "state_value_template")
-        self.read("percentage_state_topic", self._parse_speed, "percentage_value_template")
-        reset = {self.config.text("payload_reset_preset_mode", "None"): None}
-        parse_preset = word_parser("preset_mode", {**reset, **{preset: preset for preset in presets}})
-        self.read("preset_mode_state_topic", parse_preset, "preset_mode_value_template")
         self.offers["power"] = SWITCHABLE
-        if self.can("percentage_command"):
-            percent: dict[str, Value] = {"type": "percentage", "min": 0, "max": 100}
-            self.offers["custom.mqtt.percentage"] = Offer(actions=("set",), schema=percent)
-        if presets and self.can("preset_mode_command"):
-            self.offers["preset_mode"] = Offer(actions=("set",), schema={"values": list(presets)})
-        self._add_oscillation_and_direction()
-        self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
-
-    def _add_oscillation_and_direction(self) -> None:
-        self._oscillations = {
-            is_on: self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}")
+        presets = self.config.texts("preset_modes")
+        swings = {
+            self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}"): is_on
             for word, is_on in (("off", False), ("on", True))
         }
-        words: dict[str, Value] = {payload: is_on for is_on, payload in self._oscillations.items()}
-        parse = word_parser("custom.mqtt.oscillation", words)
-        self.read("oscillation_state_topic", parse, "oscillation_value_template")
-        if self.can("oscillation_command"):
-            self.offers["custom.mqtt.oscillation"] = Offer(actions=("set",), schema={"type": "boolean"})
-        ways: list[Value] = ["forward", "reverse"]
+        payloads = {is_on: payload for payload, is_on in swings.items()}
+        percent: Mapping[str, Value] = {"type": "percentage", "min": 0, "max": 100}
+        self._add("percentage", self._parse_speed, percent, to_payload=self._raw, to_shown=self._percent)
+        reset = {self.config.text("payload_reset_preset_mode", "None"): None}
+        words = {**reset, **{preset: preset for preset in presets}}
+        self._add("preset_mode", word_parser("preset_mode", words), {"values": list(presets)} if presets else None)
+        parse, kind = word_parser("custom.mqtt.oscillation", swings), {"type": "boolean"}
+        self._add("oscillation", parse, kind, to_payload=payloads.__getitem__, to_shown=swings.__getitem__)
+        ways = ["forward", "reverse"]
         parse = word_parser("custom.mqtt.direction", {way: way for way in ways})
-        self.read("direction_state_topic", parse, "direction_value_template")
-        if self.can("direction_command"):
-            self.offers["custom.mqtt.direction"] = Offer(actions=("set",), schema={"type": "enum", "values": ways})
+        self._add("direction", parse, {"type": "enum", "values": ways})
+        self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
+
+    def _add(self, name: str, parse: PayloadParser, schema: Mapping[str, Any] | None, **convert: Any) -> None:
+        attribute = name if name == "preset_mode" else f"custom.mqtt.{name}"
+        self.add(attribute, name, parse, schema, templates=(f"{name}_value_template",), **convert)
 
     def _parse_speed(self, text: str) -> Update:
         if text == self.config.text("payload_reset_percentage", "None"):
             return {"custom.mqtt.percentage": None}
-        if is_unknown(text):
-            return {}
-        return number_parser("custom.mqtt.percentage", self._percent)(text)
+        return number_parser("custom.mqtt.percentage", self._percent, ignores_unknown=True)(text)
 
     def _percent(self, raw: float) -> int:
         return min(max(int((raw - self._low + 1) / self._speeds * 100), 0), 100)
 
+    def _raw(self, percent: int) -> int:
+        return math.ceil(percent / 100 * self._speeds + self._low - 1)
+
     def write(self, command: Command) -> Intent:
-        """The message of the property."""
-        name, value = command.capability.rpartition(".")[2], command.value
-        if name in ("preset_mode", "oscillation", "direction"):
-            message = self.publish(f"{name}_command", self._oscillations[value] if name == "oscillation" else value)
-            is_shown = f"{name}_state_topic" in self.config
-            return Intent(messages=(message,), shows={command.capability: value} if is_shown else {})
-        if command.capability != "power" and command.value:
-            raw = math.ceil(command.value / 100 * self._speeds + self._low - 1)
-            message = self.publish("percentage_command", raw, value=raw)
-            return Intent(messages=(message,), shows={"custom.mqtt.percentage": self._percent(raw)})
+        """The message of the property; no speed switches off."""
+        is_speed = command.capability == "custom.mqtt.percentage"
+        if command.capability != "power" and (command.value or not is_speed):
+            return self.set_property(command)
         action = self.toggled(command.action) if command.capability == "power" else "off"
         return Intent(messages=(self.switch(action),), shows={"power": action})
 

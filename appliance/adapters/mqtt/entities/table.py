@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.entities.appliances import AlarmPanel, LawnMower, Regulator, Vacuum
-from appliance.adapters.mqtt.entities.climates import Climate
+from appliance.adapters.mqtt.entities.appliances import AlarmPanel, LawnMower, Vacuum
+from appliance.adapters.mqtt.entities.climates import Climate, Regulator
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.inputs import Firmware, Moment, Number, Pressed, Select, SentText, Text

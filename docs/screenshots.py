@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from playwright.async_api import Browser, async_playwright
@@ -17,37 +18,39 @@ from tests.dashboard.conftest import SWITCHES, find_browser, visiting
 from tests.fakes import house as houses
 from tests.fakes.furnished import furnish
 from tests.fakes.house import LIGHT, House, open_house
+from tests.fakes.household import JumpingClock
 
 FOLDER = Path(__file__).parent
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1200, "height": 800}
 VIEWS = {
-    "home": "",
-    "room": "room/bedroom",
-    "device": f"device/{LIGHT.replace(':', '%3A')}",
-    "automations": "automations",
-    "box": "box",
+    "phone-home-light": ("", PHONE, "light"),
+    "phone-home-dark": ("", PHONE, "dark"),
+    "phone-room-light": ("room/bedroom", PHONE, "light"),
+    "phone-device-light": (f"device/{LIGHT.replace(':', '%3A')}", PHONE, "light"),
+    "desktop-home-light": ("", DESKTOP, "light"),
+    "wall-dark": ("wall", DESKTOP, "dark"),
 }
+DAY = ((18.9, 20), (18.4, 20), (19.6, 60), (20.2, 35), (19.9, 35), (20.6, 90), (20.1, 75), (19.4, 75))
+"""Temperature of the bedroom and brightness of the lamp, every other hour until now."""
+STEP_SECS = 7200
 
 
 async def main() -> None:
-    """Every picture: phone and desktop, light and dark."""
+    """Every picture, after most of a day that passes at once."""
     houses.HAS_DASHBOARD = True
-    async with async_playwright() as playwright, open_house(root=FOLDER.parent) as house:
+    clock = JumpingClock(datetime.now(UTC) - timedelta(seconds=STEP_SECS * len(DAY)))
+    async with async_playwright() as playwright, open_house(root=FOLDER.parent, clock=clock) as house:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
         await furnish(house)
-        for value in (20, 60, 35, 90, 75):
-            await house.command(LIGHT, "brightness", "set", value)
         await house.command(LIGHT, "power", "on")
-        for value in (18.9, 19.6, 20.2, 19.4):
-            measured = {"value": value, "unit": "°C"}
-            house.hub.registry.update_attributes("shown", "shown:air", {"temperature": measured})
-            house.hub.registry.update_attributes("shown", "shown:heater", {"temperature": measured})
-        for name, view in VIEWS.items():
-            await picture(browser, house, f"phone-{name}-light", view, PHONE, "light")
-        await picture(browser, house, "phone-home-dark", "", PHONE, "dark")
-        await picture(browser, house, "desktop-home-light", "", DESKTOP, "light")
-        await picture(browser, house, "desktop-home-dark", "", DESKTOP, "dark")
-        await picture(browser, house, "wall-dark", "wall", DESKTOP, "dark")
+        for degrees, percent in DAY:
+            for name, offset in (("air", 0.0), ("heater", 0.7)):
+                measured = {"value": round(degrees + offset, 1), "unit": "°C"}
+                house.hub.registry.update_attributes("shown", f"shown:{name}", {"temperature": measured})
+            await house.command(LIGHT, "brightness", "set", percent)
+            clock.jump(STEP_SECS)
+        for name, (view, size, scheme) in VIEWS.items():
+            await picture(browser, house, name, view, size, scheme)
         await browser.close()
 
 

@@ -11,7 +11,7 @@ const base = new URL("../../", import.meta.url);
 let unsaved = null; // the token, where the browser keeps nothing
 let onUnauthorized;
 
-export class ApiError extends Error {
+class ApiError extends Error {
 	constructor(status, body) {
 		const known = body?.code && t(`error.${body.code}`, {}, null);
 		super(status ? (known ?? body?.error ?? t("error.status", { status })) : t("error.unreachable"));

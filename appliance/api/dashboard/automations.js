@@ -30,8 +30,9 @@ const pathOf = ({ id }) => `automations/${segment(id)}`;
 const targetOf = ({ id }) => `automation ${id}`;
 
 function automationRow(automation) {
-	const { id, name, last_run: lastRun, last_error: lastError, running } = automation;
-	const said = running ? t("running") : lastError ?? (lastRun ? time(lastRun) : t("never"));
+	const { id, name, last_run: lastRun, last_error: lastError, running, status } = automation;
+	const idle = lastRun ? time(lastRun) : t(status === "disabled" ? "automation.off" : "never");
+	const said = running ? t("running") : lastError ?? idle;
 	return div({ key: id }, div({ class: lastError ? "row failed" : "row" },
 		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name), small({ dir: "auto" }, said)),
 		switchOf(automation)), errorLine(targetOf(automation)));

@@ -36,11 +36,11 @@ export function controls(to, commands, attributes) {
 	return [corner && control(to, corner, attributes, { isBare: true }), others.map((each) => control(to, each, attributes))];
 }
 
-// The first cards stand whole at once, the others by their names; then a few a frame are filled, as if somebody drew on.
+// The first cards stand whole at once, the others by their names; then some a frame are filled, each time twice as many.
 const FIRST_CARDS = 24;
-const CARDS_A_FRAME = 24;
 const unfilled = new Set();
 let drawn = 0;
+let batch = FIRST_CARDS;
 
 function useFilling() {
 	const card = useRef({ isFirst: undefined }).current;
@@ -57,10 +57,11 @@ function useFilling() {
 }
 
 function fillSome() {
-	for (const fill of [...unfilled].slice(0, CARDS_A_FRAME)) {
+	for (const fill of [...unfilled].slice(0, batch)) {
 		unfilled.delete(fill);
 		fill();
 	}
+	batch *= 2;
 	if (unfilled.size > 0) requestAnimationFrame(() => setTimeout(fillSome));
 	else {
 		drawn = -Infinity; // whoever comes back finds all as it was

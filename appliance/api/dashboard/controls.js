@@ -126,7 +126,7 @@ export function control(to, command, attributes, { isBare = false } = {}) {
 	const label = labelOf(capability, device);
 	const wish = state.pending.get(to.target)?.[capability];
 	const drawn = kindOf(command, device && classOf(device))({
-		to, command, attributes, wish, device,
+		to, command, attributes, wish, device, isBare,
 		isDisabled: !to.simulate && device !== undefined && isAway(device),
 		schema: command.schema,
 		value: attributes[capability],
@@ -244,8 +244,8 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 }
 
 // Buttons in a row, with what is shown before them; each is a picture where there is one for it.
-function inRow({ command, value, isPending, isDisabled, label, device }, names, call, isPressed) {
-	const shown = value !== undefined && typeof value !== "number" && !isPressed;
+function inRow({ command, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
+	const shown = value !== undefined && typeof value !== "number" && !isPressed && !isBare;
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
 		shown && output(show(command.capability, value, device)),
 		names.map((name) => {

@@ -111,7 +111,7 @@ export function Scenes() {
 function Room({ room: { id, name }, devices }) {
 	const isFolded = isIn("folded", id) && !state.isEditing;
 	const fold = button({ type: "button", class: "plain fold", "aria-expanded": String(!isFolded), "aria-label": t("fold", { name }), onclick: () => flip("folded", id) },
-		icon(isFolded ? "down" : "up"));
+		icon(isFolded ? "shut" : "open"));
 	return section({ "aria-label": name },
 		header(h2({ id: headingOf(id), tabindex: "-1", dir: "auto" }, a({ href: `#/room/${segment(id)}` }, name)),
 			span({ class: "buttons" }, roomSwitch({ id, name }, devices), fold)),

@@ -25,7 +25,6 @@ from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device
-from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
@@ -51,7 +50,7 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
 from appliance.store.change_queue import Changes
-from appliance.store.crashes import CrashCounter
+from appliance.store.crashes import CRASHED_OFTEN, STARTED_SAFE, CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
@@ -99,7 +98,8 @@ class Hub:
     ) -> None:
         if is_safe:
             config = replace(config, automations=replace(config.automations, enabled=False))
-        self._safe_mode = SafeMode(is_asked=is_safe)
+        self.safe_because = STARTED_SAFE if is_safe else None
+        """Why no automation runs though they are enabled; None where they do."""
         self._config = config
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
@@ -128,9 +128,10 @@ class Hub:
             stack.enter_context(self.log)
             stack.enter_context(self.loop_lag)
             self._take_parts_of(await enter(self._store))
-            await self._safe_mode.note_start(
-                self.crashes, has_crashed=self._store.has_crashed, is_enabled=config.automations.enabled
-            )
+            has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
+            if has_crashed_often and config.automations.enabled:
+                self.safe_because = CRASHED_OFTEN
+                log.warning("%s", CRASHED_OFTEN)
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             await enter(self._connect_history(session))
@@ -141,9 +142,9 @@ class Hub:
             runners = self._build_runners(session.open, kinds)
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.scenes = await enter(self._build_scenes())
-            reload_automations = await self._enter_automations(stack, began)
+            await self._enter_automations(stack, began)
             self.executors = (self.scenes.executor, self.automations.executions)
-            self.reloaders = self._build_reloaders(reload_automations)
+            self.reloaders = self._build_reloaders()
             for reloader in self.reloaders.values():
                 await enter(reloader)
             await enter(Watcher(self._list_watched(), self.clock))
@@ -175,18 +176,13 @@ class Hub:
         for fault in rejected:
             log.warning("left out: %s", fault)
         messages = (
-            *([self.safe_because] if self.safe_because is not None and self._safe_mode.is_by_itself else []),
+            *([CRASHED_OFTEN] if self.safe_because == CRASHED_OFTEN else []),
             *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.unreadable)),
             *(f"left out: {fault}" for fault in rejected),
         )
         self.start_errors = [events.SystemErrorReported(message=message) for message in messages]
         for error in self.start_errors:
             self.bus.publish(error)
-
-    @property
-    def safe_because(self) -> str | None:
-        """Why no automation runs though they are enabled; None where they do."""
-        return self._safe_mode.because
 
     async def reload(self) -> None:
         """Reload every folder of Lua files that is enabled, one after another."""
@@ -222,12 +218,11 @@ class Hub:
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
-
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
         return Scenes(catalog, self._new_executor, self.history.new_executions("scene"))
 
-    async def _enter_automations(self, stack: AsyncExitStack, began: float) -> LoadWork:
-        """Load and arm the automations; what reloads them."""
+    async def _enter_automations(self, stack: AsyncExitStack, began: float) -> None:
+        """Load and arm the automations."""
         config = self._config
         environment = Environment(
             self.registry,
@@ -247,22 +242,26 @@ class Hub:
         self.environment, self.variables, storage = environment, environment.variables, environment.storage
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
-        parts = await stack.enter_async_context(
-            open_automations(
-                catalog,
-                environment,
-                self.history.new_executions("automation"),
-                self._new_executor,
-                is_loaded=self.safe_because is None,
-            )
-        )
+        history, is_loaded = self.history.new_executions("automation"), self.safe_because is None
+        opened = open_automations(catalog, environment, history, self._new_executor, is_loaded=is_loaded)
+        parts = await stack.enter_async_context(opened)
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
+        self._reload_armed = parts.engine.reload
         self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         parts.hold_until(self.health.have_all_started, self.bus)
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
-        return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)
+
+    async def _reload_automations(self) -> tuple[int, list[Fault]]:
+        """Reload them; where that succeeds, safe mode after crashes is over."""
+        count, faults = await self._reload_armed()
+        if self.safe_because == CRASHED_OFTEN and not faults:
+            self.safe_because = None
+            self.crashes.end_series()
+            self.timers.resume()
+            log.info("safe mode is over: the automations were reloaded")
+        return count, faults
 
     def _places(self) -> HomeNames:
         """The names that are known while files are loaded."""
@@ -292,18 +291,17 @@ class Hub:
         )
         return known, armed
 
-    def _build_reloaders(self, reload_automations: LoadWork) -> dict[str, Reloader]:
+    def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config
         scripts = folder_of(config.scripts, config.root, is_deep=True)
         works: dict[str, LoadWork] = {
             "scenes": self.scenes.catalog.reload,
-            "automations": reload_automations,
-            "scripts": partial(
-                check_scripts, self.pool.compile, scripts, lambda source: self._places().inspect(source)
-            ),
+            "automations": self._reload_automations,
+            "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
         }
         refusals = {target: refusal_of(target, folder) for target, folder in self.folders.items()}
-        refusals["automations"] = self._safe_mode.refusal_of(config.automations) or refusals["automations"]
+        if self.safe_because == STARTED_SAFE:
+            refusals["automations"] = Fault(config.automations.directory, 0, STARTED_SAFE)
         kinds = Reloader("adapters", self.kinds.reload, self.bus, self.clock, keeps_sound=True)
         return {"adapters": kinds} | {
             target: Reloader(target, work, self.bus, self.clock, refusal=refusals[target])

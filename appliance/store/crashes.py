@@ -18,6 +18,15 @@ WINDOW_SECS = 300.0
 MAX_CRASHES = 3
 """With so many crashes within `WINDOW_SECS` the hub starts without automations."""
 
+CRASHED_OFTEN = (
+    "safe mode: the hub crashed three times within five minutes, so that no automation runs; "
+    "a reload of the automations (POST /automations/reload) ends it"
+)
+"""Why no automation runs after such a series of crashes."""
+
+STARTED_SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
+"""Why none runs then, which is what a reload of the automations answers, too."""
+
 
 class CrashCounter:
     """Counts the runs that did not stop in order since the machine was started.

@@ -9,31 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import tomli
-from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from appliance.adapters.kinds import KINDS, kind_of
 from appliance.adapters.lua_kinds.kind_definition import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Fault, Invalid
-from appliance.home_locale import Locale
-from appliance.settings import (
-    CLASSES,
-    SECTIONS,
-    Api,
-    Auth,
-    AutomationsSettings,
-    DashboardSettings,
-    HistorySettings,
-    Logging,
-    Notify,
-    Persistence,
-    Runtime,
-    ScenesSettings,
-    ScriptsSettings,
-    check_master_key,
-)
+from appliance.settings import SECTIONS, Auth, Sections, check_master_key
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
-from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
+from appliance.tables.fields import Field, Fields, Findings, Problem, S, Table, dotted, line_at, located
 from appliance.tables.fields import Path as ValuePath
 from appliance.tables.plain_files import read_plain
 from appliance.tables.sections import hint_of_keys, line_finder
@@ -44,7 +28,7 @@ MASTER_KEY_PATH = ("auth", "master_key")
 BIND_ADDRESS = ("api", "bind_address")
 
 
-class Config(Struct, frozen=True, kw_only=True):
+class Config(Sections, frozen=True, kw_only=True):
     """The whole configuration. `adapters` holds those that are enabled, by section name; of kinds in Lua as
     `LuaSection`, which their files have yet to check. `watch_adapters`: whether those files are watched.
 
@@ -53,18 +37,6 @@ class Config(Struct, frozen=True, kw_only=True):
 
     file: str
     root: Path
-    api: Api
-    auth: Auth
-    dashboard: DashboardSettings
-    logging: Logging
-    runtime: Runtime
-    history: HistorySettings
-    notify: Notify
-    persistence: Persistence
-    locale: Locale
-    scenes: ScenesSettings
-    automations: AutomationsSettings
-    scripts: ScriptsSettings
     adapters: Mapping[str, Any]
     adapter_names: frozenset[str]
     watch_adapters: bool
@@ -91,21 +63,19 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     """As `load`, for a text that was read already; `name` is what faults call the file."""
     raw = parse_toml(text, name)
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
-    sections = {section: _read_section(root, section) for section in SECTIONS}
-    _refuse_others(root, "", [*_names_in(""), "adapters"])
+    sections = _read_section(root, Sections)
     _check_pairs(root)
     adapters = _read_adapters(root, Path(name), line_of)
     faults = located(root.findings.faults, name, line_of)
-    sections["auth"] |= {"source": name, "line": line_at(MASTER_KEY_PATH, line_of)}
-    built = {section: _build(section, sections) for section in _names_in("")}
-    built["auth"] = _choose_key(built["auth"], environment, faults)
-    weaknesses = _weaknesses(built["auth"])
-    if not built["api"].bind_address.is_loopback or any(each.path == BIND_ADDRESS for each in root.findings.faults):
+    in_file = replace(sections.auth, source=name, line=line_at(MASTER_KEY_PATH, line_of))
+    auth = _choose_key(in_file, environment, faults)
+    weaknesses = _weaknesses(auth)
+    if not sections.api.bind_address.is_loopback or any(each.path == BIND_ADDRESS for each in root.findings.faults):
         faults += weaknesses
     if faults:
         raise ConfigFailed(sorted(faults))
     return Config(
-        **built,
+        **(asdict(sections) | {"auth": auth}),
         file=name,
         root=Path(name).absolute().parent.parent,
         adapters=adapters,
@@ -125,12 +95,6 @@ def _risks(
             yield Fault(file, line_at(path, line_of), f"{dotted(path)} {found[1]}")
 
 
-def _build(section: str, values: Mapping[str, Mapping[str, Any]]) -> Any:
-    """What holds the section, with the sections inside it; `values` are those of each section's own keys."""
-    inner = {name: _build(f"{section}.{name}", values) for name in _names_in(section)}
-    return CLASSES[section](**values[section], **inner)
-
-
 def parse_toml(text: str, name: str) -> dict[str, Any]:
     """A TOML text as it stands, unchecked; `ConfigFailed` where it is none."""
     try:
@@ -143,23 +107,15 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         raise ConfigFailed([Fault(name, 0, "is not TOML that Lares can read: a number is too long")]) from None
 
 
-def _names_in(section: str) -> list[str]:
-    """The names of the sections right inside the section; in the file itself for the empty name."""
-    return [name.rpartition(".")[2] for name in SECTIONS if name.rpartition(".")[0] == section]
-
-
-def _read_section(root: Table, section: str) -> dict[str, Any]:
-    outer, _, name = section.rpartition(".")
-    around = root
-    if outer:
-        raw = root.raw(outer)
-        around = Table(raw if isinstance(raw, dict) else {}, root.findings, (outer,))
-    table = _section_in(around, name)
-    if table is None:
-        return {name: key.default for name, key in SECTIONS[section].items()}
-    values = table.read(SECTIONS[section])
-    _refuse_others(table, section, _names_in(section))
-    return values
+def _read_section(table: Table, of: type[S]) -> S:
+    """What holds the section, with those inside it; a key that is wrong, which is noted, has its default."""
+    values = table.read({key: each for key, each in of.FIELDS.items() if not each.is_section})
+    for name, each in of.FIELDS.items():
+        if each.is_section:
+            inner = _section_in(table, name)
+            values[name] = each.default if inner is None else _read_section(inner, each.check)
+    _refuse_others(table, dotted(table.path), () if table.path else ("adapters",))
+    return of(**values)
 
 
 def _section_in(table: Table, name: str) -> Table | None:

@@ -10,7 +10,7 @@ from appliance.errors import Invalid
 from appliance.home_locale import Locale
 from appliance.tables.addresses import Address, Network, address, network, origin, write_url
 from appliance.tables.checks import boolean, listed, matching, number_within, one_of, whole
-from appliance.tables.fields import Fields, Settings, key
+from appliance.tables.fields import Fields, Settings, key, section
 
 DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
@@ -57,15 +57,15 @@ class Api(Settings, frozen=True, kw_only=True):
     max_connections: int = key(whole(1, 1 << 16), 1000)
     max_connections_per_peer: int = key(whole(1, 1 << 16), 600)
     trusted_proxies: tuple[Network, ...] = key(listed(network), ())
-    rate_limit: RateLimit
-    cors: CorsSettings
+    rate_limit: RateLimit = section(RateLimit)
+    cors: CorsSettings = section(CorsSettings)
 
 
 class Auth(Settings, frozen=True, kw_only=True):
     """`[auth]` or what the environment says instead; `source` and `line` are where it came from (0: no line)."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
-    source: str
+    source: str = ""
     line: int = 0
 
 
@@ -137,7 +137,7 @@ class AutomationsSettings(LuaFolder, frozen=True, kw_only=True):
     """`[automations]`."""
 
     directory: str = key(_directory, "config/automations")
-    runner: AutomationRunner
+    runner: AutomationRunner = section(AutomationRunner)
 
 
 class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
@@ -149,24 +149,30 @@ class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
     max_cpu_total_secs: float = key(number_within(0.05, 86_400), 60)
 
 
-CLASSES: Mapping[str, type[Settings]] = {
-    "api": Api,
-    "api.rate_limit": RateLimit,
-    "api.cors": CorsSettings,
-    "auth": Auth,
-    "dashboard": DashboardSettings,
-    "logging": Logging,
-    "runtime": Runtime,
-    "locale": Locale,
-    "scenes": ScenesSettings,
-    "automations": AutomationsSettings,
-    "automations.runner": AutomationRunner,
-    "scripts": ScriptsSettings,
-    "history": HistorySettings,
-    "notify": Notify,
-    "persistence": Persistence,
-}
-"""What holds each section but the adapters', by its dotted name."""
+class Sections(Settings, frozen=True, kw_only=True):
+    """All sections of the configuration's file but those of adapters."""
 
-SECTIONS: Mapping[str, Fields] = {name: each.FIELDS for name, each in CLASSES.items()}
-"""The keys of these sections."""
+    api: Api = section(Api)
+    auth: Auth = section(Auth)
+    dashboard: DashboardSettings = section(DashboardSettings)
+    logging: Logging = section(Logging)
+    runtime: Runtime = section(Runtime)
+    locale: Locale = section(Locale)
+    scenes: ScenesSettings = section(ScenesSettings)
+    automations: AutomationsSettings = section(AutomationsSettings)
+    scripts: ScriptsSettings = section(ScriptsSettings)
+    history: HistorySettings = section(HistorySettings)
+    notify: Notify = section(Notify)
+    persistence: Persistence = section(Persistence)
+
+
+def list_sections(of: type[Settings], name: str = "") -> dict[str, Fields]:
+    """The keys of the section of this dotted name and of those in it."""
+    found: dict[str, Fields] = {name: {key: each for key, each in of.FIELDS.items() if not each.is_section}}
+    for inner, each in of.FIELDS.items():
+        found |= list_sections(each.check, f"{name}.{inner}".lstrip(".")) if each.is_section else {}
+    return found
+
+
+SECTIONS: Mapping[str, Fields] = {name: keys for name, keys in list_sections(Sections).items() if name}
+"""The keys of these sections, by their dotted names."""

@@ -29,7 +29,8 @@ class Field(Struct, Generic[C], frozen=True):
     """One field: the check that types its value, and the value that it has when left out.
 
     One that is required and has no default is a fault when it is left out. One that is secret is not shown by `repr`.
-    One that has an `example` is a list of tables, and its check the class of `Settings` that holds each.
+    One that has an `example` is a list of tables, and its check the class of `Settings` that holds each; one that
+    `is_section` is a section of a file, and its check the class that holds that.
     """
 
     check: C
@@ -37,6 +38,7 @@ class Field(Struct, Generic[C], frozen=True):
     required: bool = True
     secret: bool = False
     example: str | None = None
+    is_section: bool = False
 
 
 Fields = Mapping[str, Field[Any]]
@@ -61,6 +63,11 @@ def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = Tr
 def rows(of: type[Settings], example: str) -> Any:
     """A field of `Settings` that holds a list of tables, none if left out; `example` is what refusals show."""
     return Field(of, (), example=example)
+
+
+def section(of: type[Settings]) -> Any:
+    """A field of `Settings` that holds a section; all its keys have defaults."""
+    return Field(of, of(), is_section=True)
 
 
 class SettingsMeta(StructMeta):

@@ -66,30 +66,10 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a head without an end": (GET + b"X: " + b"a" * 20_000, 413),
     "a target that is too long": (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 413),
     "a length that is no number": (POST + b"Content-Length: many\r\n\r\n{}", 400),
-    "a negative length": (POST + b"Content-Length: -2\r\n\r\n{}", 400),
-    "a length with a sign": (POST + b"Content-Length: +2\r\n\r\n{}", 400),
-    "a length with an underscore": (POST + b"Content-Length: 1_0\r\n\r\n0123456789", 400),
-    "a length in other digits": (POST + "Content-Length: ٢\r\n\r\n{}".encode(), 400),
-    "a length in hexadecimal": (POST + b"Content-Length: 0x2\r\n\r\n{}", 400),
-    "a list of lengths": (POST + b"Content-Length: 2, 2\r\n\r\n{}", 400),
-    "an empty length": (POST + b"Content-Length:\r\n\r\n{}", 400),
-    "a length beyond all measure": (POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}", 400),
-    "two lengths": (POST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400),
-    "a length and chunks": (POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    "chunks and a length": (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n", 400),
-    "chunks twice": (POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    "chunks behind a blank": (POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
     "a length behind a blank": (POST + b"Content-Length : 2\r\n\r\n{}", 400),
-    "an encoding that is not chunked": (POST + b"Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n", 501),
-    "an encoding that ends in chunked": (POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
-    "two encodings": (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
     "an unknown expectation": (POST + b"Expect: a miracle\r\nContent-Length: 2\r\n\r\n{}", 417),
     "an expectation that is not ASCII": (POST + b"Expect: \xff\xfe\r\nContent-Length: 2\r\n\r\n{}", 417),
-    "a chunk without a size": (CHUNKED + b"\r\n\r\n", 400),
     "a chunk of a strange size": (CHUNKED + b"size\r\n{}\r\n0\r\n\r\n", 400),
-    "a chunk of a negative size": (CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n", 400),
-    "a chunk of a size with a prefix": (CHUNKED + b"0x2\r\n{}\r\n0\r\n\r\n", 400),
-    "a chunk of a size beyond all measure": (CHUNKED + b"f" * 40 + b"\r\n{}\r\n0\r\n\r\n", 400),
     "a chunk without an end of its size": (CHUNKED + b"2" * 100, 400),
     "a chunk that is longer than it says": (CHUNKED + b"2\r\n{}XX0\r\n\r\n", 400),
     "a chunk that is longer by a number": (CHUNKED + b"2\r\n{}22\r\n{}\r\n0\r\n\r\n", 400),
@@ -111,7 +91,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a WebSocket without an upgrade": (SOCKET + b"\r\n", 426),
     "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
 }
-"""What is sent, and the status of the response."""
+"""What is sent, and the status of the response; `test_framing` has every form of lengths, codings and chunks."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
 """After these the connection can be used further; after the others the start of the next request is unknown."""

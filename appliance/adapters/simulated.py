@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -34,21 +35,32 @@ class Faults(Struct, kw_only=True):
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
     """How many of the next requests are cut off without a response; they have no effect."""
+    torn: int = 0
+    """How many of the next responses break off in the middle; the requests have taken effect."""
 
 
 class SimulatedDevice(ABC):
     """A vendor's device on this machine: an async context manager that listens while entered and plugged in.
 
-    `host` is an address; `port` 0 stands for a free one, which is known once entered and then kept.
+    `host` is an address; `port` 0 stands for a free one, which is known once entered and then kept. With `tls` it
+    speaks HTTPS.
     `requests` holds method and path of every request received, in order, also of those that a fault left unanswered.
     """
 
     content_type: str
     """Content type of the vendor's responses."""
 
-    def __init__(self, *, host: str = "127.0.0.1", port: int = 0, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        clock: Clock | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.host = host
         self.port = port
+        self._tls = tls
         self.faults = Faults()
         self.requests: list[tuple[str, str]] = []
         self._clock = Clock() if clock is None else clock
@@ -60,7 +72,7 @@ class SimulatedDevice(ABC):
     def url(self) -> str:
         """The base URL of this device, `http://127.0.0.1:40123`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"{'http' if self._tls is None else 'https'}://{host}:{self.port}"
 
     async def __aenter__(self) -> Self:
         await self.plug_in()
@@ -79,7 +91,7 @@ class SimulatedDevice(ABC):
         listener = self._reserve()
         runner = web.AppRunner(self._application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
-        await web.SockSite(runner, listener).start()
+        await web.SockSite(runner, listener, ssl_context=self._tls).start()
         self._runner = runner
 
     async def unplug(self) -> None:
@@ -136,9 +148,24 @@ class SimulatedDevice(ABC):
             await asyncio.Event().wait()  # until the server cancels the handler, since the connection is gone
         if self.faults.silent:
             await asyncio.Event().wait()
-        if self.faults.status is None and self.faults.body is None:
-            return await handler(request)
-        return web.Response(status=self.faults.status or 200, body=self.faults.body, content_type=self.content_type)
+        if self.faults.status is not None or self.faults.body is not None:
+            status = self.faults.status or 200
+            return web.Response(status=status, body=self.faults.body, content_type=self.content_type)
+        response = await handler(request)
+        if self.faults.torn > 0 and isinstance(response, web.Response):
+            self.faults.torn -= 1
+            await self._tear(request, response)
+        return response
+
+    async def _tear(self, request: web.Request, whole: web.Response) -> None:
+        """Send the head of a response and half of its body, and reset the connection."""
+        body = whole.body if isinstance(whole.body, bytes) else b""
+        part = web.StreamResponse(status=whole.status, headers={"Content-Length": str(len(body) + 1)})
+        part.content_type = self.content_type
+        await part.prepare(request)
+        await part.write(body[: len(body) // 2])
+        _abort(request.transport)
+        await asyncio.Event().wait()  # as for `drop`
 
     async def _delay(self, request: web.Request, response: web.StreamResponse) -> None:
         if self.faults.delay > 0:

@@ -12,7 +12,6 @@ import pytest
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.kind import AdapterKind
-from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
@@ -20,15 +19,8 @@ from appliance.adapters.roku_tv.simulator import STANDBY
 from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import WledSimulator, segment
 from tests.adapters.contract import AdapterContract, ReadingContract, Subject
-from tests.adapters.lua_kinds.bench import open_kinds, section
-from tests.adapters.lua_kinds.simulators import (
-    HomeWizardSocket,
-    HueBridge,
-    JsonVendor,
-    ShellyOne,
-    ShellyTwo,
-    Tasmota,
-)
+from tests.adapters.lua_kinds import sources
+from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.meter import METER
 from tests.adapters.page import make_importable
 
@@ -125,13 +117,8 @@ class TestMatter(AdapterContract):
 class TestShellyOfTheFirstGeneration(AdapterContract):
     """A plug, in Lua."""
 
-    subject = Subject(
-        name="plug",
-        kind=LUA_KIND,
-        device="switch:0",
-        simulate=ShellyOne,
-        settings=lambda vendor: section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "plug"),
-        open_kinds=open_kinds,
+    subject = BUNDLED["shelly_one"].subject(
+        change=lambda vendor: vendor.status["relays"][0].update(ison=True),
     )
 
 
@@ -139,13 +126,7 @@ class TestShellyOfTheFirstGeneration(AdapterContract):
 class TestShellyOfTheSecondGeneration(AdapterContract):
     """Three relays, in Lua."""
 
-    subject = Subject(
-        name="pro",
-        kind=LUA_KIND,
-        device="switch:1",
-        simulate=ShellyTwo,
-        settings=lambda vendor: section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "pro"),
-        open_kinds=open_kinds,
+    subject = BUNDLED["shelly_two"].subject(
         fewer=lambda vendor: vendor.status.pop("switch:2"),
         more=lambda vendor: vendor.status.update({"switch:2": {"id": 2, "output": False}}),
     )
@@ -155,61 +136,65 @@ class TestShellyOfTheSecondGeneration(AdapterContract):
 class TestTasmotaOverHttp(AdapterContract):
     """A relay, in Lua."""
 
-    subject = Subject(
-        name="heater",
-        kind=LUA_KIND,
-        device="relay:1",
-        simulate=Tasmota,
-        settings=lambda vendor: section("tasmota_http", {"base_url": vendor.url, "poll_interval_secs": 1}, "heater"),
-        open_kinds=open_kinds,
-    )
+    subject = BUNDLED["tasmota_http"].subject()
 
 
 @pytest.mark.slow
 class TestHomeWizard(AdapterContract):
     """A socket, in Lua."""
 
-    subject = Subject(
-        name="socket",
-        kind=LUA_KIND,
-        device="socket",
-        simulate=HomeWizardSocket,
-        settings=lambda vendor: section("homewizard", {"base_url": vendor.url, "poll_interval_secs": 1}, "socket"),
-        open_kinds=open_kinds,
-    )
+    subject = BUNDLED["homewizard"].subject()
+
+
+@pytest.mark.slow
+class TestHomeWizardMeter(ReadingContract):
+    """A P1 meter, in Lua."""
+
+    subject = BUNDLED["homewizard_meter"].subject()
 
 
 @pytest.mark.slow
 class TestHue(AdapterContract):
     """Two lamps behind a bridge that pushes, in Lua."""
 
-    subject = Subject(
-        name="hue",
-        kind=LUA_KIND,
-        device="lamp1",
-        simulate=HueBridge,
-        settings=lambda vendor: section("hue", {"base_url": vendor.url, "poll_interval_secs": 1}, "hue"),
-        open_kinds=open_kinds,
-        fewer=lambda vendor: vendor.lamps.pop("light2"),
+    subject = BUNDLED["hue"].subject(
+        fewer=lambda vendor: vendor.remove(2),
         more=lambda vendor: vendor.add(2),
+        change=lambda vendor: vendor.show(1, on={"on": True}),
+        is_heard=lambda vendor: vendor.streams,
+        happen=lambda vendor: vendor.press(1),
+        event="single",
+        lose=lambda vendor: vendor.reach(1, "connectivity_issue"),
+        find=lambda vendor: vendor.reach(1, "connected"),
     )
 
 
-SITE = {"Body": {"Data": {"Site": {"P_PV": 3520.4, "P_Grid": -1200.0, "P_Load": -2320.4, "E_Day": 5100.0}}}}
-SKY = {"current": {"temperature_2m": 11.5, "weather_code": 61}, "daily": {}}
+@pytest.mark.slow
+class TestDaikin(AdapterContract):
+    """An air conditioner, in Lua."""
+
+    subject = BUNDLED["daikin"].subject(
+        change=lambda vendor: vendor.control.update(stemp="19.5"),
+        changed=("target_temperature", {"value": 19.5, "unit": "°C"}),
+    )
+
+
+@pytest.mark.slow
+class TestSonos(AdapterContract):
+    """A player, in Lua."""
+
+    subject = BUNDLED["sonos"].subject(
+        change=lambda vendor: vendor.shows.update(CurrentVolume="30"), changed=("volume", 30)
+    )
 
 
 @pytest.mark.slow
 class TestFronius(ReadingContract):
     """A roof, in Lua."""
 
-    subject = Subject(
-        name="roof",
-        kind=LUA_KIND,
-        device="site",
-        simulate=lambda: JsonVendor({"/solar_api/v1/GetPowerFlowRealtimeData.fcgi": SITE}),
-        settings=lambda vendor: section("fronius", {"base_url": vendor.url, "poll_interval_secs": 1}, "roof"),
-        open_kinds=open_kinds,
+    subject = BUNDLED["fronius"].subject(
+        change=lambda vendor: vendor.site.update(P_Grid=7.5),
+        changed=("custom.fronius.grid", {"value": 7.5, "unit": "W"}),
     )
 
 
@@ -217,17 +202,33 @@ class TestFronius(ReadingContract):
 class TestOpenMeteo(ReadingContract):
     """The weather, in Lua."""
 
-    subject = Subject(
-        name="sky",
-        kind=LUA_KIND,
-        device="here",
-        simulate=lambda: JsonVendor({"/v1/forecast": SKY}),
-        settings=lambda vendor: section(
-            "open_meteo",
-            {"base_url": vendor.url, "poll_interval_secs": 1, "latitude": 52.5, "longitude": 13.4},
-            "sky",
-        ),
-        open_kinds=open_kinds,
+    subject = BUNDLED["open_meteo"].subject()
+
+
+@pytest.mark.slow
+class TestTibber(ReadingContract):
+    """The prices of two homes, in Lua."""
+
+    subject = BUNDLED["tibber"].subject(
+        change=lambda vendor: vendor.prices["current"].update(level="CHEAP"), changed=("custom.tibber.level", "CHEAP")
+    )
+
+
+@pytest.mark.slow
+class TestAwattar(ReadingContract):
+    """The prices of a market, in Lua."""
+
+    subject = BUNDLED["awattar"].subject(
+        change=lambda vendor: vendor.tell(1, 2, 3), changed=("custom.awattar.price", {"value": 1.0, "unit": "ct/kWh"})
+    )
+
+
+@pytest.mark.slow
+class TestFritzBox(ReadingContract):
+    """Two phones in a network, in Lua."""
+
+    subject = BUNDLED["fritzbox"].subject(
+        change=lambda vendor: vendor.active.update({sources.BEN: "1"}), changed=("presence", True)
     )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.adapters.lua_kinds.bench import section
-from tests.adapters.lua_kinds.simulators import JsonVendor, ShellyTwo, Tasmota
+from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
+from tests.adapters.lua_kinds.vendor import Vendor
 from tests.fakes.house import House, open_house
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until_async
@@ -108,7 +109,7 @@ async def test_devices_in_lua_are_commanded_from_api_scene_and_automation(tmp_pa
             ),
         },
     )
-    async with ShellyTwo() as vendor, Tasmota() as heater, JsonVendor() as nobody:
+    async with ShellyTwo() as vendor, Tasmota() as heater, Vendor() as nobody:
         adapters = {
             "kitchen": section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "kitchen"),
             "heater": section("tasmota_http", {"base_url": heater.url, "poll_interval_secs": 1}, "heater"),

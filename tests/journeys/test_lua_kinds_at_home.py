@@ -18,11 +18,10 @@ from aiohttp import web
 from appliance import config
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS
 from appliance.adapters.simulated import SimulatedDevice
-from appliance.clock import Clock
 from tests.adapters.lua_kinds.bench import section
-from tests.adapters.lua_kinds.simulators import JsonVendor, ShellyTwo, Tasmota
+from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
+from tests.adapters.lua_kinds.sources import Awattar, Ollama, OpenMeteo
 from tests.fakes.house import LIGHT, open_house
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until, until_async
@@ -31,24 +30,6 @@ pytestmark = pytest.mark.slow
 
 RAIN = "custom.open_meteo.rain_next_hour"
 ROOF_OPEN = '{ type = "device_state", device_id = "virtual:roof", attribute = "contact", equals = "open" }'
-
-
-def weather(rain: float) -> dict[str, Any]:
-    """What Open-Meteo answers when so many millimetres fall within the hour."""
-    now = int(Clock().now().timestamp())
-    quarters = [now // 900 * 900 + 900 * number for number in range(8)]
-    return {
-        "current": {"time": now, "temperature_2m": 11.5, "weather_code": 61},
-        "minutely_15": {"time": quarters, "precipitation": [rain / 4] * 8},
-        "daily": {},
-    }
-
-
-def prices(*cents: float) -> dict[str, Any]:
-    """What aWATTar answers: the present hour and those after it."""
-    hour = int(Clock().now().timestamp()) // 3600 * 3600
-    rows = [{"start_timestamp": (hour + 3600 * n) * 1000, "marketprice": each * 10} for n, each in enumerate(cents)]
-    return {"data": rows}
 
 
 async def test_rain_is_warned_of_the_boiler_runs_when_it_is_cheap_and_a_model_answers(
@@ -74,20 +55,18 @@ async def test_rain_is_warned_of_the_boiler_runs_when_it_is_cheap_and_a_model_an
                ctx:set("answer", answer.message.content)""",
         ),
     }
-    reply = {"message": {"role": "assistant", "content": "yes"}, "done": True}
     async with (
-        JsonVendor({"/v1/forecast": weather(0.0)}) as sky,
-        JsonVendor({"/v1/marketdata": prices(9, 1, 2, 3)}) as market,
-        JsonVendor({"/api/tags": {}, "/api/chat": reply}) as model,
+        OpenMeteo(0.0) as sky,
+        Awattar(9, 1, 2, 3) as market,
+        Ollama() as model,
         Tasmota() as heater,
     ):
         heater.status["StatusSTS"]["POWER"] = "OFF"
-        text = (BUNDLED_KINDS / "awattar.lua").read_text().replace("https://api.awattar.de", market.url)
-        write(tmp_path, {**files, "adapters/awattar.lua": text})
+        write(tmp_path, files)
         place = {"base_url": sky.url, "latitude": 52.5, "longitude": 13.4, "poll_interval_secs": 1}
         adapters: dict[str, Any] = {
             "weather": section("open_meteo", place, "weather"),
-            "price": section("awattar", {}, "price"),
+            "price": section("awattar", {"base_url": market.url}, "price"),
             "ollama": section("ollama", {"base_url": model.url}, "ollama"),
             "heater": section("tasmota_http", {"base_url": heater.url, "poll_interval_secs": 1}, "heater"),
         }
@@ -95,13 +74,13 @@ async def test_rain_is_warned_of_the_boiler_runs_when_it_is_cheap_and_a_model_an
         adapters["virtual"] = virtual_of(toml)
         async with open_house(adapters=adapters, root=tmp_path) as house:
             assert (await house.device("weather:here"))["attributes"]["temperature_outdoor"]["value"] == 11.5
-            sky.answers["/v1/forecast"] = weather(2.0)
+            sky.rain(2.0)
             await until(lambda: {"warned", "answer"} <= {each.name for each in house.hub.variables.list_all()})
             values = {each.name: each.value for each in house.hub.variables.list_all()}
             assert values["answer"] == "yes"
-            assert json.loads(model.bodies[-1])["messages"][0]["content"].startswith("Rain: 2.0 mm")
+            assert model.asked[-1].json["messages"][0]["content"].startswith("Rain: 2.0 mm")
 
-            market.answers["/v1/marketdata"] = prices(1, 9, 9, 9)
+            market.tell(1, 9, 9, 9)
             adapter = next(each for each in house.hub.dispatcher._runners.values() if each.name == "price").adapter
             adapter.poll_now()  # type: ignore[union-attr]
             await until(lambda: heater.status["StatusSTS"]["POWER"] == "ON")

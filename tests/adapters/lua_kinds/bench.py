@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
 from appliance.errors import ConfigFailed, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -21,29 +19,11 @@ from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import KindCatalog, KindRunner, catalog_of_kinds
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.contract import FastClock
+from tests.adapters.lua_kinds.vendor import Answer, Vendor
 from tests.fakes.context import context_of
 from tests.lua.bench import open_pool
 
-Answer = Any
-"""What a request is answered: JSON, `(status, body)`, or an exception to raise."""
-
-
-class Vendor:
-    """A `Transport` that answers each path as a table says, or as a function of the request does."""
-
-    def __init__(self, answers: Mapping[str, Answer] | Callable[[WebRequest], Answer]) -> None:
-        self.answers = answers
-        self.asked: list[WebRequest] = []
-
-    async def exchange(self, request: WebRequest) -> WebResponse:
-        """The answer of the table."""
-        self.asked.append(request)
-        found = self.answers(request) if callable(self.answers) else self.answers.get(request.path, (404, ""))
-        if isinstance(found, Exception):
-            raise found
-        status, body = found if isinstance(found, tuple) else (200, json.dumps(found))
-        return WebResponse(status=status, headers={}, body=body if isinstance(body, bytes) else body.encode())
-
+__all__ = ["GONE", "Answer", "KindAtWork", "Vendor", "open_kinds", "section", "start"]
 
 GONE = Unreachable("http://10.0.0.1 does not answer (timed out)")
 
@@ -51,6 +31,7 @@ GONE = Unreachable("http://10.0.0.1 does not answer (timed out)")
 def section(kind: str, raw: Mapping[str, Any] | None = None, name: str = "it") -> LuaSection:
     """A section of the kind; its values stand in one line."""
     stated = {"base_url": "http://10.0.0.1", **(raw or {})}
+    stated = {key: value for key, value in stated.items() if value is not None}
     return LuaSection(name=name, kind=kind, raw=stated, file="config/default.toml", line_of=lambda path: 7)
 
 

@@ -1,162 +1,113 @@
-"""Vendors' devices for the bundled kinds, on the simulator with faults; what they show are captures of real ones."""
+"""Devices of the bundled kinds that are commanded. Each docstring says where its answers are from."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aiohttp import web
+from aiohttp import WSMsgType, web
 
-from appliance.adapters.simulated import SimulatedDevice
-
-CAPTURES = Path(__file__).parents[2] / "fixtures" / "lua_kinds"
-
-
-def capture(name: str) -> Any:
-    """The JSON of a capture."""
-    return json.loads((CAPTURES / name).read_text())
+from appliance.adapters.lua_kinds.web_request import WebRequest
+from tests.adapters.lua_kinds.vendor import Answer, Vendor, capture, header
 
 
-class JsonVendor(SimulatedDevice):
-    """Answers GET of each path with JSON; `answers` may be changed at any time. `queries` are those that came."""
-
-    content_type = "application/json"
-
-    def __init__(self, answers: Mapping[str, Any] | None = None, **base: Any) -> None:
-        super().__init__(**base)
-        self.answers: dict[str, Any] = dict(answers or {})
-        self.queries: list[Mapping[str, str]] = []
-        self.bodies: list[bytes] = []
-
-    def _routes(self) -> Iterable[web.RouteDef]:
-        return [web.route("*", "/{path:.*}", self._answer)]
-
-    def _note(self, request: web.Request, body: bytes) -> None:
-        self.queries.append(dict(request.query))
-        self.bodies.append(body)
-
-    async def _answer(self, request: web.Request) -> web.Response:
-        if request.path not in self.answers:
-            return self._json({"error": "not found"}, 404)
-        return self._json(self.answers[request.path])
-
-
-class ShellyOne(SimulatedDevice):
-    """A Shelly of the first generation: a plug, as it was captured."""
-
-    content_type = "application/json"
+class ShellyOne(Vendor):
+    """A Shelly of the first generation: a plug, as aioshelly captured it."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
         self.capture = capture("shelly-plug-s.json")
+        self.answers = {"/shelly": self.capture["shelly"], "/status": self.status, "/relay/0": self._switch}
 
-    def _routes(self) -> Iterable[web.RouteDef]:
-        return [
-            web.get("/shelly", self._about),
-            web.get("/status", self._status),
-            web.get("/relay/{number}", self._switch),
-        ]
+    @property
+    def status(self) -> dict[str, Any]:
+        """What `GET /status` answers."""
+        found: dict[str, Any] = self.capture["status"]
+        return found
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
-
-    async def _about(self, request: web.Request) -> web.Response:
-        return self._json(self.capture["shelly"])
-
-    async def _status(self, request: web.Request) -> web.Response:
-        self._apply_due_writes()
-        return self._json(self.capture["status"])
-
-    async def _switch(self, request: web.Request) -> web.Response:
-        relay = self.capture["status"]["relays"][int(request.match_info["number"])]
-        wish = {"on": True, "off": False, "toggle": not relay["ison"]}[request.query["turn"]]
+    def _switch(self, asked: WebRequest) -> Answer:
+        relay = self.status["relays"][0]
+        wish = {"on": True, "off": False, "toggle": not relay["ison"]}.get(asked.query.get("turn", ""), relay["ison"])
         self._take(lambda: relay.update(ison=wish))
-        return self._json(relay)
+        return relay
 
 
-class ShellyTwo(SimulatedDevice):
-    """A Shelly of the second generation, as it was captured; `status` is what it shows."""
-
-    content_type = "application/json"
+class ShellyTwo(Vendor):
+    """A Shelly of the second generation, as aioshelly captured it; it takes calls by HTTP and over its WebSocket."""
 
     def __init__(self, name: str = "shelly-pro-3.json", **base: Any) -> None:
         super().__init__(**base)
         self.capture = capture(name)
+        self.answers = {"/shelly": self.capture["shelly"], "/rpc/Shelly.GetStatus": self.status, "/rpc": self._post}
 
     @property
     def status(self) -> dict[str, Any]:
-        """What `Shelly.GetStatus` answers now."""
-        self._apply_due_writes()
+        """What `Shelly.GetStatus` answers."""
         found: dict[str, Any] = self.capture["status"]
         return found
 
     def _routes(self) -> Iterable[web.RouteDef]:
-        return [
-            web.get("/shelly", self._about),
-            web.get("/rpc/Shelly.GetStatus", self._status),
-            web.post("/rpc", self._call),
-        ]
+        return [web.get("/rpc", self._socket), *super()._routes()]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+    def _post(self, asked: WebRequest) -> Answer:
+        return self._call(asked.json)
 
-    async def _about(self, request: web.Request) -> web.Response:
-        return self._json(self.capture["shelly"])
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                self._apply_due_writes()
+                call = message.json()
+                await socket.send_json({"src": self.capture["shelly"]["id"], "dst": call["src"], **self._call(call)})
+        return socket
 
-    async def _status(self, request: web.Request) -> web.Response:
-        return self._json(self.status)
-
-    async def _call(self, request: web.Request) -> web.Response:
-        call = await request.json()
-        wish = call["params"]
-        part = self.capture["status"].get(f"{call['method'].split('.')[0].lower()}:{wish['id']}")
+    def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        method, wish = call["method"], call.get("params") or {}
+        if method == "Shelly.GetStatus":
+            return {"id": call["id"], "result": self.status}
+        if method == "Shelly.GetConfig":
+            parts = {key: {"id": part["id"], "name": None} for key, part in self.status.items() if "id" in part}
+            return {"id": call["id"], "result": {**parts, "sys": {"device": {"name": "Test Name"}}}}
+        part = self.status.get(f"{method.split('.')[0].lower()}:{wish.get('id')}")
         if part is None:
-            return self._json({"id": call["id"], "error": {"code": -105, "message": "Argument 'id' not found!"}})
-        if call["method"] == "Switch.Set":
-            self._take(lambda: part.update(output=wish["on"]))
-        elif call["method"] == "Switch.Toggle":
-            self._take(lambda: part.update(output=not part["output"]))
-        elif call["method"] == "Cover.GoToPosition":
-            self._take(lambda: part.update(current_pos=wish["pos"]))
-        return self._json({"id": call["id"], "result": {}})
+            return {"id": call["id"], "error": {"code": -105, "message": "Argument 'id' not found!"}}
+        self._take(self._change(method.split(".")[1], part, wish))
+        return {"id": call["id"], "result": {}}
+
+    def _change(self, what: str, part: dict[str, Any], wish: Mapping[str, Any]) -> Callable[[], None]:
+        if what == "Toggle":
+            return lambda: part.update(output=not part["output"])
+        if what == "GoToPosition":
+            return lambda: part.update(current_pos=wish["pos"])
+        told = {"output": wish.get("on"), "brightness": wish.get("brightness")}
+        return lambda: part.update({key: value for key, value in told.items() if value is not None})
 
 
-class Tasmota(SimulatedDevice):
-    """A Tasmota, put together of captures: its `status` answers `Status 0`. A `password` is asked for where set."""
-
-    content_type = "application/json"
+class Tasmota(Vendor):
+    """A Tasmota, put together of Gladys's captures: `status` answers `Status 0`. It asks for a `password` if set."""
 
     def __init__(self, status: Mapping[str, Any] | None = None, password: str = "", **base: Any) -> None:
-        super().__init__(**base)
+        super().__init__({"/cm": self._command}, **base)
         self.status = dict(status or tasmota_status("tasmota-switch.json"))
         self.password = password
 
-    def _routes(self) -> Iterable[web.RouteDef]:
-        return [web.get("/cm", self._command)]
-
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
-
-    async def _command(self, request: web.Request) -> web.Response:
-        if self.password and request.query.get("password") != self.password:
-            return self._json({"WARNING": "Need user=<username>&password=<password>"})
-        word, _, value = request.query["cmnd"].partition(" ")
-        self._apply_due_writes()
-        if word == "Status":
-            return self._json(self.status)
+    def _command(self, asked: WebRequest) -> Answer:
+        if self.password and asked.query.get("password") != self.password:
+            return {"WARNING": "Need user=<username>&password=<password>"}
+        word, _, value = asked.query["cmnd"].partition(" ")
         state = self.status["StatusSTS"]
+        if word == "Status":
+            return self.status
         if word.startswith("Power"):
             name = "POWER" if "POWER" in state else f"POWER{word[5:]}"
-            wish = {"on": "ON", "off": "OFF", "toggle": "OFF" if state[name] == "ON" else "ON"}[value.lower()]
-            self._take(lambda: state.update({name: wish}))
-            return self._json({name: wish})
-        if word in ("Dimmer", "CT"):
-            self._take(lambda: state.update({word: int(value)}))
-            return self._json({word: int(value)})
-        return self._json({"Command": "Unknown"})
+            wish: Any = {"on": "ON", "off": "OFF", "toggle": "OFF" if state[name] == "ON" else "ON"}[value.lower()]
+        elif word in ("Dimmer", "CT"):
+            name, wish = word, int(value)
+        else:
+            return {"Command": "Unknown"}
+        self._take(lambda: state.update({name: wish}))
+        return {name: wish}
 
 
 def tasmota_status(name: str) -> dict[str, Any]:
@@ -165,95 +116,240 @@ def tasmota_status(name: str) -> dict[str, Any]:
     return {key: value for part in parts.values() for key, value in part.items()}
 
 
-class HomeWizardSocket(SimulatedDevice):
-    """An energy socket of HomeWizard."""
-
-    content_type = "application/json"
+class HomeWizardSocket(Vendor):
+    """An energy socket, by HomeWizard's published API v1 (`/api`, `/api/v1/data`, `/api/v1/state`)."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
-        self._state: dict[str, Any] = {"power_on": False, "switch_lock": False, "brightness": 255}
+        about = {"product_type": "HWE-SKT", "product_name": "Energy Socket", "serial": "3c39e7aabbcc"}
+        data = {"wifi_ssid": "home", "wifi_strength": 94, "active_power_w": 543.2, "active_power_l1_w": 543.2}
+        data |= {"total_power_import_kwh": 30.511, "total_power_import_t1_kwh": 30.511}
+        data |= {"total_power_export_kwh": 85.951, "total_power_export_t1_kwh": 85.951}
+        data |= {"active_voltage_v": 231.5, "active_current_a": 2.346, "active_frequency_hz": 50.005}
+        self.state: dict[str, Any] = {"power_on": False, "switch_lock": False, "brightness": 255}
+        self.answers = {
+            "/api": {**about, "firmware_version": "4.07", "api_version": "v1"},
+            "/api/v1/data": data,
+            "/api/v1/state": self._switch,
+        }
 
-    def _routes(self) -> Iterable[web.RouteDef]:
-        return [
-            web.get("/api", self._about),
-            web.get("/api/v1/data", self._data),
-            web.get("/api/v1/state", self._show),
-            web.put("/api/v1/state", self._switch),
-        ]
-
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
-
-    async def _about(self, request: web.Request) -> web.Response:
-        return self._json(
-            {"product_type": "HWE-SKT", "product_name": "Socket", "serial": "aa", "firmware_version": "3"}
-        )
-
-    async def _data(self, request: web.Request) -> web.Response:
-        return self._json({"wifi_strength": 90, "active_power_w": 1.5, "total_power_import_kwh": 2.25})
-
-    async def _show(self, request: web.Request) -> web.Response:
-        self._apply_due_writes()
-        return self._json(self._state)
-
-    async def _switch(self, request: web.Request) -> web.Response:
-        wish = await request.json()
-        self._take(lambda: self._state.update(wish))
-        return self._json(wish)
+    def _switch(self, asked: WebRequest) -> Answer:
+        if asked.method != "PUT":
+            return self.state
+        self._take(lambda: self.state.update(asked.json))
+        return asked.json
 
 
-class HueBridge(SimulatedDevice):
-    """A bridge with two lamps, which pushes what changes to who listens."""
+class HueBridge(Vendor):
+    """A bridge with two lamps, by the resources of aiohue's models; it pushes what changes to who listens."""
 
-    content_type = "application/json"
+    pushes = "/eventstream/clip/v2"
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
         self.lamps: dict[str, dict[str, Any]] = {}
-        self._streams: set[web.StreamResponse] = set()
+        self.connected: dict[str, dict[str, Any]] = {}
+        self.others: dict[str, list[dict[str, Any]]] = {}
         for number in (1, 2):
             self.add(number)
 
     def add(self, number: int) -> None:
         """Bring in a lamp of this number."""
-        lamp = {"id": f"light{number}", "owner": {"rid": f"lamp{number}"}, "on": {"on": False}}
-        self.lamps[f"light{number}"] = {**lamp, "dimming": {"brightness": 50.0}}
+        lamp: dict[str, Any] = {
+            "id": f"light{number}",
+            "id_v1": f"/lights/{number}",
+            "type": "light",
+            "mode": "normal",
+        }
+        owner = {"rid": f"lamp{number}", "rtype": "device"}
+        lamp |= {"owner": owner, "metadata": {"name": f"Lamp {number}", "archetype": "sultan_bulb"}}
+        white = {"mirek": 366, "mirek_valid": True, "mirek_schema": {"mirek_minimum": 153, "mirek_maximum": 454}}
+        lamp |= {"on": {"on": False}, "dimming": {"brightness": 50.0, "min_dim_level": 0.2}}
+        lamp |= {"color_temperature": white, "dynamics": {"status": "none", "status_values": ["none"], "speed": 0.0}}
+        self.lamps[f"light{number}"] = lamp | {"alert": {"action_values": ["breathe"]}}
+        self.connected[f"lamp{number}"] = {
+            "id": f"zigbee{number}",
+            "type": "zigbee_connectivity",
+            "owner": owner,
+            "status": "connected",
+            "mac_address": "00:17:88:01:0b:aa:bb:cc",
+        }
 
-    def _routes(self) -> Iterable[web.RouteDef]:
-        return [
-            web.get("/clip/v2/resource/{what}", self._list),
-            web.put("/clip/v2/resource/light/{id}", self._set),
-            web.get("/eventstream/clip/v2", self._push),
-        ]
+    def remove(self, number: int) -> None:
+        """Take the lamp of this number away."""
+        del self.lamps[f"light{number}"]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+    async def show(self, number: int, **parts: Any) -> None:
+        """Let a lamp show these parts, and tell that."""
+        lamp = self.lamps[f"light{number}"]
+        lamp.update(parts)
+        await self.push([{"type": "update", "data": [{key: lamp[key] for key in ("id", "type", "owner", *parts)}]}])
 
-    async def _list(self, request: web.Request) -> web.Response:
-        self._apply_due_writes()
-        owners = [
-            {"id": each["owner"]["rid"], "metadata": {"name": each["id"]}, "services": [{"rid": each["id"]}]}
-            for each in self.lamps.values()
-        ]
-        rows = {"light": list(self.lamps.values()), "device": owners}
-        return self._json({"errors": [], "data": rows.get(request.match_info["what"], [])})
+    async def press(self, number: int) -> None:
+        """Let somebody press a button beside the lamp."""
+        report = {"updated": "2026-11-23T18:00:00.000Z", "event": "short_release"}
+        button = {"button_report": report, "last_event": "short_release"}
+        owner = self.lamps[f"light{number}"]["owner"]
+        await self.push(
+            [{"type": "update", "data": [{"id": "button1", "type": "button", "owner": owner, "button": button}]}]
+        )
 
-    async def _set(self, request: web.Request) -> web.Response:
-        lamp, wish = self.lamps[request.match_info["id"]], await request.json()
-        self._take(lambda: lamp.update(wish))
-        for stream in tuple(self._streams):
-            event = [{"type": "update", "data": [lamp]}]
-            await stream.write(f"id: 1\ndata: {json.dumps(event)}\n\n".encode())
-        return self._json({"errors": [], "data": []})
+    async def reach(self, number: int, status: str) -> None:
+        """Lose the lamp, or find it again, and tell that."""
+        link = self.connected[f"lamp{number}"]
+        link["status"] = status
+        told = {key: link[key] for key in ("id", "type", "owner", "status")}
+        await self.push([{"type": "update", "data": [told]}])
 
-    async def _push(self, request: web.Request) -> web.StreamResponse:
-        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await stream.prepare(request)
-        await stream.write(b": hi\n\n")
-        self._streams.add(stream)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self._streams.discard(stream)
-        return stream
+    def answer(self, asked: WebRequest) -> Answer:
+        """Lists of each type, or of all; and a lamp's own path, which takes what is put there."""
+        head, _, rest = asked.path.partition("/clip/v2/resource")
+        what, _, id_ = rest.strip("/").partition("/")
+        if head or (not rest and not asked.path.endswith("resource")):
+            return super().answer(asked)
+        if asked.method == "PUT":
+            return self._set(self.lamps[id_], asked.json)
+        rows = {"light": list(self.lamps.values()), "device": [self._device(each) for each in self.lamps.values()]}
+        rows |= {"zigbee_connectivity": [self.connected[each["owner"]["rid"]] for each in self.lamps.values()]}
+        rows = {key: [*rows.get(key, ()), *self.others.get(key, ())] for key in {**rows, **self.others}}
+        return {"errors": [], "data": rows.get(what, []) if what else [each for row in rows.values() for each in row]}
+
+    def _device(self, lamp: Mapping[str, Any]) -> dict[str, Any]:
+        number = lamp["id"].removeprefix("light")
+        services = {"light": lamp["id"], "zigbee_connectivity": f"zigbee{number}"}
+        product = {"model_id": "LTA001", "manufacturer_name": "Signify Netherlands B.V.", "certified": True}
+        product |= {"product_name": "Hue ambiance lamp", "product_archetype": "sultan_bulb"}
+        return {
+            "id": f"lamp{number}",
+            "type": "device",
+            "product_data": {**product, "software_version": "1.104.2"},
+            "metadata": {"name": f"Lamp {number}", "archetype": "sultan_bulb"},
+            "services": [{"rid": rid, "rtype": rtype} for rtype, rid in services.items()],
+        }
+
+    def _set(self, lamp: dict[str, Any], wish: Mapping[str, Any]) -> Answer:
+        self._take(lambda: lamp.update({key: {**lamp.get(key, {}), **part} for key, part in wish.items()}))
+        return {"errors": [], "data": [{"rid": lamp["id"], "rtype": "light"}]}
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        response = await super()._serve(request)
+        if request.method == "PUT":
+            lamp = self.lamps[request.path.rpartition("/")[2]]
+            await self.show(int(lamp["id"].removeprefix("light")), on=lamp["on"], dimming=lamp["dimming"])
+        return response
+
+
+class Daikin(Vendor):
+    """An air conditioner with a BRP069 adapter, by the sample answers in pydaikin's documentation."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        control = "pow=0,mode=3,adv=,stemp=25.0,shum=0,dt1=25.0,dt2=M,dt3=25.0,dt4=21.0,dt7=25.0,dh1=AUTO,dh2=50"
+        control += ",dh3=0,dh4=0,dh7=AUTO,alert=255,f_rate=A,f_dir=0,dfr3=A,dfr4=5,dfr6=3,en_demand=0"
+        about = "type=aircon,reg=eu,ver=1_2_54,rev=203DE8C,pow=1,err=0,name=%4e%6f%74%74%65,mac=409F38D107AC,en_hol=0"
+        self.control, self.about = _fields(control), _fields(about)
+        self.sensor = _fields("htemp=21.5,hhum=-,otemp=7.0,err=0,cmpfreq=0")
+        self.answers = {
+            "/common/basic_info": lambda asked: self._say(self.about),
+            "/aircon/get_control_info": lambda asked: self._say(self.control),
+            "/aircon/get_sensor_info": lambda asked: self._say(self.sensor),
+            "/aircon/set_control_info": self._set,
+        }
+
+    def _say(self, told: Mapping[str, str]) -> Answer:
+        return (200, ",".join(["ret=OK", *(f"{key}={value}" for key, value in told.items())]))
+
+    def _set(self, asked: WebRequest) -> Answer:
+        if not {"pow", "mode", "stemp", "shum"} <= asked.query.keys():
+            return (200, "ret=PARAM NG")
+        self._take(lambda: self.control.update(asked.query))
+        return (200, "ret=OK,adv=")
+
+
+def _fields(text: str) -> dict[str, str]:
+    return dict(each.split("=") for each in text.split(","))
+
+
+SOAP = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>{}</s:Body></s:Envelope>'
+
+
+def scpd(action: str, given: tuple[str, ...], told: tuple[str, ...]) -> str:
+    """A UPnP service's description of one action."""
+    arguments = "".join(
+        f"<argument><name>{name}</name><direction>{'in' if name in given else 'out'}</direction>"
+        f"<relatedStateVariable>{name}</relatedStateVariable></argument>"
+        for name in (*given, *told)
+    )
+    types = {"NewActive": "boolean"}
+    variables = "".join(
+        f"<stateVariable><name>{name}</name><dataType>{types.get(name, 'string')}</dataType></stateVariable>"
+        for name in (*given, *told)
+    )
+    actions = f"<action><name>{action}</name><argumentList>{arguments}</argumentList></action>"
+    space = 'xmlns="urn:schemas-upnp-org:service-1-0"' if not given else 'xmlns="urn:dslforum-org:service-1-0"'
+    inside = f"<actionList>{actions}</actionList><serviceStateTable>{variables}</serviceStateTable>"
+    return f"<scpd {space}>{inside}</scpd>"
+
+
+class Sonos(Vendor):
+    """A player, by the UPnP actions and fields that SoCo documents; it is a group of its own."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.shows = {"CurrentTransportState": "STOPPED", "CurrentVolume": "12", "CurrentMute": "0"}
+        self.title = "Song"
+        self.fault = ""
+        parts = "<roomName>Kitchen</roomName><friendlyName>127.0.0.1 - Sonos One</friendlyName><modelName>Sonos One"
+        parts += "</modelName><softwareVersion>63.2-90210</softwareVersion><serialNum>00-0E-58-AA-BB-CC:3</serialNum>"
+        page = f'<root xmlns="urn:schemas-upnp-org:device-1-0"><device>{parts}</device></root>'
+        paths = [f"/MediaRenderer/{name}/Control" for name in ("AVTransport", "RenderingControl")]
+        self.answers = dict.fromkeys([*paths, "/ZoneGroupTopology/Control", "/DeviceProperties/Control"], self._call)
+        zones, household = ("GetZoneGroupState", "ZoneGroupState"), ("GetHouseholdID", "CurrentHouseholdID")
+        self.answers["/xml/ZoneGroupTopology1.xml"] = (200, scpd(zones[0], (), zones[1:]))
+        self.answers["/xml/DeviceProperties1.xml"] = (200, scpd(household[0], (), household[1:]))
+        self.answers["/xml/device_description.xml"] = (200, page)
+
+    def _call(self, asked: WebRequest) -> Answer:
+        service, _, action = header(asked, "SOAPACTION").strip('"').partition("#")
+        if self.fault and not action.startswith("Get"):
+            code = f"<UPnPError><errorCode>{self.fault}</errorCode></UPnPError>"
+            return (
+                500,
+                SOAP.format(f"<s:Fault><faultstring>UPnPError</faultstring><detail>{code}</detail></s:Fault>"),
+            )
+        self._obey(action, (asked.body or b"").decode())
+        told = "".join(f"<{name}>{_text(value)}</{name}>" for name, value in self._fields(action).items())
+        return (200, SOAP.format(f'<u:{action}Response xmlns:u="{service}">{told}</u:{action}Response>'))
+
+    def _obey(self, action: str, body: str) -> None:
+        states = {"Play": "PLAYING", "Pause": "PAUSED_PLAYBACK", "Stop": "STOPPED"}
+        if action in states:
+            self._take(lambda: self.shows.update(CurrentTransportState=states[action]))
+        for field in ("Volume", "Mute"):
+            if action == f"Set{field}":
+                wish = body.split(f"<Desired{field}>")[1].split("<", maxsplit=1)[0]
+                self._take(lambda field=field, wish=wish: self.shows.update({f"Current{field}": wish}))  # type: ignore[misc]
+
+    def _fields(self, action: str) -> dict[str, str]:
+        if action == "GetPositionInfo":
+            item = f'<item id="-1"><dc:title>{_text(self.title)}</dc:title></item>'
+            spaces = (
+                'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/"'
+            )
+            told = {"Track": "1", "TrackDuration": "0:03:00", "RelTime": "0:00:07", "TrackURI": "x-file:x"}
+            return {**told, "TrackMetaData": f"<DIDL-Lite {spaces}>{item}</DIDL-Lite>"}
+        if action == "GetZoneGroupState":
+            where = f'UUID="RINCON_1" Location="{self.url}/xml/device_description.xml" ZoneName="Kitchen" BootSeq="7"'
+            member = f"<ZoneGroupMember {where}/>"
+            group = f'<ZoneGroup Coordinator="RINCON_1" ID="RINCON_1:1">{member}</ZoneGroup>'
+            return {"ZoneGroupState": f"<ZoneGroupState><ZoneGroups>{group}</ZoneGroups></ZoneGroupState>"}
+        if action == "GetHouseholdID":
+            return {"CurrentHouseholdID": "Sonos_1"}
+        rows = {"GetTransportInfo": ("CurrentTransportState",), "GetVolume": ("CurrentVolume",)}
+        names = {**rows, "GetMute": ("CurrentMute",)}.get(action, ())
+        more = {"CurrentTransportStatus": "OK", "CurrentSpeed": "1"} if action == "GetTransportInfo" else {}
+        return {name: self.shows[name] for name in names} | more
+
+
+def _text(value: str) -> str:
+    return value.replace("&", "&amp;").replace("<", "&lt;")

@@ -16,7 +16,7 @@ from appliance.adapters.simulated import SimulatedDevice
 from appliance.adapters.url_paths import url_path
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
-from tests.adapters.lua_kinds.simulators import JsonVendor
+from tests.adapters.lua_kinds.vendor import Vendor
 from tests.fakes.context import context_of
 from tests.fakes.vendor import RawVendor
 
@@ -192,7 +192,7 @@ class Spiteful(SimulatedDevice):
 
 
 async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> None:
-    async with Spiteful() as vendor, JsonVendor() as other, DeviceSession() as session:
+    async with Spiteful() as vendor, Vendor() as other, DeviceSession() as session:
         vendor.target = f"{other.url}/secret"
         origins = origins_of(session, vendor.url, token="tok")
         for path, error in (("/endless", BadAnswer), ("/circle", BadAnswer), ("/away", BadAnswer)):

@@ -20,28 +20,36 @@ local function rank_of(now, hours)
   end
 end
 
+-- A time of a row, which counts milliseconds.
+local function seconds(row, name)
+  local value = type(row) == "table" and row[name]
+  return type(value) == "number" and value > 0 and value < 1e14 and math.tointeger(value // 1000) or nil
+end
+
 -- The hours that the market tells, in cents for a kilowatt-hour with what the settings add.
 local function read_hours(ctx, rows)
   local hours = {}
   for _, row in ipairs(rows) do
-    if type(row) == "table" and type(row.start_timestamp) == "number" and type(row.marketprice) == "number" then
+    local from, till = seconds(row, "start_timestamp"), seconds(row, "end_timestamp")
+    if from and type(row.marketprice) == "number" then
       local cents = row.marketprice / 10
       local price = (cents + ctx.settings.surcharge) * (1 + ctx.settings.vat_percent / 100)
-      hours[#hours + 1] = { from = row.start_timestamp // 1000, price = math.floor(price * 1000 + 0.5) / 1000 }
+      hours[#hours + 1] = { from = from, till = till or from + HOUR, price = math.floor(price * 1000 + 0.5) / 1000 }
     end
   end
   return hours
 end
 
 local function poll(ctx)
-  local path = ctx.settings.country == "at" and "austria" or "germany"
-  local answer = ctx:http { path = "/v1/marketdata", origin = path }
+  local country = ctx.settings.country == "at" and "austria" or "germany"
+  local origin = not ctx.settings.base_url and country or nil        -- a base_url of the section's stands for both
+  local answer = ctx:http { path = "/v1/marketdata", origin = origin }
   local rows = type(answer.json) == "table" and answer.json.data
   if answer.status ~= 200 or type(rows) ~= "table" then error("aWATTar answers no prices (status " .. answer.status .. ")", 0) end
   local hours, this, day = read_hours(ctx, rows), nil, {}
   local now = ctx:now()
   for _, hour in ipairs(hours) do
-    if hour.from <= now and now < hour.from + HOUR then this = hour end
+    if hour.from <= now and now < hour.till then this = hour end
     if os.date("%Y-%m-%d", hour.from) == os.date("%Y-%m-%d", now) then day[#day + 1] = hour end
   end
   local attributes = {}
@@ -51,10 +59,11 @@ local function poll(ctx)
     attributes["custom.awattar.hours_of_day"] = #day
   end
   for _, hour in ipairs(hours) do
-    if this and hour.from == this.from + HOUR then attributes["custom.awattar.price_next"] = { value = hour.price, unit = "ct/kWh" } end
+    if this and hour.from == this.till then attributes["custom.awattar.price_next"] = { value = hour.price, unit = "ct/kWh" } end
   end
-  local left = HOUR - now % HOUR + 1                 -- the next hour has another price
-  return { { id = "now", kind = "Sensor", class = "price", name = "Electricity price", attributes = attributes } }, left
+  local left = (this and this.till or now - now % HOUR + HOUR) - now + 1                 -- then there is another price
+  local device = { id = "now", kind = "Sensor", class = "price", name = "Electricity price", attributes = attributes }
+  return { device }, math.min(left, ctx.settings.poll_interval_secs)
 end
 
 return {

@@ -1,4 +1,4 @@
--- A Daikin air conditioner with a WLAN adapter that answers locally (BRP069A and B).
+-- A Daikin air conditioner with a WLAN adapter that answers locally (BRP069A and B; those of firmware 2 do not).
 --
 --   [adapters.bedroom]
 --   type = "daikin"
@@ -9,11 +9,9 @@ local NUMBERS = { auto = "1", dry = "2", cool = "3", heat = "4", fan_only = "6" 
 local FANS = { A = "auto", B = "quiet", ["3"] = "1", ["4"] = "2", ["5"] = "3", ["6"] = "4", ["7"] = "5" }
 local RATES = { auto = "A", quiet = "B", ["1"] = "3", ["2"] = "4", ["3"] = "5", ["4"] = "6", ["5"] = "7" }
 
-local COMMANDS = {
-  { capability = "hvac_mode", actions = { "set" }, values = { "off", "auto", "cool", "heat", "dry", "fan_only" } },
-  { capability = "target_temperature", actions = { "set" }, min = 10, max = 32, step = 0.5, unit = "°C" },
-  { capability = "fan_mode", actions = { "set" }, values = { "auto", "quiet", "1", "2", "3", "4", "5" } },
-}
+local MODE = { capability = "hvac_mode", actions = { "set" }, values = { "off", "auto", "cool", "heat", "dry", "fan_only" } }
+local TARGET = { capability = "target_temperature", actions = { "set" }, min = 10, max = 32, step = 0.5, unit = "°C" }
+local FAN = { capability = "fan_mode", actions = { "set" }, values = { "auto", "quiet", "1", "2", "3", "4", "5" } }
 
 -- What it answers reads ret=OK,pow=1,mode=3; names are percent-encoded.
 local function ask(ctx, path, query)
@@ -40,11 +38,13 @@ local function poll(ctx)
   local control, fault = ask(ctx, "/aircon/get_control_info")
   if not control then error(fault, 0) end
   local sensor = ask(ctx, "/aircon/get_sensor_info") or {}
-  local is_on = control.pow == "1"
-  ctx.memory.control = control
+  local mode = MODES[control.mode]
+  if control.pow == "0" then mode = "off" end
+  local commands = { MODE, TARGET }
+  if control.f_rate then commands[3] = FAN end           -- some units have no fan that can be set
   local humidity = tonumber(sensor.hhum)
-  return { { id = "air", kind = "Switch", class = "climate", name = ctx.memory.about.name, info = ctx.memory.about.info, commands = COMMANDS, attributes = {
-    hvac_mode = is_on and MODES[control.mode] or "off", target_temperature = degrees(control.stemp), fan_mode = FANS[control.f_rate],
+  return { { id = "air", kind = "Switch", class = "climate", name = ctx.memory.about.name, info = ctx.memory.about.info, commands = commands, attributes = {
+    hvac_mode = mode, target_temperature = degrees(control.stemp), fan_mode = FANS[control.f_rate],
     temperature = degrees(sensor.htemp), temperature_outdoor = degrees(sensor.otemp), humidity = humidity and { value = humidity, unit = "%" },
   } } }
 end
@@ -58,9 +58,13 @@ local function command(ctx, device, asked)
     wish.pow = asked.value == "off" and "0" or "1"
     if asked.value ~= "off" then
       wish.mode = NUMBERS[asked.value]
-      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode has its own temperature
+      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode has its own temperature, humidity and fan
+      wish.shum = control["dh" .. wish.mode] or wish.shum
+      if wish.f_rate then wish.f_rate = control["dfr" .. wish.mode] or wish.f_rate end
     end
-  elseif asked.capability == "target_temperature" then wish.stemp = string.format("%.1f", asked.value.value)
+  elseif asked.capability == "target_temperature" then
+    if not tonumber(control.stemp) then return nil, "the unit takes no temperature in the mode that it is in" end
+    wish.stemp = string.format("%.1f", asked.value.value)
   else wish.f_rate = RATES[asked.value]
   end
   local done, refused = ask(ctx, "/aircon/set_control_info", wish)

@@ -22,14 +22,15 @@ local function poll(ctx)
     error("what answers at this address is no Fronius with its Solar API switched on (status " .. answer.status .. ")", 0)
   end
   local load = type(site.P_Load) == "number" and -site.P_Load or nil       -- what flows into the house is negative there
-  local battery
+  local battery                                                            -- the emptiest, where there are more than one
   for _, inverter in pairs(type(data.Inverters) == "table" and data.Inverters or {}) do
-    if type(inverter) == "table" and type(inverter.SOC) == "number" then battery = math.floor(inverter.SOC + 0.5) end
+    local charge = type(inverter) == "table" and type(inverter.SOC) == "number" and math.floor(inverter.SOC + 0.5)
+    if charge then battery = math.min(battery or charge, charge) end
   end
   return { { id = "site", kind = "Sensor", class = "inverter", name = "Solar power", info = { manufacturer = "Fronius" }, attributes = {
     power_consumption = watts(load), battery = battery,
-    ["custom.fronius.produced"] = watts(site.P_PV or 0), ["custom.fronius.grid"] = watts(site.P_Grid),
-    ["custom.fronius.battery_flow"] = watts(site.P_Akku), ["custom.fronius.autonomy"] = site.rel_Autonomy,
+    ["custom.fronius.produced"] = watts(site.P_PV == nil and 0 or site.P_PV), ["custom.fronius.grid"] = watts(site.P_Grid),
+    ["custom.fronius.battery_flow"] = watts(site.P_Akku), ["custom.fronius.autonomy"] = type(site.rel_Autonomy) == "number" and site.rel_Autonomy or nil,
     ["custom.fronius.energy_today"] = energy(site.E_Day, "today"), ["custom.fronius.energy_total"] = energy(site.E_Total, "total"),
   } } }
 end

@@ -12,6 +12,23 @@ local function total(value, unit)
   return type(value) == "number" and { value = value, unit = unit, period = "total" } or nil
 end
 
+-- Firmware before the total counts each tariff alone.
+local function import_or_export(data, direction)
+  local whole, sum = data["total_power_" .. direction .. "_kwh"], nil
+  for tariff = 1, 4 do
+    local part = data["total_power_" .. direction .. "_t" .. tariff .. "_kwh"]
+    if type(part) == "number" then sum = (sum or 0) + part end
+  end
+  return total(type(whole) == "number" and whole or sum, "kWh")
+end
+
+-- What a meter of gas, water or heat has told the P1 meter; the firmware names gas twice.
+local function from_other_meter(data, kind, unit)
+  for _, meter in ipairs(type(data.external) == "table" and data.external or {}) do
+    if type(meter) == "table" and meter.type == kind then return total(meter.value, unit) end
+  end
+end
+
 -- What GET answers as JSON. What lacks the field that every HomeWizard has there ends the poll with a sentence.
 local function get(ctx, path, field)
   local answer = ctx:http { path = path }
@@ -25,7 +42,8 @@ end
 local function poll(ctx)
   if not ctx.memory.about then
     local about = get(ctx, "/api", "product_type")
-    ctx.memory.about = { name = about.product_name, socket = about.product_type == "HWE-SKT", info = {
+    local name = type(about.product_name) == "string" and about.product_name or about.product_type
+    ctx.memory.about = { name = name, socket = about.product_type == "HWE-SKT", info = {
       manufacturer = "HomeWizard", model = about.product_type, firmware = about.firmware_version, serial = about.serial,
     } }
   end
@@ -33,10 +51,11 @@ local function poll(ctx)
   local device = { id = about.socket and "socket" or "meter", kind = "Sensor", class = "meter", name = about.name, info = about.info, attributes = {
     power_consumption = measure(data.active_power_w, "W"), voltage = measure(data.active_voltage_v or data.active_voltage_l1_v, "V"),
     current = measure(data.active_current_a or data.active_current_l1_a, "A"),
-    energy_total = total(data.total_power_import_kwh or data.total_power_import_t1_kwh, "kWh"),
-    ["custom.homewizard.exported"] = total(data.total_power_export_kwh or data.total_power_export_t1_kwh, "kWh"),
-    ["custom.homewizard.gas"] = total(data.total_gas_m3, "m³"), ["custom.homewizard.water"] = total(data.total_liter_m3, "m³"),
-    ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = data.active_tariff,
+    energy_total = import_or_export(data, "import"), ["custom.homewizard.exported"] = import_or_export(data, "export"),
+    ["custom.homewizard.gas"] = total(data.total_gas_m3, "m³") or from_other_meter(data, "gas_meter", "m³"),
+    ["custom.homewizard.water"] = total(data.total_liter_m3, "m³") or from_other_meter(data, "water_meter", "m³"),
+    ["custom.homewizard.heat"] = from_other_meter(data, "heat_meter", "GJ"),
+    ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = math.tointeger(data.active_tariff),
   } }
   if about.socket then
     local state = get(ctx, "/api/v1/state", "power_on")

@@ -46,6 +46,7 @@ return {
   poll = function(ctx)         -- only to see whether it is there
     local found, fault = call(ctx, "/api/tags")
     if not found then error(fault, 0) end
+    if type(found.models) ~= "table" then error("what answers at this address is no Ollama", 0) end
     return {}
   end,
   operations = {

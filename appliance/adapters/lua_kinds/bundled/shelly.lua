@@ -16,6 +16,7 @@ end
 
 local SWITCH = { { capability = "power", actions = { "on", "off", "toggle" } } }
 local DIMMER = { SWITCH[1], { capability = "brightness", actions = { "set" }, min = 0, max = 100 } }
+local MOVES = { { capability = "cover_position", actions = { "open", "close", "stop" } } }
 local COVER = { { capability = "cover_position", actions = { "open", "close", "stop", "set" }, min = 0, max = 100 } }
 
 -- What GET answers as JSON. What lacks the field that every Shelly has there ends the poll with a sentence.
@@ -38,7 +39,7 @@ local function about(ctx)
     if type(found.mac) ~= "string" or type(model) ~= "string" then error("what answers at this address is no Shelly", 0) end
     local firmware = type(found.ver) == "string" and found.ver or type(found.fw) == "string" and found.fw:match("v[%d.]+") or nil
     ctx.memory.about = {
-      generation = found.gen or 1,
+      generation = type(found.gen) == "number" and found.gen or 1,
       name = type(found.name) == "string" and found.name or model,
       info = { manufacturer = "Shelly", model = model, firmware = firmware, serial = found.mac },
     }
@@ -46,80 +47,106 @@ local function about(ctx)
   return ctx.memory.about
 end
 
-local function first_generation(ctx)
-  local status = get(ctx, "/status", "mac")
-  local meters, found = status.meters or status.emeters or {}, {}
-  for number, relay in ipairs(status.relays or {}) do
-    local meter = meters[number] or {}
-    local total = meter.total and (status.emeters and meter.total or meter.total / 60)    -- /status counts watt-minutes
-    found[#found + 1] = { id = "switch:" .. number - 1, kind = "Switch", class = "plug", commands = SWITCH, attributes = {
-      power = relay.ison and "on" or "off", power_consumption = measure(meter.power, "W"),
-      voltage = measure(meter.voltage, "V"), energy_total = kilowatt_hours(total),
-    } }
-  end
-  for number, light in ipairs(status.lights or {}) do
-    found[#found + 1] = { id = "light:" .. number - 1, kind = "Light", commands = DIMMER, attributes = {
-      power = light.ison and "on" or "off", brightness = light.brightness or light.gain,
-    } }
-  end
-  for number, roller in ipairs(status.rollers or {}) do
-    found[#found + 1] = { id = "cover:" .. number - 1, kind = "Switch", class = "cover", commands = COVER, attributes = {
-      cover_position = roller.positioning and roller.current_pos or nil, power_consumption = measure(roller.power, "W"),
-    } }
-  end
-  local sensor = { temperature = measure((status.tmp or {}).tC, "°C"), battery = (status.bat or {}).value,
-    humidity = measure((status.hum or {}).value, "%"), illuminance = (status.lux or {}).value }
-  return found, sensor
+-- A part of an answer, which this firmware may lack, or have otherwise.
+local function part(of, name)
+  local found = type(of) == "table" and of[name]
+  return type(found) == "table" and found or {}
 end
 
-local function second_generation(ctx)
-  local found, sensor = {}, {}
-  for key, part in pairs(get(ctx, "/rpc/Shelly.GetStatus", "sys")) do
-    local what = key:match("^(%a+):%d+$")
-    local shared = type(part) == "table" and { power_consumption = measure(part.apower, "W"), voltage = measure(part.voltage, "V"),
-      current = measure(part.current, "A"), energy_total = kilowatt_hours((part.aenergy or {}).total) } or {}
-    if what == "switch" then
-      shared.power = part.output and "on" or "off"
-      found[#found + 1] = { id = key, kind = "Switch", class = "plug", commands = SWITCH, attributes = shared }
-    elseif what == "light" then
-      shared.power, shared.brightness = part.output and "on" or "off", part.brightness
-      found[#found + 1] = { id = key, kind = "Light", commands = DIMMER, attributes = shared }
-    elseif what == "cover" then
-      shared.cover_position = part.current_pos
-      found[#found + 1] = { id = key, kind = "Switch", class = "cover", commands = COVER, attributes = shared }
-    elseif what == "temperature" then sensor.temperature = measure(part.tC, "°C")
-    elseif what == "humidity" then sensor.humidity = measure(part.rh, "%")
-    elseif what == "illuminance" then sensor.illuminance = part.lux
-    elseif what == "devicepower" then sensor.battery = (part.battery or {}).percent
+local function switched(value)
+  if type(value) == "boolean" then return value and "on" or "off" end
+end
+
+local function device(id, kind, class, commands, attributes)
+  return { id = id, kind = kind, class = class, commands = commands, attributes = attributes }
+end
+
+-- A cover that is not calibrated knows no position: it opens, closes and stops.
+local function cover(id, position, attributes)
+  attributes.cover_position = position
+  return device(id, "Switch", "cover", position and COVER or MOVES, attributes)
+end
+
+local function first_generation(ctx)
+  local status, found = get(ctx, "/status", "mac"), {}
+  local relays, meters, counts = part(status, "relays"), part(status, "meters"), 60         -- meters count watt-minutes
+  if status.emeters then meters, counts = part(status, "emeters"), 1 end
+  for number = 1, math.max(#relays, status.emeters and #meters or 0) do
+    local relay, meter = part(relays, number), part(meters, number)
+    local total = type(meter.total) == "number" and meter.total / counts or nil
+    local shown = { power = switched(relay.ison), power_consumption = measure(meter.power, "W"), voltage = measure(meter.voltage, "V"),
+      current = measure(meter.current, "A"), energy_total = kilowatt_hours(total) }
+    if relay.ison == nil then found[#found + 1] = device("meter:" .. number - 1, "Sensor", "meter", nil, shown)
+    else found[#found + 1] = device("switch:" .. number - 1, "Switch", "plug", SWITCH, shown)
     end
   end
-  table.sort(found, function(a, b) return a.id < b.id end)
+  for number in ipairs(part(status, "lights")) do
+    local light = part(status.lights, number)
+    local bright = light.mode == "color" and light.gain or light.brightness or light.gain
+    found[#found + 1] = device("light:" .. number - 1, "Light", nil, DIMMER, { power = switched(light.ison), brightness = bright })
+  end
+  for number in ipairs(part(status, "rollers")) do
+    local roller = part(status.rollers, number)
+    local shown = { power_consumption = measure(roller.power, "W") }
+    found[#found + 1] = cover("cover:" .. number - 1, roller.positioning and roller.current_pos or nil, shown)
+  end
+  return found, { temperature = measure(part(status, "tmp").tC, "°C"), battery = part(status, "bat").value,
+    humidity = measure(part(status, "hum").value, "%"), illuminance = part(status, "lux").value }
+end
+
+local METERS = { pm1 = true, em = true, em1 = true }
+
+local function second_generation(ctx)
+  local found, sensor, status, keys = {}, {}, get(ctx, "/rpc/Shelly.GetStatus", "sys"), {}
+  for key in pairs(status) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)                                                          -- of two sensors the first counts
+  for _, key in ipairs(keys) do
+    local what, told, counted = key:match("^([%a%d]+):%d+$"), part(status, key), part(status, (key:gsub(":", "data:")))
+    local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
+    local shown = { power = switched(told.output), power_consumption = measure(watts, "W"), voltage = measure(told.voltage, "V"),
+      current = measure(told.current or told.total_current, "A"),
+      energy_total = kilowatt_hours(total or counted.total_act_energy or counted.total_act) }
+    if what == "switch" then found[#found + 1] = device(key, "Switch", "plug", SWITCH, shown)
+    elseif what == "light" then
+      shown.brightness = told.brightness
+      found[#found + 1] = device(key, "Light", nil, DIMMER, shown)
+    elseif what == "cover" then found[#found + 1] = cover(key, told.current_pos, shown)
+    elseif METERS[what] then found[#found + 1] = device(key, "Sensor", "meter", nil, shown)
+    elseif what == "temperature" then sensor.temperature = sensor.temperature or measure(told.tC, "°C")
+    elseif what == "humidity" then sensor.humidity = sensor.humidity or measure(told.rh, "%")
+    elseif what == "illuminance" then sensor.illuminance = told.lux
+    elseif what == "devicepower" then sensor.battery = part(told, "battery").percent
+    end
+  end
   return found, sensor
 end
 
 local function poll(ctx)
-  local device = about(ctx)
-  local found, sensor = (device.generation >= 2 and second_generation or first_generation)(ctx)
+  local whole = about(ctx)
+  local found, sensor = (whole.generation >= 2 and second_generation or first_generation)(ctx)
   if next(sensor) and (#found == 0 or sensor.humidity or sensor.illuminance or sensor.battery) then
     found[#found + 1] = { id = "sensor", kind = "Sensor", attributes = sensor }
   end
   for number, each in ipairs(found) do
-    each.info = device.info
-    each.name = #found == 1 and device.name or device.name .. " " .. number
+    each.info = whole.info
+    each.name = #found == 1 and whole.name or whole.name .. " " .. number
   end
   return found
 end
 
 -- What a command makes of each part of a device: the path and the query of the first generation, the method and its
 -- parameters of the second.
-local function wish(part, command)
+local function wish(part_of, command)
   local action, value = command.action, command.value
-  if part == "cover" then
+  if part_of == "cover" then
     local go = ({ open = "Open", close = "Close", stop = "Stop", set = "GoToPosition" })[action]
     return { go = action == "set" and "to_pos" or action, roller_pos = value }, "Cover." .. go, { pos = value }
   end
-  local method = part == "light" and "Light." or "Switch."
-  if action == "set" then return { turn = value > 0 and "on" or "off", brightness = value }, method .. "Set", { on = value > 0, brightness = value } end
+  local method = part_of == "light" and "Light." or "Switch."
+  if action == "set" then         -- how bright a lamp of the first generation is in its colour mode is its gain
+    if value == 0 then return { turn = "off" }, method .. "Set", { on = false } end
+    return { turn = "on", brightness = value, gain = value }, method .. "Set", { on = true, brightness = value }
+  end
   if action == "toggle" then return { turn = "toggle" }, method .. "Toggle", {} end
   return { turn = action }, method .. "Set", { on = action == "on" }
 end
@@ -127,18 +154,19 @@ end
 local PATHS = { switch = "/relay/", light = "/light/", cover = "/roller/" }
 
 local function command(ctx, device, asked)
-  local part, number = device.id:match("^(%a+):(%d+)$")
-  local query, method, parameters = wish(part, asked)
+  local part_of, number = device.id:match("^(%a+):(%d+)$")
+  local query, method, parameters = wish(part_of, asked)
   local answer
   if about(ctx).generation >= 2 then
     parameters.id = tonumber(number)
     answer = ctx:http { method = "POST", path = "/rpc", json = { id = 1, method = method, params = parameters } }
     local fault = type(answer.json) == "table" and answer.json.error
-    if fault then return nil, "the Shelly refuses: " .. tostring(fault.message) end
+    if fault then return nil, "the Shelly refuses: " .. tostring(part(answer.json, "error").message or fault) end
   else
-    answer = ctx:http { path = PATHS[part] .. number, query = query }
+    answer = ctx:http { path = PATHS[part_of] .. number, query = query }
   end
   if answer.status ~= 200 then return nil, "the Shelly refuses with status " .. answer.status end
+  if asked.action == "set" and asked.value == 0 and part_of == "light" then return true end          -- it is off, and remembers how bright it was
 end
 
 return {

@@ -11,6 +11,8 @@ local SERVICES = {
 local ACTIONS = { play = "Play", pause = "Pause", stop = "Stop", next = "Next", previous = "Previous" }
 local STATES = { PLAYING = "playing", PAUSED_PLAYBACK = "paused", STOPPED = "stopped", TRANSITIONING = "buffering" }
 
+local REASONS = { ["701"] = "it has nothing to play, or is at that already", ["800"] = "another player leads its group; command that one" }
+
 local COMMANDS = {
   { capability = "media_playback", actions = { "play", "pause", "stop", "next", "previous" } },
   { capability = "volume", actions = { "set" }, min = 0, max = 100 },
@@ -31,7 +33,10 @@ local function call(ctx, service, action, inside)
   }
   local page = answer.status == 200 and xml.decode(answer.body)
   local body = page and page.children[1]
-  if not body or not body.children[1] then return nil, "the player refuses " .. action .. " (status " .. answer.status .. ")" end
+  if not body or not body.children[1] then
+    local code = answer.body:match("<errorCode>(%d+)</errorCode>")
+    return nil, "the player refuses " .. action .. " (" .. (REASONS[code] or "status " .. answer.status) .. ")"
+  end
   local found = {}
   for _, each in ipairs(body.children[1].children) do found[each.name] = each.text end
   return found

@@ -12,6 +12,21 @@ local function energy(value, period)
   return type(value) == "number" and { value = value, unit = "kWh", period = period } or nil
 end
 
+-- A part of an answer, which this firmware may lack, or have otherwise.
+local function part(of, name)
+  return type(of[name]) == "table" and of[name] or {}
+end
+
+-- A meter of three phases tells a list, of which the sum counts.
+local function sum(value)
+  if type(value) ~= "table" then return value end
+  local found
+  for _, each in ipairs(value) do
+    if type(each) == "number" then found = (found or 0) + each end
+  end
+  return found
+end
+
 -- Tasmota takes user and password in the query; what it does not understand it answers with status 200.
 local function ask(ctx, words)
   local login = ctx.settings.password and { user = ctx.settings.username or "admin", password = ctx.settings.password } or {}
@@ -32,23 +47,27 @@ local RELAY = { capability = "power", actions = { "on", "off", "toggle" } }
 local DIMMER = { capability = "brightness", actions = { "set" }, min = 0, max = 100 }
 local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
 
--- Numbers and temperatures of every sensor that is connected; the first of a kind counts.
+-- Numbers and temperatures of every sensor that is connected; the first of a kind counts, by their names.
 local function read_sensors(sensors, attributes)
-  local unit = sensors.TempUnit == "F" and "°F" or "°C"
-  for _, each in pairs(sensors) do
+  local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", sensors.PressureUnit or "hPa"
+  local names = {}
+  for name in pairs(sensors) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local each = sensors[name]
     if type(each) == "table" then
       attributes.temperature = attributes.temperature or measure(each.Temperature, unit)
       attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
-      attributes.pressure = attributes.pressure or measure(each.Pressure, "hPa")
+      attributes.pressure = attributes.pressure or measure(each.Pressure, tostring(pressure))
       attributes.illuminance = attributes.illuminance or math.tointeger(each.Illuminance)
       attributes.co2 = attributes.co2 or measure(each.CarbonDioxide, "ppm")
     end
   end
-  local meter = type(sensors.ENERGY) == "table" and sensors.ENERGY or {}
-  attributes.power_consumption = measure(meter.Power, "W")
-  attributes.voltage, attributes.current = measure(meter.Voltage, "V"), measure(meter.Current, "A")
-  attributes.energy_total, attributes.energy_today = energy(meter.Total, "total"), energy(meter.Today, "today")
-  attributes.energy_yesterday = energy(meter.Yesterday, "yesterday")
+  local meter = part(sensors, "ENERGY")
+  local volts = part(meter, "Voltage")[1] or meter.Voltage
+  attributes.power_consumption, attributes.current = measure(sum(meter.Power), "W"), measure(sum(meter.Current), "A")
+  attributes.voltage, attributes.energy_total = measure(volts, "V"), energy(sum(meter.Total), "total")
+  attributes.energy_today, attributes.energy_yesterday = energy(sum(meter.Today), "today"), energy(sum(meter.Yesterday), "yesterday")
 end
 
 local function poll(ctx)
@@ -57,9 +76,9 @@ local function poll(ctx)
   local state, status = found.StatusSTS, found.Status
   if type(state) ~= "table" or type(status) ~= "table" then error("what answers at this address is no Tasmota", 0) end
   local names = type(status.FriendlyName) == "table" and status.FriendlyName or { status.FriendlyName }
-  local info = { manufacturer = "Tasmota", firmware = (found.StatusFWR or {}).Version, serial = (found.StatusNET or {}).Mac }
+  local info = { manufacturer = "Tasmota", firmware = part(found, "StatusFWR").Version, serial = part(found, "StatusNET").Mac }
   local devices = {}
-  for number = 0, 8 do
+  for number = 0, 32 do
     local power = state["POWER" .. (number == 0 and "" or number)]
     if power then
       devices[#devices + 1] = { id = "relay:" .. math.max(number, 1), kind = "Switch", class = "plug", info = info,
@@ -72,10 +91,12 @@ local function poll(ctx)
     devices[1] = first
   elseif state.Dimmer then
     first.kind, first.class, first.attributes.brightness = "Light", nil, state.Dimmer
-    first.commands = { RELAY, DIMMER, state.CT and WHITE or nil }
-    if state.CT then first.attributes.color_temperature = { value = 1000000 // state.CT, unit = "kelvin" } end
+    first.commands = { RELAY, DIMMER }
+    if type(state.CT) == "number" and state.CT > 0 then
+      first.commands[3], first.attributes.color_temperature = WHITE, { value = math.floor(1000000 / state.CT + 0.5), unit = "kelvin" }
+    end
   end
-  read_sensors(type(found.StatusSNS) == "table" and found.StatusSNS or {}, first.attributes)
+  read_sensors(part(found, "StatusSNS"), first.attributes)
   return devices
 end
 
@@ -84,8 +105,8 @@ local function command(ctx, device, asked)
   if asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
   elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value
   else
-    local mired = asked.value.unit == "mireds" and asked.value.value or 1000000 // asked.value.value
-    words = "CT " .. math.max(153, math.min(500, mired))
+    local mired = asked.value.unit == "mireds" and asked.value.value or 1000000 / asked.value.value
+    words = "CT " .. math.max(153, math.min(500, math.floor(mired + 0.5)))
   end
   local _, fault = ask(ctx, words)
   if fault then return nil, fault end

@@ -35,6 +35,9 @@ end
 local function poll(ctx)
   local answer = ctx:http { method = "POST", path = "/v1-beta/gql", json = { query = QUERY } }
   if answer.status == 401 then error("Tibber does not know the token", 0) end
+  local faults = type(answer.json) == "table" and answer.json.errors
+  local fault = type(faults) == "table" and type(faults[1]) == "table" and faults[1].message
+  if type(fault) == "string" then error("Tibber answers: " .. fault:sub(1, 300), 0) end
   local viewer = type(answer.json) == "table" and type(answer.json.data) == "table" and answer.json.data.viewer
   local homes = type(viewer) == "table" and viewer.homes
   if type(homes) ~= "table" then error("Tibber answers no homes (status " .. answer.status .. ")", 0) end
@@ -42,7 +45,8 @@ local function poll(ctx)
   for _, each in ipairs(homes) do
     if type(each) == "table" and type(each.id) == "string" then found[#found + 1] = home_of(each) end
   end
-  return found, 3600 - ctx:now() % 3600 + 5           -- the next hour has another price
+  local left = 3600 - ctx:now() % 3600 + 5            -- the next hour has another price
+  return found, math.min(left, ctx.settings.poll_interval_secs)
 end
 
 return { name = "Tibber", base_url = "https://api.tibber.com", poll_interval_secs = 3600, poll = poll }

@@ -1,0 +1,169 @@
+"""Vendors of the bundled kinds that are only read or asked. Each docstring says where its answers are from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from appliance.adapters.lua_kinds.web_request import WebRequest
+from appliance.clock import Clock
+from tests.adapters.lua_kinds.simulators import SOAP, scpd
+from tests.adapters.lua_kinds.vendor import Answer, Vendor, header
+
+ANNA, BEN = "AA:BB:CC:DD:EE:FF", "11:22:33:44:55:66"
+
+
+def _now() -> int:
+    return int(Clock().now().timestamp())
+
+
+class HomeWizardMeter(Vendor):
+    """A P1 meter, by HomeWizard's published API v1, with a gas meter of its own telegram."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        about = {"product_type": "HWE-P1", "product_name": "P1 meter", "serial": "3c39e7aabbcc"}
+        data = {"wifi_strength": 84, "smr_version": 50, "meter_model": "ISKRA  2M550T-101", "active_tariff": 2}
+        data |= {"total_power_import_kwh": 13779.338, "total_power_import_t1_kwh": 10830.511}
+        data |= {"total_power_import_t2_kwh": 2948.827, "total_power_export_kwh": 0, "active_power_w": -543}
+        data |= {"active_voltage_l1_v": 230.1, "active_current_l1_a": -4, "total_gas_m3": 2569.646}
+        gas = {"unique_id": "4730", "type": "gas_meter", "timestamp": 210606140010, "value": 2569.646, "unit": "m3"}
+        self.data: dict[str, Any] = {**data, "external": [gas]}
+        about |= {"firmware_version": "5.18", "api_version": "v1"}
+        self.answers = {"/api": about, "/api/v1/data": self.data}
+
+
+class Fronius(Vendor):
+    """An inverter, by the answers in PyFronius's tests (Solar API v1): `site` and `inverter` are their parts."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.site: dict[str, Any] = {"Mode": "bidirectional", "Meter_Location": "grid", "P_Akku": None}
+        self.site |= {"P_PV": 3520.4, "P_Grid": -1200.0, "P_Load": -2320.4, "rel_Autonomy": 100, "E_Day": 5100.0}
+        self.site |= {"E_Year": 12400.100586, "E_Total": 26213502}
+        self.inverter: dict[str, Any] = {"DT": 123, "P": 3520, "SOC": 61.6}
+        status = {"Code": 0, "Reason": "", "UserMessage": ""}
+        self.answers = {
+            "/solar_api/GetAPIVersion.cgi": {"APIVersion": 1, "BaseURL": "/solar_api/v1/"},
+            "/solar_api/v1/GetPowerFlowRealtimeData.fcgi": {
+                "Head": {"RequestArguments": {}, "Status": status, "Timestamp": "2019-01-10T23:33:12+01:00"},
+                "Body": {"Data": {"Site": self.site, "Inverters": {"1": self.inverter}}},
+            },
+        }
+
+
+class OpenMeteo(Vendor):
+    """Weather, by the fields of Open-Meteo's captured answers (`current`, `minutely_15`, `daily`)."""
+
+    def __init__(self, rain: float = 0.6, **base: Any) -> None:
+        super().__init__(**base)
+        self.rain(rain)
+
+    def rain(self, millimetres: float) -> None:
+        """Let so much fall within the next hour."""
+        now = _now()
+        quarters = [now // 900 * 900 + 900 * number for number in range(8)]
+        current = {"time": now, "interval": 900, "temperature_2m": 11.5, "apparent_temperature": 9.8}
+        current |= {"relative_humidity_2m": 74, "precipitation": 0.0, "weather_code": 61, "cloud_cover": 97}
+        current |= {"pressure_msl": 1012.3, "wind_speed_10m": 14.2, "wind_direction_10m": 210, "wind_gusts_10m": 30.2}
+        day: dict[str, Any] = {"time": [now // 86400 * 86400], "temperature_2m_max": [13.0]}
+        day |= {"temperature_2m_min": [None], "uv_index_max": [1.35]}
+        soon = {"time": quarters, "precipitation": [millimetres / 4] * 8}
+        self.answers = {"/v1/forecast": {"current": current, "minutely_15": soon, "daily": day}}
+
+
+class Tibber(Vendor):
+    """Prices, by Tibber's published GraphQL schema: one home with a subscription, one without."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__({"/v1-beta/gql": self._query}, **base)
+        hours = [{"total": price, "startsAt": f"2026-11-23T{n:02}:00"} for n, price in enumerate((0.3, 0.1, 0.2))]
+        self.prices: dict[str, Any] = {
+            "current": {**hours[2], "currency": "EUR", "level": "NORMAL"},
+            "today": hours,
+            "tomorrow": [],
+        }
+        self.token = ""
+
+    def _query(self, asked: WebRequest) -> Answer:
+        if self.token and header(asked, "Authorization") != f"Bearer {self.token}":
+            fault = {"message": "Context creation failed: invalid token", "extensions": {"code": "UNAUTHENTICATED"}}
+            return (401, json.dumps({"errors": [fault]}))
+        homes = [
+            {"id": "h1", "appNickname": "House", "currentSubscription": {"priceInfo": self.prices}},
+            {"id": "h2", "appNickname": "Hut", "currentSubscription": None},
+        ]
+        return {"data": {"viewer": {"homes": homes}}}
+
+
+class Awattar(Vendor):
+    """Prices, by aWATTar's published API: the present hour and those after it, in cents."""
+
+    def __init__(self, *cents: float, **base: Any) -> None:
+        super().__init__(**base)
+        self.tell(*(cents or (8.05, 4.0)))
+
+    def tell(self, *cents: float) -> None:
+        """Show these prices."""
+        hour = _now() // 3600 * 3600
+        rows = [
+            {
+                "start_timestamp": (hour + 3600 * n) * 1000,
+                "end_timestamp": (hour + 3600 * (n + 1)) * 1000,
+                "marketprice": each * 10,
+                "unit": "Eur/MWh",
+            }
+            for n, each in enumerate(cents)
+        ]
+        self.answers = {"/v1/marketdata": {"object": "list", "data": rows, "url": "/at/v1/marketdata"}}
+
+
+class FritzBox(Vendor):
+    """A FRITZ!Box, by AVM's description of TR-064's service Hosts: it knows the hosts of `active`."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.active = {ANNA: "1", BEN: "0"}
+        self.answers = {"/upnp/control/hosts": self._entry, "/tr64desc.xml": (200, DESCRIPTION)}
+        fields = ("NewIPAddress", "NewActive", "NewHostName")
+        self.answers["/igddesc.xml"] = (200, DESCRIPTION.partition("<serviceList>")[0] + "</device></root>")
+        self.answers["/hostsSCPD.xml"] = (200, scpd("GetSpecificHostEntry", ("NewMACAddress",), fields))
+
+    def _entry(self, asked: WebRequest) -> Answer:
+        found = [active for address, active in self.active.items() if address in (asked.body or b"").decode()]
+        if not found:
+            detail = "<errorCode>714</errorCode><errorDescription>NoSuchEntryInArray</errorDescription>"
+            return (500, SOAP.format(f"<s:Fault><detail><UPnPError>{detail}</UPnPError></detail></s:Fault>"))
+        fields = "<NewIPAddress>192.168.178.20</NewIPAddress><NewAddressSource>DHCP</NewAddressSource>"
+        fields += "<NewLeaseTimeRemaining>0</NewLeaseTimeRemaining><NewInterfaceType>802.11</NewInterfaceType>"
+        fields += f"<NewActive>{found[0]}</NewActive><NewHostName>phone</NewHostName>"
+        name = "u:GetSpecificHostEntryResponse"
+        return (200, SOAP.format(f'<{name} xmlns:u="urn:dslforum-org:service:Hosts:1">{fields}</{name}>'))
+
+
+DESCRIPTION = """<?xml version="1.0"?>
+<root xmlns="urn:dslforum-org:device-1-0"><device>
+<deviceType>urn:dslforum-org:device:InternetGatewayDevice:1</deviceType>
+<friendlyName>FRITZ!Box 7590</friendlyName><modelName>FRITZ!Box 7590</modelName><serviceList><service>
+<serviceType>urn:dslforum-org:service:Hosts:1</serviceType>
+<serviceId>urn:LanDeviceHosts-com:serviceId:Hosts1</serviceId>
+<controlURL>/upnp/control/hosts</controlURL><eventSubURL>/upnp/control/hosts</eventSubURL>
+<SCPDURL>/hostsSCPD.xml</SCPDURL>
+</service></serviceList></device></root>"""
+
+
+class Ollama(Vendor):
+    """A model that answers `reply`, by Ollama's documented API."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.reply: Any = {
+            "model": "llama3.2",
+            "created_at": "2023-08-04T19:22:45.499127Z",
+            "message": {"role": "assistant", "content": "yes"},
+            "done": True,
+        }
+        self.answers = {
+            "/api/tags": {"models": [{"name": "llama3.2:latest", "size": 2019393189}]},
+            "/api/chat": lambda asked: self.reply,
+        }

@@ -1,0 +1,94 @@
+"""What a kind makes of a firmware that lacks a field, or has another there: the rest shows, or one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
+from appliance.errors import AdapterFailed
+from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.lua_kinds.bench import start
+from tests.adapters.lua_kinds.bundled import BUNDLED
+from tests.adapters.lua_kinds.test_bundled import FAULT
+from tests.adapters.lua_kinds.vendor import Vendor
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+
+OTHERS: tuple[Any, ...] = (None, "x", 1e300, [7], {"x": 7})
+"""What may stand in the place of a value."""
+
+LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
+
+
+class Altered:
+    """A `Transport`: what the vendor answers, but for one path, whose answer is `body` where that is set."""
+
+    def __init__(self, vendor: Vendor) -> None:
+        self.vendor = vendor
+        self.told: dict[str, bytes] = {}
+        self.path, self.body = "", b""
+
+    async def exchange(self, request: WebRequest) -> WebResponse:
+        """The answer."""
+        found = await self.vendor.exchange(request)
+        key = request.path + next(iter(re.findall(r"#\w+", request.headers.get("SOAPACTION", ""))), "")
+        self.told.setdefault(key, found.body)
+        return WebResponse(status=found.status, headers={}, body=self.body) if key == self.path else found
+
+
+def altered(body: bytes) -> Iterator[bytes]:
+    """The answer with each part of it gone, or something else."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        text = body.decode()
+        for leaf in LEAF.finditer(text):
+            for value in ("", f"<{leaf[1]}/>", f"<{leaf[1]}>x</{leaf[1]}>", f"<{leaf[1]}>-1</{leaf[1]}>"):
+                yield (text[: leaf.start()] + value + text[leaf.end() :]).encode()
+        fields = text.split(",")
+        for place, field in enumerate(fields):
+            for values in ([], [field.partition("=")[0] + "="], [field.partition("=")[0] + "=-"], ["x"]):
+                yield ",".join([*fields[:place], *values, *fields[place + 1 :]]).encode()
+    else:
+        for each in _without(told):
+            yield json.dumps(each).encode()
+
+
+def _without(told: Any) -> Iterator[Any]:
+    yield from OTHERS
+    places = list(told) if isinstance(told, dict) else list(range(len(told))) if isinstance(told, list) else []
+    for place in places:
+        for inner in _without(told[place]):
+            whole = told.copy()
+            whole[place] = inner
+            yield whole
+        less = told.copy()
+        del less[place]
+        yield less
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+async def test_each_field_may_be_gone_or_something_else(pool: WorkerPool, tmp_path: Path, name: str) -> None:
+    row = BUNDLED[name]
+    vendor = row.vendor()
+    it = await start(pool, tmp_path, None, vendor, row.kind, **row.stated)
+    between = Altered(vendor)
+    it.adapter._transport = between
+    await it.poll()
+    count = 0
+    for path, body in list(between.told.items()):
+        for other in altered(body):
+            between.path, between.body = path, other
+            it.adapter._memory = {}
+            count += 1
+            try:
+                await it.adapter.poll()
+            except AdapterFailed as failed:
+                assert not FAULT.search(str(failed)), (path, other, str(failed))
+    assert count > 5, "something was altered"

@@ -1,0 +1,115 @@
+"""A vendor's device of a table of answers: over HTTP with every fault, or asked without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
+from appliance.adapters.simulated import SimulatedDevice
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "lua_kinds"
+
+Answer = Any
+"""What a request is answered: JSON, `(status, body)`, an exception to raise, or a function of the request."""
+
+
+def capture(name: str) -> Any:
+    """The JSON of a capture."""
+    return json.loads((CAPTURES / name).read_text())
+
+
+class Vendor(SimulatedDevice):
+    """Answers each path as `answers` says, which may be changed at any time; 404 where it says nothing.
+
+    While it is entered it listens, and misbehaves as its `faults` say. It is a `Transport` too, for tests without a
+    network. `asked` are the requests that came, with the body as bytes and, where it is JSON, as `json`.
+    """
+
+    content_type = "application/json"
+    pushes = ""
+    """The path at which server-sent events are told, where the vendor tells any."""
+
+    def __init__(
+        self, answers: Mapping[str, Answer] | Callable[[WebRequest], Answer] | None = None, **base: Any
+    ) -> None:
+        super().__init__(**base)
+        self.answers = answers if callable(answers) else dict(answers or {})
+        self.asked: list[WebRequest] = []
+        self.streams: set[web.StreamResponse] = set()
+
+    def answer(self, asked: WebRequest) -> Answer:
+        """What the table says to this request."""
+        if callable(self.answers):
+            return self.answers(asked)
+        found = self.answers.get(asked.path, (404, ""))
+        return found(asked) if callable(found) else found
+
+    async def exchange(self, request: WebRequest) -> WebResponse:
+        """The answer, without a network."""
+        status, body = self._answered(request)
+        return WebResponse(status=status, headers={}, body=body)
+
+    async def push(self, data: Any) -> None:
+        """Tell an event to whoever listens."""
+        for stream in tuple(self.streams):
+            await stream.write(f"id: 1\ndata: {json.dumps(data)}\n\n".encode())
+
+    def _answered(self, asked: WebRequest) -> tuple[int, bytes]:
+        self.asked.append(asked)
+        self._apply_due_writes()
+        found = self.answer(asked)
+        if isinstance(found, Exception):
+            raise found
+        status, body = found if isinstance(found, tuple) else (200, json.dumps(found))
+        return status, body if isinstance(body, bytes) else body.encode()
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [web.route("*", "/{path:.*}", self._serve)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing beside what `asked` holds."""
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if self.pushes and request.path == self.pushes:
+            return await self._tell(request)
+        status, body = self._answered(await _read(request))
+        kind = "text/xml" if body.startswith(b"<") else self.content_type
+        return web.Response(status=status, body=body, content_type=kind)
+
+    async def _tell(self, request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        await stream.write(b": hi\n\n")
+        self.streams.add(stream)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.streams.discard(stream)
+        return stream
+
+
+async def _read(request: web.Request) -> WebRequest:
+    """The request as a kind in Lua would have stated it; names of headers are in lower case."""
+    body, found = await request.read(), None
+    with suppress(ValueError):
+        found = json.loads(body)
+    return WebRequest(
+        method=request.method,
+        path=request.path,
+        query=dict(request.query),
+        headers={name.lower(): value for name, value in request.headers.items()},
+        json=found,
+        body=body,
+    )
+
+
+def header(asked: WebRequest, name: str) -> str:
+    """A header of a request; empty where it has none."""
+    return next((value for key, value in asked.headers.items() if key.lower() == name.lower()), "")

@@ -1,0 +1,99 @@
+"""A home with a device of every bundled kind, which API, scenes and automations command, or only read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from appliance.home.commands import Command
+from tests.adapters.lua_kinds.bundled import BUNDLED, Bundled
+from tests.adapters.lua_kinds.vendor import Vendor
+from tests.fakes.house import House, open_house
+from tests.fakes.lua import automation, scene, write
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NEVER = '{ type = "wall_clock", hour = 3, minute = 0 }'
+
+
+class Home:
+    """The house, and its vendors by the names of their sections."""
+
+    def __init__(self, house: House, vendors: Mapping[str, Vendor]) -> None:
+        self.house = house
+        self.vendors = vendors
+
+    async def run(self, kind: str, name: str) -> None:
+        """Execute a scene or an automation, which has to succeed."""
+        ran = (await self.house.post(f"/{kind}/{name}/execute")).json
+        assert ran["status"] == "ok", ran
+
+    async def noted(self, name: str) -> Any:
+        """What a script has noted under the name."""
+        return (await self.house.get(f"/variables/{name}")).json["value"]
+
+
+def files(name: str, row: Bundled) -> dict[str, str]:
+    """A scene that switches the device off and an automation that switches it on, or each notes what it shows."""
+    bodies = {"scenes": _body(name, row, "off"), "automations": _body(name, row, "on")}
+    return {
+        f"scenes/{name}.lua": scene(name, bodies["scenes"]),
+        f"automations/{name}.lua": automation(name, NEVER, bodies["automations"]),
+    }
+
+
+def _body(name: str, row: Bundled, wish: str) -> str:
+    note = f'ctx:set("{name}.{wish}", '
+    if row.wishes:
+        return f'ctx:command("{name}:{row.device}", {_lua(row.wishes[wish].command)})'
+    if row.device:
+        return f'{note}ctx:get_device("{name}:{row.device}").attributes["{row.shown[0]}"])'
+    return f'{note}ctx:invoke("{name}:chat", {{ prompt = "Is it going to rain?" }}).message.content)'
+
+
+def _lua(command: Command) -> str:
+    value = "" if command.value is None else f', value = "{command.value}"'
+    return f'{{ capability = "{command.capability}", action = "{command.action}"{value} }}'
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
+    """A house with a section of each row of the table."""
+    root = tmp_path_factory.mktemp("bundled")
+    async with AsyncExitStack() as stack:
+        vendors = {name: await stack.enter_async_context(row.vendor()) for name, row in BUNDLED.items()}
+        for name, row in BUNDLED.items():
+            write(root, files(name, row))
+        adapters = {name: row.section(vendors[name], name) for name, row in BUNDLED.items()}
+        yield Home(await stack.enter_async_context(open_house(adapters=adapters, root=root)), vendors)
+
+
+@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.wishes])
+async def test_it_is_commanded_from_api_scene_and_automation(home: Home, name: str) -> None:
+    row, vendor = BUNDLED[name], home.vendors[name]
+    wish = row.wishes["on"].command
+    answer = await home.house.command(f"{name}:{row.device}", wish.capability, wish.action, wish.value)
+    assert answer.status == 200 and row.taken(vendor)
+    await home.run("scenes", name)
+    assert not row.taken(vendor)
+    await home.run("automations", name)
+    assert row.taken(vendor)
+
+
+@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if not row.wishes])
+async def test_it_is_read_from_api_scene_and_automation(home: Home, name: str) -> None:
+    row = BUNDLED[name]
+    if row.device:
+        attribute, shown = row.shown
+        told = (await home.house.device(f"{name}:{row.device}"))["attributes"][attribute]
+    else:
+        shown = "yes"
+        answer = await home.house.post(f"/adapters/{name}/operations/chat", {"prompt": "Is it going to rain?"})
+        told = answer.json["result"]["message"]["content"]
+    await home.run("scenes", name)
+    await home.run("automations", name)
+    assert told == await home.noted(f"{name}.off") == await home.noted(f"{name}.on") == shown

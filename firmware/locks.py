@@ -24,6 +24,7 @@ LEFT_OUT = {
     "ujson": "crashes on musl before 1.2.4, and sanic imports it wherever it finds it; orjson does its work",
     "uvloop": "no gain at a home's load, and tests and hub shall share one event loop",
     "pycparser": "only for cffi's compiler; argon2 needs the compiled _cffi_backend alone",
+    "bluetooth-data-tools": "only for aioshelly's devices over Bluetooth",
     "setproctitle": "the hub has one process and can name it by itself",
 }
 """Named as dependencies, but better not there; `--no-deps` makes pip content without them."""

@@ -1,0 +1,169 @@
+"""Somebody else's clients judge the simulators: they read and command them, and see what the kinds in Lua show."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.home.model import Device
+from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.lua_kinds.bench import start
+from tests.adapters.lua_kinds.bundled import BUNDLED
+from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, ShellyOne, ShellyTwo, Sonos
+from tests.adapters.lua_kinds.sources import ANNA, BEN, FritzBox, Fronius, HomeWizardMeter
+from tests.adapters.lua_kinds.vendor import Vendor
+from tests.fakes.patience import until
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+
+TLS = Path(__file__).parents[2] / "fixtures" / "tls"
+
+
+class PortConnector(aiohttp.TCPConnector):
+    """Leads every request to one port of this machine, for clients that know their vendor's alone."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self._simulated = port
+
+    async def _resolve_host(self, host: str, port: int, traces: Any = None) -> Any:
+        return await super()._resolve_host("127.0.0.1", self._simulated, traces)
+
+
+async def shown(pool: WorkerPool, tmp_path: Path, kind: str, vendor: Vendor) -> dict[str, Device]:
+    """What the bundled kind shows of the vendor."""
+    stated = next(each.stated for each in BUNDLED.values() if each.kind == kind)
+    return await (await start(pool, tmp_path, None, vendor, kind, **stated)).poll()
+
+
+async def test_aioshelly_and_the_first_generation(pool: WorkerPool, tmp_path: Path) -> None:
+    from aioshelly.block_device import COAP, BlockDevice
+    from aioshelly.common import ConnectionOptions, get_info
+
+    async with ShellyOne() as plug, aiohttp.ClientSession(connector=PortConnector(plug.port)) as session:
+        assert (await get_info(session, "10.0.0.1"))["mac"] == plug.capture["shelly"]["mac"]
+        client = BlockDevice(COAP(), session, ConnectionOptions("10.0.0.1"))
+        await client.update_shelly()
+        for is_on in (True, False):
+            await client.http_request("get", "relay/0", {"turn": "on" if is_on else "off"})
+            await client.update_status()
+            found = (await shown(pool, tmp_path, "shelly", plug))["switch:0"].attributes
+            told: Any = client._status
+            assert told["relays"][0]["ison"] is is_on
+            assert found["power"] == ("on" if is_on else "off")
+        assert found["power_consumption"]["value"] == told["meters"][0]["power"]
+
+
+async def test_aioshelly_and_the_second_generation(pool: WorkerPool, tmp_path: Path) -> None:
+    from aioshelly.common import ConnectionOptions
+    from aioshelly.rpc_device import RpcDevice, WsServer
+
+    async with ShellyTwo() as relays, aiohttp.ClientSession(connector=PortConnector(relays.port)) as session:
+        client = await RpcDevice.create(session, WsServer(), ConnectionOptions("10.0.0.1"))
+        try:
+            assert client.model == "SPSW-003XE16EU" and client.initialized
+            for is_on in (True, False):
+                await client.call_rpc("Switch.Set", {"id": 1, "on": is_on})
+                await client.update_status()
+                found = await shown(pool, tmp_path, "shelly", relays)
+                for key in ("switch:0", "switch:1", "switch:2"):
+                    assert found[key].attributes["power"] == ("on" if client.status[key]["output"] else "off")
+                assert client.status["switch:1"]["output"] is is_on
+        finally:
+            await client.shutdown()
+
+
+async def test_aiohue(pool: WorkerPool, tmp_path: Path) -> None:
+    from aiohue.v2 import HueBridgeV2
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
+    async with HueBridge(tls=context) as bridge, HueBridgeV2(f"127.0.0.1:{bridge.port}", "key") as client:
+        await until(lambda: bridge.streams)
+        assert {each.id for each in client.lights.items} == {"light1", "light2"}
+        await client.lights.set_state("light1", on=True, brightness=70, color_temp=300)
+        await until(lambda: client.lights["light1"].is_on and client.lights["light1"].brightness == 70)
+        lamp = (await shown(pool, tmp_path, "hue", bridge))["lamp1"]
+        device = client.lights.get_device("light1")
+        assert device is not None and (device.metadata.name, device.product_data.model_id) == (
+            lamp.name,
+            lamp.info.model,
+        )
+        assert (lamp.attributes["power"], lamp.attributes["brightness"]) == ("on", 70)
+        assert lamp.attributes["color_temperature"]["value"] == 3333
+        await bridge.show(2, on={"on": True})
+        await until(lambda: client.lights["light2"].is_on)
+        await bridge.reach(2, "connectivity_issue")
+        link = client.sensors.zigbee_connectivity
+        await until(lambda: link["zigbee2"].status.value == "connectivity_issue")
+
+
+async def test_python_homewizard_energy(pool: WorkerPool, tmp_path: Path) -> None:
+    from homewizard_energy import HomeWizardEnergy
+
+    async with HomeWizardSocket() as socket, HomeWizardEnergy(f"127.0.0.1:{socket.port}") as client:
+        about = await client.device()
+        for is_on in (True, False):
+            await client.state_set(power_on=is_on)
+            found = (await shown(pool, tmp_path, "homewizard", socket))["socket"]
+            state, data = await client.state(), await client.data()
+            assert state is not None and state.power_on is is_on
+            assert found.attributes["power"] == ("on" if is_on else "off")
+        assert (found.name, found.info.serial) == (about.product_name, about.serial)
+        assert found.attributes["energy_total"]["value"] == data.total_energy_import_kwh
+        assert found.attributes["voltage"]["value"] == data.active_voltage_v
+    async with HomeWizardMeter() as meter, HomeWizardEnergy(f"127.0.0.1:{meter.port}") as client:
+        data = await client.data()
+        told = (await shown(pool, tmp_path, "homewizard", meter))["meter"].attributes
+        assert told["power_consumption"]["value"] == data.active_power_w
+        assert told["custom.homewizard.gas"]["value"] == data.total_gas_m3
+        assert data.external_devices is not None and len(data.external_devices) == 1
+
+
+async def test_soco(pool: WorkerPool, tmp_path: Path) -> None:
+    import soco
+
+    def judge(port: int) -> tuple[Any, ...]:
+        client = soco.SoCo("127.0.0.1", port)
+        client.play()
+        client.volume = 33
+        client.mute = True
+        state = client.get_current_transport_info()["current_transport_state"]
+        return state, client.volume, client.mute, client.player_name, client.get_current_track_info()["title"]
+
+    async with Sonos() as speaker:
+        told = await asyncio.to_thread(judge, speaker.port)
+        assert told == ("PLAYING", 33, True, "Kitchen", "Song")
+        player = (await shown(pool, tmp_path, "sonos", speaker))["player"]
+        found = [player.attributes[name] for name in ("media_playback", "volume", "muted", "media_title")]
+        assert (player.name, found) == ("Kitchen", ["playing", 33, True, "Song"])
+
+
+async def test_pyfronius(pool: WorkerPool, tmp_path: Path) -> None:
+    from pyfronius import Fronius as Client
+
+    async with Fronius() as inverter, aiohttp.ClientSession() as session:
+        told = await Client(session, inverter.url).current_power_flow()
+        found = (await shown(pool, tmp_path, "fronius", inverter))["site"].attributes
+        assert found["custom.fronius.produced"] == {"value": told["power_photovoltaics"]["value"], "unit": "W"}
+        assert found["custom.fronius.grid"]["value"] == told["power_grid"]["value"]
+        assert found["power_consumption"]["value"] == -told["power_load"]["value"]
+        assert found["custom.fronius.energy_total"]["value"] == told["energy_total"]["value"] / 1000
+
+
+async def test_fritzconnection(pool: WorkerPool, tmp_path: Path) -> None:
+    from fritzconnection.lib.fritzhosts import FritzHosts
+
+    def judge(port: int) -> list[bool]:
+        hosts = FritzHosts(address="127.0.0.1", port=port)
+        return [hosts.get_host_status(address) for address in (ANNA, BEN)]
+
+    async with FritzBox() as box:
+        told = await asyncio.to_thread(judge, box.port)
+        found = await shown(pool, tmp_path, "fritzbox", box)
+        assert [found[name].attributes["presence"] for name in ("anna", "ben")] == told == [True, False]

@@ -13,7 +13,7 @@ from appliance.adapters.device_resolver import may_mean
 from appliance.adapters.device_session import DeviceSession
 from appliance.clock import Clock
 from appliance.errors import Unreachable
-from tests.adapters.lua_kinds.simulators import JsonVendor
+from tests.adapters.lua_kinds.vendor import Vendor
 
 MEANINGS = (
     *(("lamp.lan", each, True) for each in ("192.168.1.20", "10.0.0.1", "172.16.0.1", "100.64.0.1", "93.184.216.34")),
@@ -70,7 +70,7 @@ async def test_a_name_that_leads_here_is_never_connected_to(
     monkeypatch: pytest.MonkeyPatch, answers: tuple[list[str], ...]
 ) -> None:
     network = TwoFaced(*answers)
-    async with JsonVendor({"/x": {}}) as here, DeviceSession() as session:
+    async with Vendor({"/x": {}}) as here, DeviceSession() as session:
         port = here.url.rpartition(":")[2]
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", network.getaddrinfo)
         http = HttpClient(session, f"http://lamp.example:{port}", Clock())
@@ -111,6 +111,6 @@ async def test_a_connection_goes_where_its_one_answer_led_and_the_next_is_judged
 
 
 async def test_localhost_is_this_machine() -> None:
-    async with JsonVendor({"/x": {}}) as here, DeviceSession() as session:
+    async with Vendor({"/x": {}}) as here, DeviceSession() as session:
         http = HttpClient(session, here.url.replace("127.0.0.1", "localhost"), Clock())
         assert (await http.exchange("GET", "/x")).status == 200

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firmware.parts import Parts, in_order, notice
+from firmware import bill, release
+from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.targets import Table, Target, read_targets
 from firmware.wheels import Store, keep_in
 
@@ -77,6 +78,8 @@ class Builder:
             self.run(_shiv(python, settings["shiv"], stage, packed), _quiet())
             write_archive(packed, self.root / "firmware" / "boot", parts, table.oldest_glibc, Path(name) / "done")
             _replace(Path(name) / "done", file)
+        made_of = {wheel.name: wheel for files in wheels.values() for wheel in files}
+        release.accompany(file, self.root, parts, made_of.values(), ["pyz", "--target", tag] if tag else [])
         return file
 
     def _add_ours(self, parts: Parts) -> None:
@@ -85,6 +88,16 @@ class Builder:
         for name in LATER:
             parts.pure[name] = (self.root / "firmware" / "boot" / name).read_bytes()
         parts.notices["lares/LICENSE"] = (self.root / "LICENSE").read_bytes()
+        self._add_lua(parts)
+
+    def _add_lua(self, parts: Parts) -> None:
+        """Name Lua itself, which lupa compiles in without its licence."""
+        sign = f"Lua {bill.LUA.version} ".encode()
+        if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
+            raise UnsupportedWheel(f"lupa holds another Lua than {bill.LUA.version}, which firmware/bill.py names")
+        text = self.root / "firmware" / "licences" / f"lua-{bill.LUA.version}.txt"
+        parts.notices["lua/LICENSE"] = text.read_bytes()
+        parts.packages.add(bill.LUA)
 
 
 def _quiet() -> dict[str, str]:
@@ -126,7 +139,7 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
         build.update(data)
     tags = tuple(target.tag for target in parts.native)
     held = f"BUILD = {build.hexdigest()[:16]!r}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
-    entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.notices)}
+    entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
     with zipfile.ZipFile(packed) as shiv, file.open("wb") as stream:
         kept = [name for name in shiv.namelist() if name.startswith("site-packages/") or name == "environment.json"]
         entries |= {name: shiv.read(name) for name in kept}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firmware import elf
+from firmware import bill, elf
 from firmware.targets import Target
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -24,11 +24,12 @@ class UnsupportedWheel(Exception):
 
 @dataclass(slots=True)
 class Parts:
-    """`pure` and `notices` by path; `native` by target and then by path."""
+    """`pure` and `notices` by path; `native` by target and then by path; `packages` are those that are in them."""
 
     pure: dict[str, bytes] = field(default_factory=dict)
     notices: dict[str, bytes] = field(default_factory=dict)
     native: dict[Target, dict[str, bytes]] = field(default_factory=dict)
+    packages: set[bill.Package] = field(default_factory=set)
 
     def add_wheels(
         self, target: Target, wheels: Sequence[Path], *, keep: Sequence[str], leave_out: Sequence[str]
@@ -38,6 +39,7 @@ class Parts:
         native = self.native.setdefault(target, {})
         for wheel in wheels:
             for name, data in _members(wheel):
+                self._note(name, data)
                 if _LICENCE.fullmatch(name):
                     self.notices[name] = data
                 elif excluded.fullmatch(name) and not kept.fullmatch(name):
@@ -46,6 +48,13 @@ class Parts:
                     native[name] = _object(name, data, target)
                 else:
                     self._share(name, data, wheel.name)
+
+    def _note(self, name: str, data: bytes) -> None:
+        """Note what the file says of its package, if it says anything."""
+        if bill.METADATA.fullmatch(name):
+            self.packages.add(bill.read_metadata(data))
+        elif bill.BILL.fullmatch(name):
+            self.packages.update(bill.read_bill(data, name.partition("-")[0]))
 
     def _share(self, name: str, data: bytes, wheel: str) -> None:
         if ".data/" in name:
@@ -83,10 +92,10 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
     return lean
 
 
-def notice(notices: Mapping[str, bytes]) -> bytes:
-    """All licences in one text."""
+def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> bytes:
+    """What is inside, and all licences, in one text."""
     pieces = (f"--- {name} ---\n\n".encode() + notices[name].rstrip() + b"\n\n" for name in sorted(notices))
-    return b"".join(pieces)
+    return bill.headline(packages) + b"".join(pieces)
 
 
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
         parsed = _parser().parse_args(arguments)
-        code = _version() if parsed.version else _command(parsed)
+        code = _version() if parsed.version else _licences() if parsed.licenses else _command(parsed)
         sys.stdout.flush()
         return code
     except StartFailed as error:
@@ -115,6 +115,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
     parser.add_argument("--version", action="store_true", help="print version, Python and platform")
+    parser.add_argument("--licenses", action="store_true", help="print what the single file holds, and its licences")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
     run = commands.add_parser("run", parents=common, help="run the hub (also without a command)")
@@ -296,6 +297,11 @@ def _version() -> int:
     if held := list_targets():
         say("this file holds", *(f"  {each}" for each in held))
     return os.EX_OK
+
+
+def _licences() -> int:
+    code: int = importlib.import_module("appliance.cli.licences").print_licences()
+    return code
 
 
 def _fail(message: object, code: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from firmware import bill
 from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.targets import Target
 from firmware.wheels import ChecksumMismatch, Store
@@ -68,8 +69,62 @@ def test_licences_come_along_in_one_text(tmp_path: Path) -> None:
     licences = {"b.dist-info__licenses__LICENSE": b"be kind", "a.dist-info__LICENSE": b"be"}
     add(parts, GNU, wheel(tmp_path, "a", **licences))
     text = b"--- a.dist-info/LICENSE ---\n\nbe\n\n--- b.dist-info/licenses/LICENSE ---\n\nbe kind\n\n"
-    assert notice(parts.notices) == text
+    assert notice((), parts.notices).endswith(b"where the packages bring them:\n\n" + text)
     assert not parts.pure
+
+
+METADATA = {
+    b"License-Expression: MIT AND Apache-2.0\nLicense: something else": ("MIT AND Apache-2.0", ""),
+    b"License: Apache License 2.0": ("Apache-2.0", ""),
+    b"License: MIT style": ("LicenseRef-A.b", "MIT style"),
+    b"Classifier: License :: OSI Approved :: BSD License": ("LicenseRef-A.b", "BSD License"),
+    b"Classifier: Programming Language :: Lua": ("LicenseRef-A.b", "not stated"),
+}
+PARTS = {
+    "components": [
+        {
+            "name": "inner",
+            "version": "3",
+            "licenses": [{"expression": "MIT/Apache-2.0"}],
+            "purl": "pkg:cargo/inner@3",
+        },
+        {"name": "bare", "version": "4", "licenses": [{"license": {"id": "MIT"}}, {"expression": "A OR B"}]},
+        {"name": "mute", "version": "5"},
+        {"name": "a", "version": "1"},
+    ]
+}
+
+
+@pytest.mark.parametrize("stated", METADATA)
+def test_a_licence_is_what_the_metadata_state(stated: bytes) -> None:
+    package = bill.read_metadata(b"Metadata-Version: 2.4\nName: A.b\nVersion: 1\n" + stated + b"\n\nText\n")
+    assert (package.licence, package.own_text) == METADATA[stated]
+    assert package.purl == "pkg:pypi/a-b@1"
+
+
+def test_the_spdx_document_names_each_package_and_what_is_in_it(tmp_path: Path) -> None:
+    parts = Parts()
+    files = {
+        "a-1.dist-info__METADATA": b"Name: a\nVersion: 1\nLicense: MIT style\n",
+        "a-1.dist-info__licenses__LICENSE": b"be kind",
+        "a-1.dist-info__sboms__a.cyclonedx.json": json.dumps(PARTS).encode(),
+    }
+    add(parts, GNU, wheel(tmp_path, "a", **files))
+    document = json.loads(bill.spdx("x.pyz", "00", "9.9", "2026-01-01T00:00:00Z", parts.packages, parts.notices))
+    licences = {each["name"]: each["licenseDeclared"] for each in document["packages"]}
+    assert licences == {
+        "lares": "Apache-2.0",
+        "a": "LicenseRef-a",
+        "inner": "MIT OR Apache-2.0",
+        "bare": "MIT AND (A OR B)",
+        "mute": "NOASSERTION",
+    }
+    assert document["hasExtractedLicensingInfos"] == [
+        {"licenseId": "LicenseRef-a", "name": "MIT style", "extractedText": "be kind"}
+    ]
+    ids = {each["SPDXID"] for each in document["packages"]}
+    inside = {each["relatedSpdxElement"]: each["spdxElementId"] for each in document["relationships"][1:]}
+    assert inside.keys() | {"SPDXRef-lares"} == ids and inside["SPDXRef-a-mute-5"] == "SPDXRef-a-1"
 
 
 def test_our_own_files_come_without_what_was_made_of_them(tmp_path: Path) -> None:

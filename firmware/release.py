@@ -1,0 +1,65 @@
+"""What lies beside the single file: its checksum, what is inside (SPDX), and how to make the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import runpy
+import subprocess
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from firmware import bill
+from firmware.parts import Parts
+
+LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
+"""What decides about the bytes beside the sources."""
+
+
+def accompany(file: Path, root: Path, parts: Parts, wheels: Iterable[Path], options: Iterable[str]) -> None:
+    """Write `.sha256`, `.spdx.json` and `.build.json` beside it; `options` are those that it was made with."""
+    digest, version, created = _digest(file), *_version(root)
+    file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
+    document = bill.spdx(file.name, digest, version, created, parts.packages, parts.notices)
+    file.with_suffix(".spdx.json").write_bytes(document)
+    manifest = {
+        "file": file.name,
+        "sha256": digest,
+        "bytes": file.stat().st_size,
+        "version": version,
+        "source_date": created,
+        **_commit(root),
+        "command": " ".join(["python3 build.py", *options]),
+        "python": platform.python_version(),
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+        "locks": {name: _digest(root / name) for name in LOCKS},
+        "wheels": {wheel.name: _digest(wheel) for wheel in sorted(wheels, key=lambda wheel: wheel.name)},
+    }
+    file.with_suffix(".build.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def _version(root: Path) -> tuple[str, str]:
+    """The version, and when it was made, from the place where both are written."""
+    said: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
+    return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _commit(root: Path) -> dict[str, Any]:
+    """Which commit it is made of, and whether of that alone; None where this is no clone."""
+    commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
+    return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}
+
+
+def _git(root: Path, *command: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

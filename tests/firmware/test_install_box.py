@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.version import VERSION
 from tests.firmware.boxed import Box, configure, port_in
 from tests.firmware.conftest import ROOT, build, clone
 from tests.firmware.rootfs import make_rootfs, own_architecture
@@ -148,7 +149,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     mine = config.read_bytes()
     first = put_in(root, "first.pyz", single_file)
 
-    assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert root.install_sh(first) == f"lares: {VERSION} is installed\n"
     assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
     assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
@@ -157,8 +158,8 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     data = root.folder / "var" / "lib" / "lares"
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
     assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
-    assert root.run("/usr/local/bin/lares", "--version").stdout.startswith("lares 0.1.0\n")
-    assert root.install_sh("install", first) == "lares: 0.1.0 was installed already\n"
+    assert root.run("/usr/local/bin/lares", "--version").stdout.startswith(f"lares {VERSION}\n")
+    assert root.install_sh("install", first) == f"lares: {VERSION} was installed already\n"
     root.obeys_root()
     os.chown(config.parent, 0, -1)  # who restores must be allowed to write beside it, which user 7 is not
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
@@ -179,7 +180,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     broken = put_in(root, "broken.pyz", make_broken(tmp_path / "broken.pyz", single_file))
-    assert "did not start, its log says why; 0.1.0 runs again" in root.refused(broken)
+    assert f"did not start, its log says why; {VERSION} runs again" in root.refused(broken)
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
@@ -235,7 +236,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     config.write_text(config.read_text().replace('bind_address = "127.0.0.1:0"', said))
     first = put_in(root, "first.pyz", single_file)
 
-    assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert root.install_sh(first) == f"lares: {VERSION} is installed\n"
     assert (
         root.box("127.0.0.2").port == port
         and root.box("127.0.0.2").ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
@@ -251,7 +252,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
 
     with zipfile.ZipFile(root.folder / "first.pyz", "a") as archive:
         archive.comment = b"another version"
-    assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert root.install_sh(first) == f"lares: {VERSION} is installed\n"
     assert not root.copies(), "that of the version before is gone"
     root.obeys_root()
     assert "is installed again" in root.install_sh("rollback")

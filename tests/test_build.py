@@ -401,7 +401,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(
 
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl and not box tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:

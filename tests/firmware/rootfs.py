@@ -50,7 +50,7 @@ def only_one(folder: Path) -> Iterator[None]:
 
 
 def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool) -> None:
-    work = _workplace(root, f"deb [signed-by={KEYRING}] {_mirror()} {suite} main")
+    work = _workplace(root, f"deb [signed-by={KEYRING}] {debian_mirror()} {suite} main")
     _apt(work, architecture, ["update"])
     if unpack_only:
         _apt(work, architecture, ["download", *packages], folder=work / "cache" / "archives")
@@ -76,7 +76,7 @@ def make_sources(suite: str, packages: Sequence[str]) -> Path:
             part = folder.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            work = _workplace(folder, f"deb-src [signed-by={KEYRING}] {_mirror()} {suite} main")
+            work = _workplace(folder, f"deb-src [signed-by={KEYRING}] {debian_mirror()} {suite} main")
             _apt(work, "amd64", ["update"])
             _apt(work, "amd64", ["source", "--download-only", *packages], folder=part)
             shutil.rmtree(work)
@@ -95,7 +95,7 @@ def _workplace(folder: Path, source: str) -> Path:
     return work
 
 
-def _mirror() -> str:
+def debian_mirror() -> str:
     """The mirror that this machine already uses."""
     command = ["apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", "Identifier: Packages"]
     lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()

@@ -1,0 +1,167 @@
+"""A box of arm64 in `qemu-system-aarch64`: started, reached over ssh and HTTP, and cut from its power."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.box.image import Image
+
+CORES = min(2, os.cpu_count() or 1)
+MEMORY_MB = 1024
+PROCESSOR = "cortex-a53"
+"""A Raspberry Pi 3: qemu's default processor makes newer Debians ten times slower."""
+
+CARD = {"iops-read": 1500, "iops-write": 500, "bps-read": 20 << 20, "bps-write": 10 << 20}
+"""What an SD card of the class A1 promises: reads and writes a second, and the bytes of a slow one."""
+
+BOOT_SECS = 600.0
+HTTP_TIMEOUT_SECS = 60.0
+
+
+class NoAnswer(Exception):
+    """A request got no whole answer: nobody knows what became of it."""
+
+
+def make_overlay(image: Path, file: Path) -> Path:
+    """A disk that begins as the image and keeps what is written to it to itself."""
+    kind = "qcow2" if image.suffix == ".qcow2" else "raw"
+    create = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(image), "-F", kind, str(file)]
+    subprocess.run(create, check=True)
+    return file
+
+
+def cache_mode(folder: Path) -> str:
+    """`none`, which hands the guest's writes to the disk past this machine's memory, where the folder allows it."""
+    probe = folder / "direct"
+    try:
+        os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
+    except OSError:
+        return "writethrough"
+    finally:
+        probe.unlink(missing_ok=True)
+    return "none"
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@dataclass(kw_only=True)
+class Emulator:
+    """One box: its disk, and the ports of loopback at which its ssh and its hub are."""
+
+    image: Image
+    disk: Path
+    log: Path
+    ssh_port: int = field(default_factory=free_port)
+    hub_port: int = field(default_factory=free_port)
+    key: str = ""
+    _process: subprocess.Popen[bytes] | None = None
+
+    def power_on(self) -> None:
+        """Start it; returns at once."""
+        assert self._process is None
+        self._process = subprocess.Popen([str(each) for each in self._command()], stdin=subprocess.DEVNULL)
+
+    def _command(self) -> list[str | Path]:
+        throttle = "".join(f",throttling.{name}={value}" for name, value in CARD.items())
+        cache = cache_mode(self.disk.parent)
+        forwards = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22,hostfwd=tcp:127.0.0.1:{self.hub_port}-:3000"
+        return [
+            *("qemu-system-aarch64", "-M", "virt", "-cpu", PROCESSOR, "-accel", "tcg,thread=multi"),
+            *("-smp", str(CORES), "-m", str(MEMORY_MB), "-display", "none", "-monitor", "none", "-no-reboot"),
+            *("-serial", f"file:{self.log}", "-kernel", self.image.kernel, "-initrd", self.image.initrd),
+            *("-append", "root=/dev/vda rw console=ttyAMA0 quiet"),
+            *("-drive", f"file={self.disk},if=none,id=card,cache={cache}{throttle}"),
+            *("-device", "virtio-blk-pci,drive=card", "-device", "virtio-rng-pci"),
+            *("-netdev", f"user,id=net,{forwards}", "-device", "virtio-net-pci,netdev=net,romfile="),
+        ]
+
+    def pull_plug(self) -> None:
+        """Kill the emulator: what the guest has not synced is gone."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def power_off(self) -> None:
+        """Shut it down in order."""
+        assert self._process is not None
+        with suppress(subprocess.CalledProcessError):
+            self.run("systemctl poweroff")
+        self._process.wait(BOOT_SECS)
+        self._process = None
+
+    def kill(self) -> None:
+        """Have nothing of it left, whatever it does."""
+        if self._process is not None:
+            self.pull_plug()
+
+    def run(self, command: str, *, text: str = "", within: float = BOOT_SECS) -> str:
+        """What a command of root's prints; raises `CalledProcessError` where it fails."""
+        done = subprocess.run([*self._ssh(), command], input=text, capture_output=True, text=True, timeout=within)
+        if done.returncode:
+            raise subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
+        return done.stdout
+
+    def copy(self, file: Path, target: str) -> None:
+        """Copy a file into the box."""
+        with file.open("rb") as stream:
+            subprocess.run([*self._ssh(), f"cat >{target}"], stdin=stream, check=True, timeout=BOOT_SECS)
+
+    def _ssh(self) -> list[str]:
+        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "ConnectTimeout=60")
+        named = [word for option in options for word in ("-o", option)]
+        return ["ssh", "-i", str(self.image.key), "-p", str(self.ssh_port), *named, "root@127.0.0.1"]
+
+    def wait_for_ssh(self) -> None:
+        """Return once root can log in."""
+        self._until(lambda: subprocess.run([*self._ssh(), "true"], capture_output=True).returncode == 0)
+
+    def wait_for_hub(self) -> None:
+        """Return once the hub is ready."""
+
+        def is_ready() -> bool:
+            with suppress(NoAnswer):
+                return self.ask("GET", "/ready")[0] == 200
+            return False
+
+        self._until(is_ready)
+
+    def _until(self, holds: Any) -> None:
+        deadline = time.monotonic() + BOOT_SECS
+        while not holds():
+            assert self._process is not None and self._process.poll() is None, self.log.read_text(errors="replace")[
+                -3000:
+            ]
+            assert time.monotonic() < deadline, self.log.read_text(errors="replace")[-3000:]
+            time.sleep(0.3)
+
+    def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> tuple[int, Any]:
+        """Status and body of the hub's answer; raises `NoAnswer` where there is none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.hub_port, timeout=HTTP_TIMEOUT_SECS)
+        headers = {"Authorization": f"Bearer {self.key if key is None else key}"}
+        with closing(connection):
+            try:
+                connection.request(method, path, None if body is None else json.dumps(body), headers)
+                response = connection.getresponse()
+                return response.status, json.loads(response.read() or b"null")
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise NoAnswer(str(error)) from None
+
+    def demand(self, method: str, path: str, body: Any = None) -> Any:
+        """The body of an answer that must be a success."""
+        status, answer = self.ask(method, path, body)
+        assert 200 <= status < 300, (method, path, body, status, answer)
+        return answer

@@ -1,0 +1,81 @@
+"""A disk with Debian for arm64, as an installer would leave it: Debian's packages, kernel, initrd and systemd.
+
+debootstrap makes it, as root, whose arm64 programs qemu's user emulation runs. It is kept: what then boots it needs
+no root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.programs import need
+from tests.firmware.rootfs import cache_dir, debian_mirror, only_one
+
+SUITE = "trixie"
+SIZE = "3G"
+PACKAGES = (
+    "ca-certificates",
+    "initramfs-tools",
+    "iproute2",
+    "linux-image-arm64",
+    "openssh-server",
+    "python3",
+    "systemd-sysv",
+    "udev",
+)
+"""What a box has before it gets Lares: Python, and what boots and is reached over ssh."""
+
+TOOLS = ("qemu-system-aarch64", "qemu-img", "ssh")
+MAKERS = ("qemu-aarch64-static", "debootstrap", "unshare", "mkfs.ext4", "ssh-keygen")
+INTERPRETER = Path("/proc/sys/fs/binfmt_misc/qemu-aarch64")
+"""Where Debian's qemu-user-static tells the kernel who runs programs for arm64."""
+
+RECIPE = Path(__file__).with_name("image.sh")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """A disk that is never written to, the kernel and the initrd that start it, and the key that opens it."""
+
+    disk: Path
+    kernel: Path
+    initrd: Path
+    key: Path
+
+
+def debian_image() -> Image:
+    """The image, made once and kept between runs. Skips where it cannot be made."""
+    for tool in TOOLS:
+        need(tool)
+    digest = hashlib.sha256(RECIPE.read_bytes() + " ".join(PACKAGES).encode()).hexdigest()[:8]
+    folder = cache_dir() / f"box-{SUITE}-{digest}"
+    with only_one(folder):
+        if not folder.is_dir():
+            part = folder.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            _make(part)
+            part.rename(folder)
+    return Image(**{name: folder / name for name in ("disk", "kernel", "initrd", "key")})
+
+
+def _make(folder: Path) -> None:
+    for tool in MAKERS:
+        need(tool)
+    if os.geteuid() != 0:
+        pytest.skip("only root may make the image of a box; made once, it is there for everybody")
+    if not INTERPRETER.exists():
+        pytest.skip("no program for arm64 can be run here: `update-binfmts --enable qemu-aarch64`, as root")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
+    named = [str(folder), SUITE, ",".join(PACKAGES), SIZE, debian_mirror()]
+    command = ["unshare", "--mount", "sh", str(RECIPE), *named]
+    with (folder / "log").open("wb") as log:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    assert done.returncode == 0, (folder / "log").read_text(errors="replace")[-3000:]

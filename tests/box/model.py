@@ -1,0 +1,288 @@
+"""What must be on the card: each change that was acknowledged, and of one that was cut off either state."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from tests.box.emulator import Emulator, NoAnswer
+from tests.box.house import JOBS, TIMERS
+
+LAMP = "virtual:lamp"
+MAX_KEYS = 6
+"""How many keys are left valid: each costs a check of a slow hash after each start."""
+
+CUT_SECS = 20.0
+"""So long before the cut a timer may have fired without a trace: its automation had begun, and nothing came of it."""
+
+LATE_SECS = 90.0
+"""How long after its time, or after the start, a timer's automation may need on an emulated box."""
+
+
+@dataclass(slots=True)
+class Cell:
+    """What one thing may be: one value, or after a request without an answer the one before or the one asked for."""
+
+    allowed: list[Any]
+
+    def ask(self, value: Any) -> None:
+        """A request for the value is under way."""
+        self.allowed.append(value)
+
+    def settle(self, value: Any) -> None:
+        """It is the value now."""
+        self.allowed[:] = [value]
+
+
+@dataclass(slots=True, kw_only=True)
+class TimerRun:
+    """One start of a timer. Times are those of this machine's clock; `due` None until one is known."""
+
+    name: str
+    number: int
+    due: float
+    is_known: bool = False
+    is_cancelled: bool = False
+    may_be_lost: bool = False
+    is_settled: bool = False
+
+
+@dataclass(slots=True)
+class Key:
+    """One key that was made: its id and secret."""
+
+    id: str
+    secret: str
+    is_valid: Cell
+
+
+@dataclass
+class Model:
+    """Asks for changes, one at a time of each kind, and compares what the box shows after a start."""
+
+    box: Emulator
+    chance: random.Random
+    cells: dict[str, Cell] = field(default_factory=dict)
+    keys: list[Key] = field(default_factory=list)
+    labels: dict[str, Cell] = field(default_factory=dict)
+    runs: list[TimerRun] = field(default_factory=list)
+    acknowledged: int = 0
+    cut_off: int = 0
+    up_since: float = field(default_factory=time.time)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    failures: list[str] = field(default_factory=list)
+
+    # --- changes -----------------------------------------------------------------------------------
+
+    def change_until(self, stop: threading.Event) -> list[threading.Thread]:
+        """Begin to ask for changes, each kind in a thread of its own, until told to stop or without an answer."""
+        kinds = (self._set_variable, self._switch_job, self._make_or_drop_room, self._change_key, self._change_timer)
+        threads = [threading.Thread(target=self._repeat, args=(each, stop)) for each in (*kinds, self._change_lamp)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def _repeat(self, change: Callable[[random.Random], None], stop: threading.Event) -> None:
+        chance = random.Random(self.chance.random())
+        while not stop.is_set():
+            try:
+                change(chance)
+                self.acknowledged += 1
+            except NoAnswer:
+                self.cut_off += 1
+                return
+            except AssertionError as failure:
+                self.failures.append(str(failure))
+                return
+            stop.wait(chance.uniform(0, 0.5))
+
+    def _cell(self, name: str, value: Any) -> Cell:
+        return self.cells.setdefault(name, Cell([value]))
+
+    def _next(self) -> int:
+        return next(self._numbers)
+
+    def _set_variable(self, chance: random.Random) -> None:
+        name = f"value_{chance.randrange(5)}"
+        value = self._next()
+        cell = self._cell(f"variable {name}", None)
+        cell.ask(value)
+        self.box.demand("PUT", f"/variables/{name}", {"value": value})
+        cell.settle(value)
+
+    def _switch_job(self, chance: random.Random) -> None:
+        name, wanted = chance.choice(JOBS), chance.random() < 0.5
+        cell = self._cell(f"job {name}", True)
+        cell.ask(wanted)
+        self.box.demand("POST", f"/automations/{name}/enabled", {"enabled": wanted})
+        cell.settle(wanted)
+
+    def _make_or_drop_room(self, chance: random.Random) -> None:
+        name = f"room_{chance.randrange(5)}"
+        cell = self._cell(f"room {name}", False)
+        wanted = not cell.allowed[0]
+        cell.ask(wanted)
+        if wanted:
+            self.box.demand("POST", "/rooms", {"id": name, "name": name})
+        else:
+            self.box.demand("DELETE", f"/rooms/{name}")
+        cell.settle(wanted)
+
+    def _change_lamp(self, chance: random.Random) -> None:
+        if chance.random() < 0.5:
+            wanted: Any = f"Lamp {self._next()}"
+            cell = self._cell("lamp name", None)
+            cell.ask(wanted)
+            self.box.demand("POST", f"/devices/{LAMP}/name", {"name": wanted})
+        else:
+            wanted = chance.randrange(1, 101)
+            cell = self._cell("lamp brightness", 50)
+            cell.ask(wanted)
+            self.box.demand(
+                "POST", f"/devices/{LAMP}/command", {"capability": "brightness", "action": "set", "value": wanted}
+            )
+        cell.settle(wanted)
+
+    def _change_key(self, chance: random.Random) -> None:
+        valid = [key for key in self.keys if key.is_valid.allowed == [True]]
+        if len(valid) >= MAX_KEYS or (valid and chance.random() < 0.4):
+            key = chance.choice(valid)
+            key.is_valid.ask(False)
+            self.box.demand("DELETE", f"/auth/keys/{key.id}")
+            key.is_valid.settle(False)
+            return
+        label = f"key {self._next()}"
+        cell = self.labels[label] = Cell([False, True])
+        made = self.box.demand("POST", "/auth/keys", {"label": label, "role": "read"})
+        cell.settle(True)
+        self.keys.append(Key(made["id"], made["key"], Cell([True])))
+
+    def _change_timer(self, chance: random.Random) -> None:
+        if chance.random() < 0.2 and self._cancel_timer(chance):
+            return
+        name = chance.choice([each for each in TIMERS if not self._is_busy(each)] or [""])
+        if not name:
+            time.sleep(1)
+            return
+        secs = chance.choice((5, 15, 30, 60))
+        run = TimerRun(name=name, number=self._next(), due=time.time() + secs)
+        self.runs.append(run)
+        payload = {"name": name, "secs": secs, "number": run.number}
+        answer = self.box.demand("POST", "/automations/start_timer/execute", {"trigger_payload": payload})
+        assert answer["status"] == "ok", answer
+        run.due, run.is_known = time.time() + secs, True
+
+    def _cancel_timer(self, chance: random.Random) -> bool:
+        """Cancel one that is not due soon, if there is one."""
+        waiting = [run for run in self.runs if self._is_open(run) and run.is_known and run.due > time.time() + 10]
+        if not waiting:
+            return False
+        run = chance.choice(waiting)
+        run.is_known = False
+        self.box.demand("DELETE", f"/timers/{run.name}")
+        run.is_cancelled = True
+        return True
+
+    @staticmethod
+    def _is_open(run: TimerRun) -> bool:
+        return not (run.is_cancelled or run.is_settled)
+
+    def _is_busy(self, name: str) -> bool:
+        """Whether a run of that name may still be under way: starting it anew would replace it."""
+        return any(run.name == name and self._is_open(run) for run in self.runs)
+
+    # --- the cut, and what must be there behind it ---------------------------------------------------
+
+    def note_cut(self) -> None:
+        """The plug was pulled now."""
+        now = time.time()
+        for run in self.runs:
+            if self._is_open(run) and run.due - 1 <= now <= max(run.due, self.up_since) + CUT_SECS:
+                run.may_be_lost = True
+        self.up_since = now  # what is cut before it is ready may have fired at any moment
+
+    def note_start(self) -> None:
+        """The box is ready."""
+        self.up_since = time.time()
+
+    def compare(self) -> None:
+        """Fail where the box shows what cannot be; what was open is known from here on."""
+        assert not self.failures, self.failures
+        box = self.box
+        shown: dict[str, Any] = {
+            f"variable {each['name']}": each["value"] for each in box.demand("GET", "/variables")
+        }
+        shown |= {f"job {each['id']}": each["enabled"] for each in box.demand("GET", "/automations")}
+        shown |= {f"room {each['id']}": True for each in box.demand("GET", "/rooms")}
+        lamp = box.demand("GET", f"/devices/{LAMP}")
+        shown |= {"lamp name": lamp["name"], "lamp brightness": lamp["attributes"]["brightness"]}
+        for name, cell in self.cells.items():
+            found = shown.get(name, False if name.startswith("room ") else None)
+            assert found in cell.allowed, f"{name} is {found!r}, and must be one of {cell.allowed!r}"
+            cell.settle(found)
+        self._compare_keys()
+        self._compare_timers()
+
+    def _compare_keys(self) -> None:
+        listed = {each["id"]: each["label"] for each in self.box.demand("GET", "/auth/keys")}
+        for label, cell in self.labels.items():
+            known = next((key for key in self.keys if listed.get(key.id) == label), None)
+            found = label in listed.values()
+            if cell.allowed == [False, True]:
+                cell.settle(found)
+            assert known is None or found
+        for key in self.keys:
+            status, _ = self.box.ask("GET", "/timers", key=key.secret)
+            assert status in (200, 401), status
+            assert (status == 200) in key.is_valid.allowed, f"key {key.id}: {status}, {key.is_valid.allowed}"
+            assert (key.id in listed) == (status == 200), key.id
+            key.is_valid.settle(status == 200)
+        self.keys = [key for key in self.keys if key.is_valid.allowed == [True]] + [
+            key for key in self.keys if key.is_valid.allowed == [False]
+        ][-6:]
+
+    def _compare_timers(self) -> None:
+        """Each that is not over is listed; each that is over has been counted once, or is about to be."""
+        under_way = {each["name"]: each for each in self.box.demand("GET", "/timers")}
+        started = time.time()
+        for run in [each for each in self.runs if not each.is_settled]:
+            mine = under_way.get(run.name)
+            is_there = mine is not None and mine["payload"]["number"] == run.number
+            if run.is_cancelled:
+                assert not is_there, f"timer {run} was cancelled"
+                assert not self._count(run), f"timer {run} was cancelled, and fired"
+                run.is_settled = True
+            elif is_there:
+                run.is_known = True
+            else:
+                self._settle(run, started)
+
+    def _settle(self, run: TimerRun, started: float) -> None:
+        """It is not under way: it has fired once, unless nobody was told that it had begun, or that it had ended."""
+        while not (count := self._count(run)) and run.is_known and not run.may_be_lost:
+            assert time.time() < started + LATE_SECS, f"timer {run} is lost"
+            time.sleep(0.5)
+        assert count <= 1, f"timer {run} fired {count} times"
+        run.is_settled = True
+
+    def _count(self, run: TimerRun) -> int:
+        status, answer = self.box.ask("GET", f"/variables/over.{run.number}")
+        return int(answer["value"]) if status == 200 else 0
+
+    def settle_timers(self) -> None:
+        """Wait until each timer that was started is over, and has fired once."""
+        while any(each["name"] in TIMERS for each in self.box.demand("GET", "/timers")):
+            time.sleep(1)
+        self._compare_timers()
+        assert all(run.is_settled for run in self.runs)
+
+    def recount(self) -> None:
+        """No timer fired twice, whenever that was."""
+        counts = {each["name"]: each["value"] for each in self.box.demand("GET", "/variables")}
+        twice = {name: value for name, value in counts.items() if name.startswith("over.") and value != 1}
+        assert not twice, twice

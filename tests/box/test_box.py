@@ -1,0 +1,231 @@
+"""A whole box: installed, used for an evening, upgraded, rolled back, and cut from its power fifty times.
+
+`python3 build.py test -m box -n 0` runs it: about an hour where an emulator has two cores to itself. `BOX_PULLS` says
+how often the plug is pulled, `BOX_SEED` repeats a run. Between runs the image and the installed box are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.box.emulator import Emulator, make_overlay
+from tests.box.house import CONFIG, DEVICES, put_automations
+from tests.box.image import Image, debian_image
+from tests.box.model import LAMP, Model
+from tests.firmware.conftest import ROOT, build, clone
+
+pytestmark = [pytest.mark.slow, pytest.mark.box]
+
+PULLS = int(os.environ.get("BOX_PULLS", "50"))
+SEED = int(os.environ.get("BOX_SEED", "0")) or random.randrange(1, 1 << 32)
+IN_START = 0.15
+"""How often the plug is pulled while the box still starts."""
+
+FULL_CHECK_EVERY = 10
+"""After how many cuts the whole file system is read."""
+
+
+def say(*words: object) -> None:
+    """A line with the time, for whoever follows the run."""
+    print(f"{time.strftime('%H:%M:%S')}", *words, flush=True)
+
+
+@pytest.fixture(scope="module")
+def image(request: pytest.FixtureRequest) -> Image:
+    """Debian as an installer leaves it; only for who asks for `-m box`."""
+    if request.config.option.markexpr != "box":
+        pytest.skip("emulates a whole box for an hour; `build.py test -m box` asks for it")
+    return debian_image()
+
+
+@contextmanager
+def powered(image: Image, disk: Path) -> Iterator[Emulator]:
+    """A box with that disk, once its hub or at least its ssh can be reached; off at the end."""
+    box = Emulator(image=image, disk=disk, log=disk.with_suffix(".console"))
+    try:
+        box.power_on()
+        yield box
+    finally:
+        box.kill()
+
+
+@pytest.fixture(scope="module")
+def installed(image: Image, single_file: Path) -> Path:
+    """The disk of a box that has had Lares for an evening, as docs tell the user; kept for the same file."""
+    digest = single_file.with_name(f"{single_file.name}.sha256").read_text()[:16]
+    disk = image.disk.with_name(f"installed-{digest}.qcow2")
+    if not disk.exists():
+        part = make_overlay(image.disk, disk.with_suffix(".part"))
+        with powered(image, part) as box:
+            spend_first_evening(box, single_file)
+            box.power_off()
+        part.rename(disk)
+    return disk
+
+
+def spend_first_evening(box: Emulator, single_file: Path) -> None:
+    """Install the file, and make a key, a room, devices, automations and a scene, on the box and over HTTP."""
+    began = time.monotonic()
+    box.wait_for_ssh()
+    say(f"ssh after {time.monotonic() - began:.0f} s; {box.run('uname -srm').strip()}")
+    box.copy(single_file, "lares.pyz")
+    box.copy(ROOT / "firmware" / "install.sh", "install.sh")
+    began = time.monotonic()
+    say(f"{box.run('sh install.sh').strip()} ({time.monotonic() - began:.0f} s)")
+    assert box.run("systemctl is-active lares").strip() == "active"
+    box.key = box.run("cat /var/lib/lares/first-key").strip()
+    assert box.demand("GET", "/devices") == []
+    make_key = "lares key create --label evening --role admin | tee /root/key"
+    box.key = box.run(make_key).strip()
+    config = box.run(f"cat {CONFIG}/default.toml")
+    box.run(f"cat >{CONFIG}/default.toml", text=config.split("[adapters.virtual]")[0] + DEVICES)
+    assert "no faults" in box.run("lares check")
+    box.run("systemctl restart lares")
+    box.wait_for_hub()
+    put_automations(box)
+    box.demand("POST", "/rooms", {"id": "hall", "name": "Hall"})
+    box.demand("POST", f"/devices/{LAMP}/room", {"room_id": "hall"})
+    observed = {"device_id": "virtual:motion", "attributes": {"motion": "detected"}}
+    box.demand("POST", "/adapters/virtual/operations/observe", observed)
+    shows(box, "on")
+    box.demand("POST", "/scenes/night/execute")
+    shows(box, "off")
+    assert "ran (device_state_change)" in box.run("lares why hall_light")
+
+
+def shows(box: Emulator, power: str) -> None:
+    """Wait until the lamp shows that."""
+    deadline = time.monotonic() + 60
+    while box.demand("GET", f"/devices/{LAMP}")["attributes"]["power"] != power:
+        assert time.monotonic() < deadline, power
+        time.sleep(0.5)
+
+
+@contextmanager
+def evening(image: Image, installed: Path, tmp_path: Path) -> Iterator[Emulator]:
+    """A box that goes on from the evening, on a disk of its own."""
+    with powered(image, make_overlay(installed, tmp_path / "disk.qcow2")) as box:
+        box.wait_for_ssh()
+        box.key = box.run("cat /root/key").strip()
+        yield box
+
+
+def test_what_confines_lua_is_there_and_what_a_start_costs(image: Image, installed: Path, tmp_path: Path) -> None:
+    with evening(image, installed, tmp_path) as box:
+        box.wait_for_hub()
+        doctor = box.run("lares doctor || true")
+        say(doctor)
+        assert not [line for line in doctor.splitlines() if line.startswith("care") and "clock" not in line]
+        modes = box.run("grep -s '^Seccomp:' $(pgrep -u lares | sed 's,.*,/proc/&/status,')")
+        say(modes)
+        pids = box.run("pgrep -u lares").split()
+        filters = [box.run(f"sed -n 's/^Seccomp_filters:[[:space:]]*//p' /proc/{pid}/status").strip() for pid in pids]
+        assert len(pids) == 2, "the hub and its Lua worker"
+        assert int(filters[1]) == int(filters[0]) + 1, "the worker has a filter beyond the unit's"
+        for pid in pids:
+            say(pid, box.run(f"tr '\\0' ' ' </proc/{pid}/cmdline; grep -E 'VmRSS|RssAnon|VmHWM' /proc/{pid}/status"))
+        began = time.monotonic()
+        box.run("systemctl restart lares")
+        say(f"restart {time.monotonic() - began:.1f} s")
+        say(box.run("journalctl -b -u lares -o short-monotonic --no-pager | tail -20"))
+        say(box.run("systemd-analyze; systemd-analyze blame | head -8"))
+
+
+def test_an_upgrade_and_a_rollback_keep_the_home(
+    image: Image, installed: Path, tmp_path: Path, single_file: Path
+) -> None:
+    second = clone(tmp_path / "second")
+    version = second / "appliance" / "version.py"
+    text = version.read_text()
+    version.write_text(text.replace('VERSION = "', 'VERSION = "9.'))
+    build(second, "pyz", "--target", "cpython-313-aarch64-linux-gnu")
+    with evening(image, installed, tmp_path) as box:
+        box.copy(second / "dist" / "lares-cpython-313-aarch64-linux-gnu.pyz", "second.pyz")
+        old = box.run("lares --version").splitlines()[0]
+        assert "is installed" in box.run("sh install.sh second.pyz")
+        assert box.run("lares --version").startswith("lares 9.")
+        is_whole(box)
+        assert "is installed again" in box.run("sh install.sh rollback")
+        assert box.run("lares --version").splitlines()[0] == old
+        is_whole(box)
+
+
+def is_whole(box: Emulator) -> None:
+    """The home of the evening is there, and works."""
+    box.wait_for_hub()
+    assert {"hall"} <= {room["id"] for room in box.demand("GET", "/rooms")}
+    assert box.demand("GET", f"/devices/{LAMP}")["room_id"] == "hall"
+    assert {"hall_light", "timer_over"} <= {each["id"] for each in box.demand("GET", "/automations")}
+    box.demand("POST", "/scenes/night/execute")
+
+
+def test_the_plug_is_pulled(image: Image, installed: Path, tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    say(f"seed {SEED}, {PULLS} cuts")
+    with evening(image, installed, tmp_path) as box:
+        box.wait_for_hub()
+        model = Model(box, chance)
+        starts = [pull_once(box, model, chance, number) for number in range(1, PULLS + 1)]
+        began = time.monotonic()
+        box.power_on()
+        box.wait_for_hub()
+        starts.append(time.monotonic() - began)
+        model.compare()
+        model.settle_timers()
+        model.recount()
+        box.wait_for_ssh()
+        assert "EXT4-fs error" not in box.run("dmesg")
+        say(box.run("lares doctor || true"))
+        box.power_off()
+        is_sound(box.disk, tmp_path)
+        say(f"{PULLS} cuts; {model.acknowledged} changes, {model.cut_off} cut off; {len(model.runs)} timers")
+        whole = sorted(each for each in starts if each)
+        say(f"power to ready: median {whole[len(whole) // 2]:.0f} s, most {whole[-1]:.0f} s")
+
+
+def pull_once(box: Emulator, model: Model, chance: random.Random, number: int) -> float:
+    """Change the home, pull the plug, start it again and compare; seconds to readiness, 0 where the start was cut."""
+    stop = threading.Event()
+    threads = model.change_until(stop)
+    time.sleep(chance.uniform(2, 25))
+    box.pull_plug()
+    model.note_cut()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    if number % FULL_CHECK_EVERY == 0:
+        is_sound(box.disk, box.disk.parent)
+    took = 0.0
+    if chance.random() < IN_START:
+        box.power_on()
+        time.sleep(chance.uniform(10, 60))
+        box.pull_plug()
+        model.note_cut()
+        say(f"{number}: cut in its start")
+    began = time.monotonic()
+    box.power_on()
+    box.wait_for_hub()
+    took = time.monotonic() - began
+    model.note_start()
+    model.compare()
+    say(f"{number}: ready after {took:.0f} s; {model.acknowledged} acknowledged, {model.cut_off} cut off in all")
+    return took
+
+
+def is_sound(disk: Path, folder: Path) -> None:
+    """The file system is whole once its journal has been replayed, as at each start."""
+    raw = folder / "raw"
+    subprocess.run(["qemu-img", "convert", "-O", "raw", disk, raw], check=True)
+    subprocess.run(["e2fsck", "-E", "journal_only", "-y", raw], check=False, capture_output=True)
+    found = subprocess.run(["e2fsck", "-f", "-n", raw], capture_output=True, text=True)
+    raw.unlink()
+    assert found.returncode == 0, found.stdout

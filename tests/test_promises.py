@@ -22,7 +22,7 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
 APPLIANCE = ROOT / "appliance"
-README = (ROOT / "README.md").read_text()
+DEVICES, ROUTES_PAGE = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("devices", "routes"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
 
@@ -42,14 +42,13 @@ def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:
         assert (build is None) == ("Internal" in (inspect.getdoc(event) or "")), event
 
 
-def test_the_readme_names_every_route() -> None:
-    interface = README.split("## The interface")[1]
+def test_a_page_names_every_route() -> None:
     for route in ROUTES:
         path = re.sub(r"<(\w+)>", r"{\1}", re.sub(r"<\w+_id>", "{id}", route.path))
-        assert path in interface, f"the README does not name {path}"
+        assert path in ROUTES_PAGE, f"docs/routes.md does not name {path}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
+@pytest.mark.parametrize("page", ["docs/devices.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
 def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
     shown = re.findall(r"```toml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert shown
@@ -57,8 +56,8 @@ def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
         config.parse(text, page, {})
 
 
-def test_the_readme_has_a_row_for_every_kind_of_adapter() -> None:
-    table = README.split("| Kind | Devices |")[1].split("\n\n")[0]
+def test_a_page_has_a_row_for_every_kind_of_adapter() -> None:
+    table = DEVICES.split("| Kind | Devices |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(KINDS)
 
 

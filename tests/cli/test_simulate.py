@@ -211,18 +211,21 @@ def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
     assert image(tmp_path) == before
 
 
-def test_the_readmes_example_is_what_a_fresh_home_prints(tmp_path: Path) -> None:
+def test_the_page_s_example_is_what_a_fresh_home_prints(tmp_path: Path) -> None:
     assert ended(tmp_path, "init", ".").code == 0
     for file in (tmp_path / "config" / "automations").glob("*.lua"):
         file.write_text(re.sub(r"(?m)^  enabled = false,.*$", "", file.read_text()))
-    [block] = re.findall(r"```console\n\$ lares (simulate .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    [block] = re.findall(
+        r"```console\n\$ lares (simulate .*?)```", (ROOT / "docs" / "automations.md").read_text(), re.DOTALL
+    )
     command, *expected = block.splitlines()
     result = ended(tmp_path, *command.split())
     assert [*result.out.splitlines(), *result.err.splitlines()] == expected
 
 
-def test_the_readmes_automation_is_sound(tmp_path: Path) -> None:
-    blocks = re.findall(r"```lua\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("page", ["README.md", "docs/automations.md"])
+def test_the_page_s_automation_is_sound(tmp_path: Path, page: str) -> None:
+    blocks = re.findall(r"```lua\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     [text] = [block for block in blocks if "trigger =" in block]
     furnish(tmp_path, "", text)
     assert ended(tmp_path, "check").code == 0

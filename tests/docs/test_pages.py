@@ -106,6 +106,24 @@ def test_links_between_pages_lead_somewhere() -> None:
                 assert anchor in slugs, f"{page.name}: {target}#{anchor}"
 
 
+def test_the_readme_s_figures_are_those_of_the_benchmarks() -> None:
+    readme, results = (" ".join((ROOT / name).read_text().split()) for name in ("README.md", "benchmarks/RESULTS.md"))
+    measured = {
+        r"less than ([\d.]+) MB of memory": (
+            r"100 lamps: memory of the hub and its Lua worker \(PSS\), MB \| ([\d.]+)",
+            1,
+        ),
+        r"less than ([\d.]+) % of a processor": (
+            r"100 lamps polled every 5 s: processor, % of a core \| ([\d.]+)",
+            1,
+        ),
+        r"less than ([\d.]+) s after its start": (r"as single file, warm, ms \| ([\d.]+)", 1000),
+    }
+    for told, (row, scale) in measured.items():
+        [reported], [figure] = re.findall(told, readme), re.findall(row, results)
+        assert float(figure) / scale < float(reported), told
+
+
 def examples() -> Iterator[tuple[str, str]]:
     """Each section with a whole configuration or Lua file, and its text."""
     for page in ("README.md", *(f"docs/{file.name}" for file in sorted(DOCS.glob("*.md")))):

@@ -258,7 +258,6 @@ def test_the_pages_tell_what_it_needs(single_file: Path, tmp_path: Path) -> None
         r"about (\d+) MB of memory, and (\d+) MB of card \((\d+) MB", pages["installing"]
     )
     assert 0.8 < memory / 1e6 / int(of_memory) < 1.2, memory
-    assert f"about {of_memory} MB of memory together" in " ".join((ROOT / "README.md").read_text().split())
     file, copy = single_file.stat().st_size / 1e6, bytes_of([*files, *compiled], 4096) / 1e6
     assert file + copy <= int(alone), "the file, and what it unpacks"
     assert 2 * (file + copy) <= int(installed), "also the version before, and what root's commands unpack"

@@ -25,7 +25,7 @@ SCENES = sorted(file.stem for file in (ROOT / "config/scenes").glob("*.lua"))
 SCRIPTS = ROOT / "config/scripts"
 EXAMPLES = [
     (f"{name} {number}", text)
-    for name in ("README.md", "docs/lua.md")
+    for name in ("docs/automations.md", "docs/lua.md")
     for number, text in enumerate(re.findall(r"```lua\n(.*?)```", (ROOT / name).read_text(), re.DOTALL), 1)
     if "trigger =" not in text
 ]

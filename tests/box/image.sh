@@ -15,8 +15,12 @@ printf '[Match]\nName=en* eth*\n[Network]\nDHCP=yes\n' >"$root/etc/systemd/netwo
 install -d -m 0700 "$root/root/.ssh"
 install -m 0600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 chroot "$root" systemctl enable systemd-networkd
-chroot "$root" systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
-	systemd-networkd-wait-online.service
+chroot "$root" systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
+	fstrim.timer e2scrub_reap.service getty@tty1.service serial-getty@ttyAMA0.service ldconfig.service \
+	systemd-hwdb-update.service systemd-networkd-wait-online.service
+# What a first boot does once took place already.
+chroot "$root" systemd-machine-id-setup
+touch "$root/etc/.updated" "$root/var/.updated"
 
 # An initrd of what this machine needs starts quicker than one of every module.
 printf 'MODULES=list\nCOMPRESS=gzip\n' >"$root/etc/initramfs-tools/conf.d/box"

@@ -20,9 +20,8 @@ from appliance.lua.lua_catalog import Catalog, Inspect
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.worker_pool import WorkerPool
-from appliance.tables.checks import string
+from appliance.tables.checks import function, string
 from appliance.tables.fields import Field, Fields, Table
-from appliance.tables.functions import function
 
 log = logging.getLogger("scenes")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from appliance.adapters.mqtt.pending_command import is_shown
 from appliance.home.capabilities import STATES_AFTER
-from appliance.home.command_specs import CommandSpec
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec
 from appliance.home.values import Value, kelvin_of
 from appliance.tables.checks import is_number, shown
 

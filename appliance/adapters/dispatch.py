@@ -25,8 +25,7 @@ from appliance.errors import (
     Unsupported,
 )
 from appliance.home.bus import Bus
-from appliance.home.command_specs import check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, check_offered
 from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value

@@ -7,7 +7,7 @@ from typing import Any
 
 from sanic import HTTPResponse, Request, Sanic
 
-from appliance.api.api_limits import ApiLimits
+from appliance.api.connections import ApiLimits
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
@@ -17,7 +17,7 @@ from appliance.api.request_metrics import Handle, RequestMetrics
 from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search, to_response
 from appliance.api.route import Call, Route, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
-from appliance.api.sanic_http.application import Application, build_application
+from appliance.api.sanic_http.connection import Application, build_application
 from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved

@@ -1,4 +1,4 @@
-"""Connection limits: how many may be open in all and of one peer, and which idle one is closed for a new one.
+"""Limits for clients: how many connections may be open in all and of one peer, and which is closed for a new one.
 
 Beside them the reverse proxies that are trusted: whose request it is that comes over their connection.
 """
@@ -11,9 +11,48 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from msgspec import Struct
 from sanic.compat import Header
 
+from appliance.settings import Api, RateLimit
 from appliance.tables.addresses import Network
+
+
+class ApiLimits(Struct, frozen=True, kw_only=True):
+    """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
+
+    `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None where it
+    is off. Requests over connections from `trusted_proxies` count to the address that those name.
+    """
+
+    connections: int = 1000
+    connections_per_peer: int = 600
+    body_bytes: int = 1 << 20
+    head_bytes: int = 8192
+    head_secs: float = 10.0
+    body_secs: float = 30.0
+    idle_secs: float = 60.0
+    message_bytes: int = 64 * 1024
+    ping_secs: float = 20.0
+    stall_secs: float = 30.0
+    stop_secs: float = 3.0
+    abort_secs: float = 0.5
+    rate: RateLimit | None = None
+    origins: frozenset[str] | None = None
+    trusted_proxies: tuple[Network, ...] = ()
+
+    @staticmethod
+    def of(api: Api) -> ApiLimits:
+        """The limits that the configuration asks for."""
+        return ApiLimits(
+            connections=api.max_connections,
+            connections_per_peer=api.max_connections_per_peer,
+            trusted_proxies=api.trusted_proxies,
+            body_bytes=api.max_body_bytes,
+            rate=api.rate_limit if api.rate_limit.enabled else None,
+            origins=frozenset(api.cors.allowed_origins) if api.cors.enabled else None,
+        )
+
 
 MAX_EMPTY_CONNECTIONS = 600
 """Unexpired connections of one peer that ended without a request; only a flood has more, and is refused."""

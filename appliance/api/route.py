@@ -11,8 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
 
-from appliance.api.api_limits import ApiLimits
 from appliance.api.auth import Principal, Role
+from appliance.api.connections import ApiLimits
 from appliance.api.responses import JSON_TYPE
 from appliance.api.validation import RequestFields, parse
 from appliance.errors import MalformedRequest, TooLarge, TooSlow

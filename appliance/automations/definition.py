@@ -18,9 +18,8 @@ from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home_locale import Locale
 from appliance.lua.modes import Mode, ModeType, mode_check
-from appliance.tables.checks import boolean, string
+from appliance.tables.checks import boolean, function, string
 from appliance.tables.fields import Problem, Table
-from appliance.tables.functions import function
 
 RESERVED_IDS = ("reload",)
 """Ids that automations cannot have: `/automations/reload` is no automation."""

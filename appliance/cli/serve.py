@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from appliance.adapters.discovery.discovery import Discovery
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
+from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
 from appliance.api.keyring import Access
 from appliance.api.server import Server

@@ -14,8 +14,7 @@ from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
 from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES, STATES_AFTER
-from appliance.home.command_specs import CommandSpec, check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value

@@ -15,8 +15,7 @@ from msgspec import Struct
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, NotFound, UnfitValue
-from appliance.home.command_specs import check_stated
-from appliance.home.commands import Command
+from appliance.home.commands import Command, check_stated
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
 from appliance.home.registry import Registry

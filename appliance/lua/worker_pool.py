@@ -21,7 +21,7 @@ from appliance.lua.replies import Calls
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3

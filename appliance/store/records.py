@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
-from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import CommandSpec
 from appliance.home.layout import Layout, changes_between
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes

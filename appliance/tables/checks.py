@@ -162,3 +162,19 @@ def one_of(*words: str) -> Callable[[Any], str]:
         raise Mismatch(f"one of {', '.join(words)}", value, "" if near is None else f"; did you mean {near}")
 
     return check
+
+
+class Function(Struct, frozen=True):
+    """Stands for a function in what a file describes; `line` is where the function begins."""
+
+    line: int
+
+    def __str__(self) -> str:
+        return "a function"
+
+
+def function(value: Any) -> Function:
+    """A check: a Lua function."""
+    if not isinstance(value, Function):
+        raise Mismatch("a function", value)
+    return value

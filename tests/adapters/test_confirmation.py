@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.confirmation import Confirmation
-from appliance.home.command_specs import CommandSpec
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec
 
 CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
     ("power", "on", None, "off", "on", True),

@@ -16,10 +16,10 @@ import pytest
 from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import (
     EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
     MAX_EMPTY_CONNECTIONS,
+    ApiLimits,
     Connections,
     TrustedProxies,
 )

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
+from appliance.api.connections import ApiLimits
 from appliance.settings import RateLimit
 from tests.api.caller import KEY, UPGRADE, Reply, call, request
 from tests.fakes.house import MASTER, House, open_house

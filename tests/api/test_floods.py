@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES, build_app
+from appliance.api.connections import ApiLimits
 from appliance.api.keyring import Access
 from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 
 from appliance import config
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
 from appliance.api.auth import Principal, Role
+from appliance.api.connections import ApiLimits
 from appliance.api.hooks import read_data
 from appliance.errors import Forbidden, Invalid
 from appliance.home import events

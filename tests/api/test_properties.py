@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
+from appliance.api.connections import ApiLimits
 from appliance.api.request_metrics import CONTENT_TYPE
 from appliance.api.route import Route
 from appliance.api.routes.system import GZIP

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
+from appliance.api.connections import ApiLimits
 from appliance.api.gate import MAX_KEPT_BUCKETS, Buckets
 from appliance.api.route import UNLIMITED_PATHS, Route
 from appliance.api.routes.system import SystemApi

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.sanic_http.application import Application
-from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.sanic_http.connection import Application, StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
 from tests.fakes.house import open_house
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.api.api_limits import ApiLimits
+from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
 from appliance.api.stream import encode_text_frame
 from appliance.errors import Fault

@@ -16,8 +16,8 @@ from typing import cast
 import pytest
 from sanic import Sanic
 
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
+from appliance.api.connections import ApiLimits
 from appliance.api.keyring import Access
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server

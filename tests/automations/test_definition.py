@@ -22,7 +22,7 @@ from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigge
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger, Trigger
 from appliance.lua.modes import Mode, ModeType
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse
 
 EVERY = {"type": "interval", "every_secs": 60}

@@ -21,7 +21,7 @@ from appliance.home.model import Metadata
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source
 from appliance.store.records import Storage
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.automations.homes import device, home, parse
 from tests.fakes.automations import Card, automation, bench
 

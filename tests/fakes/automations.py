@@ -32,7 +32,7 @@ from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
 from appliance.lua.source import Source
 from appliance.store.records import Storage
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry

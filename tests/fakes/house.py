@@ -26,9 +26,9 @@ from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, KeyToken, Role
+from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
 from appliance.api.keyring import Access, Keyring
 from appliance.api.server import Server

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import Invalid, Unsupported
-from appliance.home.command_specs import CommandSpec, check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.values import Value
 
 WARMTH = CommandSpec(capability="color_temperature", actions=("set",), min=2900, max=7000, unit="kelvin")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.api.api_limits import ApiLimits
+from appliance.api.connections import ApiLimits
 from tests.api.caller import call, request
 from tests.fakes.process import KEY, running
 

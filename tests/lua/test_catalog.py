@@ -11,7 +11,7 @@ from appliance.errors import Fault, ScriptFailed
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
 from appliance.lua.source import Source
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.automations import automation, write
 from tests.fakes.clock import VirtualClock

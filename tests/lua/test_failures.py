@@ -7,7 +7,7 @@ import pytest
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.lua.bench import FILE, Notes, file, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,9 +11,8 @@ from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import Mode, ModeType
 from appliance.lua.source import Source
 from appliance.scenes import Scene, scene_parser
-from appliance.tables.checks import LUA, number, shown
+from appliance.tables.checks import LUA, Function, number, shown
 from appliance.tables.fields import Field, Findings, Path, Table, located
-from appliance.tables.functions import Function
 
 EXECUTE = Function(1)
 WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode": "single"}

@@ -23,7 +23,7 @@ from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import ModeType
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import scene_parser
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
 from tests.lua import library

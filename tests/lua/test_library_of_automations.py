@@ -19,7 +19,7 @@ from appliance.home.events import (
     VariableChanged,
 )
 from appliance.home.model import Device, DeviceKind, Metadata
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.automations import homes
 from tests.lua import library
 

@@ -8,8 +8,7 @@ import pytest
 
 from appliance.errors import Invalid
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode, ModeType, mode_check
-from appliance.tables.checks import LUA, Mismatch
-from appliance.tables.functions import Function
+from appliance.tables.checks import LUA, Function, Mismatch
 
 DEFAULT_MAX = 8
 FORMS = {

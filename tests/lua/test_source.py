@@ -8,7 +8,7 @@ import pytest
 
 from appliance.errors import Invalid
 from appliance.lua.source import MAX_FILE_BYTES, Source, load
-from appliance.tables.functions import Function
+from appliance.tables.checks import Function
 from tests.lua.bench import open_pool
 
 TEXT = """#!/usr/bin/lua

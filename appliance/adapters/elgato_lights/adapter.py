@@ -19,8 +19,7 @@ from appliance.adapters.elgato_lights.client import (
 )
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid
-from appliance.home.command_specs import CommandSpec, check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value, kelvin_of
 from appliance.tables.checks import shown

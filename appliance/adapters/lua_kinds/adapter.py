@@ -43,8 +43,7 @@ from appliance.errors import (
     ScriptFailed,
     Unreachable,
 )
-from appliance.home.command_specs import check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Observation, Report
 from appliance.home.values import Value

@@ -16,8 +16,10 @@ from appliance.errors import Invalid
 from appliance.home.texts import MAX_NAME_CHARS, text
 from appliance.tables import addresses
 from appliance.tables.checks import (
+    Function,
     Mismatch,
     boolean,
+    function,
     is_number,
     listed,
     nearest,
@@ -28,7 +30,6 @@ from appliance.tables.checks import (
     whole,
 )
 from appliance.tables.fields import Field, Fields, Table
-from appliance.tables.functions import Function, function
 
 BUNDLED_KINDS = Path(__file__).parent / "bundled"
 """The folder of the kinds that come with Lares."""

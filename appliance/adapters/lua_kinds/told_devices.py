@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
-from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.observations import check_event
 from appliance.home.values import CHECKS, Value

@@ -26,8 +26,7 @@ from appliance.errors import (
     Unreachable,
     Unsupported,
 )
-from appliance.home.command_specs import check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, check_offered
 from appliance.home.values import Value
 from appliance.tables.checks import shown
 from appliance.tasks import Tasks, end_within, in_steps, run_together

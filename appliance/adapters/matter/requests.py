@@ -30,8 +30,7 @@ from appliance.adapters.matter.clusters import (
     setpoint_of,
 )
 from appliance.adapters.matter.nodes import Endpoint
-from appliance.home.command_specs import CommandSpec
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec
 
 MAX_FADE_TENTHS = 65_534
 

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.availability import Refusal, reason_of
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
-from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.values import Value
 

@@ -10,8 +10,7 @@ from appliance.adapters.device_http import HttpClient
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import AdapterFailed
-from appliance.home.command_specs import CommandSpec, check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 

@@ -15,8 +15,7 @@ from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient, parse_json
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import BadAnswer, Invalid
-from appliance.home.command_specs import CommandSpec, check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value
 from appliance.tables.checks import integer, shown

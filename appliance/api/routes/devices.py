@@ -17,7 +17,7 @@ from appliance.api.route import Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.errors import UnfitValue
 from appliance.home import json_shapes
-from appliance.home.command_specs import check_stated
+from appliance.home.commands import check_stated
 from appliance.home.texts import identifier, name
 from appliance.lua.lua_catalog import Asset
 from appliance.tables.fields import Field

@@ -9,7 +9,7 @@ from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, Req
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
 
-from appliance.api.api_limits import ApiLimits
+from appliance.api.connections import ApiLimits
 from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_trailer, parse_chunk, parse_head
 

@@ -12,8 +12,7 @@ from appliance.adapters.matter.server import ServerConnection
 from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home import events
-from appliance.home.command_specs import check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, check_offered
 from tests.adapters.matter.recordings import NAMES, HearingHome, endpoint, load, steps
 
 

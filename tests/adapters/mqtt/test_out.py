@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.kind import open_outlets
 from appliance.adapters.mqtt.out.withdrawal import published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
-from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
 from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until

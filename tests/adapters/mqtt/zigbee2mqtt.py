@@ -14,8 +14,7 @@ from appliance.adapters.mqtt.entities.entity import Entity, apply
 from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.errors import LaresError
-from appliance.home.command_specs import CommandSpec, check_offered
-from appliance.home.commands import Command
+from appliance.home.commands import Command, CommandSpec, check_offered
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import NOW, new_catalog, take
 

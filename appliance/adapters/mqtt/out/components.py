@@ -9,7 +9,7 @@ import orjson
 
 from appliance.adapters.mqtt.out.out_topics import HubTopics, discovery_id, encoded
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
-from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import CommandSpec
 from appliance.home.model import Device
 from appliance.tables.checks import is_number
 from appliance.version import VERSION

@@ -214,14 +214,14 @@ class TestFrames:
                 assert await stream.event() == received
             assert await stream.is_open(0.05)
 
-    @pytest.mark.parametrize("size", [0, 125, 126, 127, 65_535, 65_536, 200_000])
-    async def test_a_frame_of_any_size_arrives_whole(self, size: int) -> None:
+    async def test_a_frame_of_any_size_arrives_whole(self) -> None:
         async with quiet_house() as house, read_events(house.url) as stream, house.stream() as client:
             overhead = len(frame_of(SystemErrorReported(message="")) or b"")
-            house.hub.bus.publish(SystemErrorReported(message="x" * max(0, size - overhead)))
-            opcode, payload = await stream.frame()
-            assert opcode == TEXT and len(payload) == max(size, overhead)
-            assert await client.next() == json.loads(payload)
+            for size in (0, 125, 126, 127, 65_535, 65_536, 200_000):
+                house.hub.bus.publish(SystemErrorReported(message="x" * max(0, size - overhead)))
+                opcode, payload = await stream.frame()
+                assert opcode == TEXT and len(payload) == max(size, overhead)
+                assert await client.next() == json.loads(payload)
 
     async def test_what_the_api_changes_is_told_as_the_contract_says(self) -> None:
         async with quiet_house() as house, house.stream() as stream:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import tempfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.kind import AdapterKind
+from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
@@ -20,8 +23,9 @@ from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import WledSimulator, segment
 from tests.adapters.contract import AdapterContract, ReadingContract, Subject
 from tests.adapters.lua_kinds import sources
+from tests.adapters.lua_kinds.bench import open_kinds, section
 from tests.adapters.lua_kinds.bundled import BUNDLED
-from tests.adapters.meter import METER
+from tests.adapters.meter import METER, MeterSimulator
 from tests.adapters.page import make_importable
 
 with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
@@ -229,6 +233,76 @@ class TestFritzBox(ReadingContract):
 
     subject = BUNDLED["fritzbox"].subject(
         change=lambda vendor: vendor.active.update({sources.BEN: "1"}), changed=("presence", True)
+    )
+
+
+METER_IN_LUA = """
+local function device(told)
+  return { id = "meter", kind = "Sensor", name = "Meter", state = told.is_reached and "online" or "unavailable",
+    attributes = { power_consumption = { value = told.watts, unit = "W" } } }
+end
+return {
+  name = "Meter",
+  poll = function(ctx)
+    local answer = ctx:http { path = "/meter" }
+    if type(answer.json) ~= "table" or not answer.json.watts then error("this is no meter", 0) end
+    return { device(answer.json) }
+  end,
+  listen = { path = "/stream", kind = "sse", receive = function(ctx, message)
+    if message.event == "button" then return { events = { { id = "meter", event = message.data } } } end
+    return { devices = { device(message.data) } }
+  end },
+}"""
+STRIP_IN_LUA = """
+local BRIGHTNESS = { capability = "brightness", actions = { "set" }, min = 0, max = 100 }
+local function devices(state)
+  local found = {}
+  for _, each in ipairs(state.seg) do
+    found[#found + 1] = { id = "segment:" .. each.id, kind = "Light", name = "Segment " .. each.id,
+      attributes = { power = each.on and "on" or "off", brightness = math.floor(each.bri / 2.55 + 0.5) },
+      commands = { { capability = "power", actions = { "on", "off", "toggle" } }, BRIGHTNESS } }
+  end
+  return found
+end
+return {
+  name = "Strip",
+  poll = function(ctx)
+    local answer = ctx:http { path = "/json/si" }
+    if type(answer.json) ~= "table" or type(answer.json.state) ~= "table" then error("this is no strip", 0) end
+    return devices(answer.json.state)
+  end,
+  listen = { path = "/ws", receive = function(ctx, message) return { devices = devices(message.state) } end },
+  command = function(ctx, device, command)
+    local on = command.action == "on" or command.action == "toggle" and device.attributes.power == "off"
+    local segment = { id = tonumber(device.id:match("%d+")), on = on }
+    ctx:http { method = "POST", path = "/json/state", json = { seg = { segment } } }
+  end,
+}"""
+
+
+@pytest.mark.slow
+class TestMeterInLua(ReadingContract):
+    """The meter once more, in Lua: it pushes by server-sent events, tells events, and may be out of reach."""
+
+    subject = replace(
+        TestMeter.subject,
+        kind=LUA_KIND,
+        simulate=MeterSimulator,
+        settings=lambda vendor: section("own", {"base_url": vendor.url, "poll_interval_secs": 1}, "house"),
+        open_kinds=partial(open_kinds, text=METER_IN_LUA),
+    )
+
+
+@pytest.mark.slow
+class TestStripInLua(AdapterContract):
+    """The strip of two segments once more, in Lua: it pushes over a WebSocket."""
+
+    subject = replace(
+        TestWled.subject,
+        kind=LUA_KIND,
+        simulate=WledSimulator,
+        settings=lambda vendor: section("own", {"base_url": vendor.url, "poll_interval_secs": 1}, "strip"),
+        open_kinds=partial(open_kinds, text=STRIP_IN_LUA),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.contract import FastClock
 from tests.adapters.lua_kinds.vendor import Answer, Vendor
 from tests.fakes.context import context_of
+from tests.fakes.lua import write
 from tests.lua.bench import open_pool
 
 __all__ = ["GONE", "Answer", "KindAtWork", "Vendor", "open_kinds", "section", "start"]
@@ -87,9 +89,12 @@ async def start(
 
 
 @asynccontextmanager
-async def open_kinds(stated: LuaSection) -> AsyncIterator[KindRunner]:
-    """What runs the bundled kind of a section, in a worker of its own."""
+async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterator[KindRunner]:
+    """What runs the kind of a section, in a worker of its own: that of this text, else the bundled one."""
     async with open_pool() as pool:
-        catalog = catalog_of_kinds(Path("nowhere/config/default.toml"), [stated], pool.describe, Bus())
-        await catalog.load()
-        yield KindRunner(catalog, pool)
+        with tempfile.TemporaryDirectory(prefix="lares-kind-") as folder:
+            write(Path(folder), {} if text is None else {f"adapters/{stated.kind}.lua": text})
+            file = Path(folder) / "config" / "default.toml"
+            catalog = catalog_of_kinds(file, [stated], pool.describe, Bus())
+            await catalog.load()
+            yield KindRunner(catalog, pool)

@@ -67,10 +67,10 @@ class AnnouncedSwitches:
         self.names.append("b")
         self._start(self._announce_all())
 
-    async def press_by_hand(self) -> None:
-        """Let somebody switch the first one on."""
+    async def say(self, topic: str, payload: str) -> None:
+        """Let something happen at a switch."""
         async with self.broker.client("hand") as client:
-            await client.publish("a/state", "ON", qos=1)
+            await client.publish(topic, payload, qos=1)
 
     def _start(self, work: object) -> None:
         task = asyncio.ensure_future(work)  # type: ignore[call-overload]
@@ -84,10 +84,15 @@ class AnnouncedSwitches:
     async def _announce(self, client: aiomqtt.Client) -> None:
         for name, power in self._power.items():
             device = {"identifiers": [name], "name": f"Switch {name}"}
-            config = {"state_topic": f"{name}/state", "command_topic": f"{name}/set", "unique_id": name}
+            reach = {"availability_topic": f"{name}/status"}
+            config = {"state_topic": f"{name}/state", "command_topic": f"{name}/set", "unique_id": name, **reach}
             payload = json.dumps({**config, "name": None, "device": device}) if name in self.names else ""
             await client.publish(f"homeassistant/switch/{name}/config", payload, qos=1, retain=True)
+            button = {"state_topic": f"{name}/button", "event_types": ["single"], "unique_id": f"{name}b", **reach}
+            payload = json.dumps({**button, "device": device}) if name in self.names else ""
+            await client.publish(f"homeassistant/event/{name}b/config", payload, qos=1, retain=True)
             await client.publish(f"{name}/state", power, qos=1, retain=True)
+            await client.publish(f"{name}/status", "online", qos=1, retain=True)
 
     async def _serve(self) -> None:
         async with self.broker.client("switches") as client:
@@ -119,7 +124,11 @@ class TestMqtt(AdapterContract):
         speed=10,
         fewer=lambda vendor: vendor.remove(),
         more=lambda vendor: vendor.add(),
-        change=lambda vendor: vendor.press_by_hand(),
+        change=lambda vendor: vendor.say("a/state", "ON"),
+        happen=lambda vendor: vendor.say("a/button", '{"event_type": "single"}'),
+        event="single",
+        lose=lambda vendor: vendor.say("a/status", "offline"),
+        find=lambda vendor: vendor.say("a/status", "online"),
     )
 
     async def test_what_is_heard_later_ends_the_fault_of_a_command(self) -> None:

@@ -128,32 +128,38 @@ class HttpClient:
         the device refused or what came is not HTTP.
         """
         sent: dict[str, Any] = {"params": query, "headers": headers, "json": json, "data": form}
-        try:
-            response = await self.exchange(method, path, is_lasting=repeat, **sent)
-        except Unreachable:
-            if not repeat:
-                raise
-            await self._clock.sleep(RETRY_AFTER_SECS)
-            response = await self.exchange(method, path, **sent)
-            self._lasts = False
+        response = await self.exchange(method, path, repeat=repeat, **sent)
         self._check_status(path, response.status)
         return response.body
 
     async def exchange(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, repeat: bool = False, **sent: Any
+    ) -> HttpResponse:
+        """The response, of any status, to a request that is sent once more if nothing came back and it may `repeat`.
+
+        One that may goes over a lasting connection, where the address keeps those. Raises `Unreachable`, and
+        `BadAnswer` for what is not HTTP.
+        """
+        session = self._session.lasting if repeat and self._lasts else self._session.brief
+        try:
+            return await self._exchange_once(session, method, path, headers, **sent)
+        except Unreachable:
+            if not repeat:
+                raise
+            await self._clock.sleep(RETRY_AFTER_SECS)
+            response = await self._exchange_once(self._session.brief, method, path, headers, **sent)
+            self._lasts = False
+            return response
+
+    async def _exchange_once(
         self,
+        session: aiohttp.ClientSession,
         method: str,
         path: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        is_lasting: bool = False,
+        headers: Mapping[str, str] | None,
         **sent: Any,
     ) -> HttpResponse:
-        """The response to one request, of any status. Raises `Unreachable`, and `BadAnswer` for what is not HTTP.
-
-        It goes over a lasting connection where it may be repeated and the address keeps those.
-        """
         answers_before = self.answers
-        session = self._session.lasting if is_lasting and self._lasts else self._session.brief
         try:
             async with self._open(session, method, path, headers, **sent) as response:
                 body = await self._read(response)

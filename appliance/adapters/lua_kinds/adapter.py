@@ -7,15 +7,16 @@ nothing of an adapter along.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
     AdapterContext,
+    AdapterReplaced,
     CommandResult,
     HookRequest,
     Operation,
@@ -24,16 +25,13 @@ from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts, Redaction
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
-from appliance.adapters.lua_kinds.origins import Origins, access_of, lua_settings
+from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.told_devices import (
     DeviceReader,
-    FaultTeller,
     ToldDevices,
-    ToldUpdate,
     report_of,
 )
-from appliance.adapters.lua_kinds.waiting_adapter import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import (
@@ -45,7 +43,7 @@ from appliance.errors import (
 )
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
-from appliance.home.model import Device, Observation, Report
+from appliance.home.model import Device, Report
 from appliance.home.values import Value
 from appliance.tables.checks import is_number, shown
 from appliance.tasks import run_together
@@ -59,6 +57,8 @@ MAX_SAID = 100
 MAX_POLL_SECS = 86_400
 MAX_SENTENCE_CHARS = 500
 """Characters of a refusal in a file's own words."""
+
+T = TypeVar("T")
 
 log = logging.getLogger("adapters")
 
@@ -74,28 +74,27 @@ class LuaAdapter(PollingAdapter):
         origins = Origins(loaded.settings, context)
         interval = loaded.settings.values["poll_interval_secs"]
         super().__init__(context, origins.main, interval)
-        access, _ = access_of(loaded.settings, context)
         self.kept = KeptTexts(context.secrets)
         self.redact = Redaction(origins.secrets, self.kept)
         self._host = host
         self._loaded = loaded
         self._transport: Transport = transport or origins
         self.operation_secs = loaded.definition.operations
-        self._settings = lua_settings(loaded.settings, access)
+        self._settings = origins.settings_for_lua()
         self._interval = interval
         self._memory: dict[str, Value] = {}
         self._said: set[str] = set()
         self._has_polled = False
         listen = loaded.definition.listen
         self._connection = (
-            None if listen is None else PushConnection(origins.main, listen, self.clock, self._hello, self.poll_now)
+            None if listen is None else PushConnection(origins.main, listen, self._hello, self.poll_now)
         )
-        self._faults = FaultTeller(self.publish, self.redact)
+        self._reader = DeviceReader(self.publish, self.redact)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
     async def run(self) -> None:
         """Poll until cancelled, or until the kind is another; raises `AdapterReplaced` then."""
-        await run_together(super().run(), self._keep_hearing(), replace_when(self._loaded))
+        await run_together(super().run(), self._keep_hearing(), _replace_when(self._loaded))
 
     async def poll(self) -> Report:
         """The devices that the file's `poll` returns; where it has none, nothing is removed."""
@@ -106,7 +105,7 @@ class LuaAdapter(PollingAdapter):
         found = await self._call(["poll"], repeat=True)
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
-        told = self._read("poll", lambda reader: reader.read_all(found["first"], "poll"))
+        told = self._read("poll", lambda: self._reader.read_all(found["first"], "poll"))
         self._tell_events(told)
         return report_of(self.name, told, is_complete=True)
 
@@ -185,13 +184,8 @@ class LuaAdapter(PollingAdapter):
 
     async def _update(self, function: str, raw: Any) -> None:
         """Publish what a function said of some devices, or of all, and do what it asks for."""
-        updates: list[ToldUpdate] = []
-
-        def read(reader: DeviceReader) -> ToldDevices:
-            updates.append(reader.read_update(raw, function))
-            return updates[0].devices
-
-        told, [update] = self._read(function, read), updates
+        update = self._read(function, lambda: self._reader.read_update(raw, function))
+        told = update.devices
         self.publish.report(report_of(self.name, told, is_complete=update.complete))
         for device_id, attributes in told.parts:
             self.publish.attributes(device_id, attributes)
@@ -206,14 +200,14 @@ class LuaAdapter(PollingAdapter):
     async def _keep_hearing(self) -> None:
         """Hand each message of the connection to the file's `receive`, at most so many in a second."""
         while self._connection is not None:
-            message, began = await self._connection.waiting.get(), self.clock.monotonic()
+            message, began = await self._connection.next_message(), self.clock.monotonic()
             try:
                 found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["listen", "receive"], message))
                 await self._update("receive", found["first"])
             except AdapterFailed as error:
                 self._say_once(error)
             pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
-            if pause > 0 and self._connection.waiting.qsize() > CALM_MESSAGES:
+            if pause > 0 and self._connection.waiting > CALM_MESSAGES:
                 await self.clock.sleep(pause)
 
     def _say_once(self, error: AdapterFailed) -> None:
@@ -243,14 +237,11 @@ class LuaAdapter(PollingAdapter):
             raise BadAnswer(f"the second thing that poll returned must be seconds, not {shown(secs)}")
         return float(self._interval)
 
-    def _read(self, function: str, read: Any) -> ToldDevices:
-        reader = DeviceReader(self.name, self.publish.find)
+    def _read(self, function: str, read: Callable[[], T]) -> T:
         try:
-            told: ToldDevices = read(reader)
+            return read()
         except Invalid as fault:
             raise AdapterFailed(self.redact(f"what {function} returned cannot be used: {fault}")) from None
-        self._faults.tell(reader)
-        return told
 
     def _tell_events(self, told: ToldDevices) -> None:
         for device_id, event, data in told.events:
@@ -267,20 +258,11 @@ class LuaAdapter(PollingAdapter):
 
     def _answered(self, device_id: str, raw: Any, confirmation: Confirmation) -> CommandResult:
         """The result where the file said what the device shows now."""
-        seen: list[Observation | None] = []
-
-        def read(reader: DeviceReader) -> ToldDevices:
-            seen.append(reader.read_one(raw, device_id, "command"))
-            return ToldDevices()
-
-        self._read("command", read)
-        if seen[0] is None:
+        seen = self._read("command", lambda: self._reader.read_one(raw, device_id, "command"))
+        if seen is None:
             return CommandResult(error=f"command answered what is no device: {shown(raw)}")
-        report = Report(adapter=self.name, observations=(seen[0],))
-        is_done = confirmation.is_done(seen[0].attributes)
-        return CommandResult(
-            report=report, error=None if is_done else confirmation.sentence(device_id, seen[0].attributes)
-        )
+        error = None if confirmation.is_done(seen.attributes) else confirmation.sentence(device_id, seen.attributes)
+        return CommandResult(report=Report(adapter=self.name, observations=(seen,)), error=error)
 
     async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
         """As ever; where the file has no function `poll`, what was pushed."""
@@ -299,6 +281,33 @@ def _device_for_lua(device: Device, section: str) -> dict[str, Any]:
         "class": device.info.device_class,
         "attributes": device.attributes,
     }
+
+
+class WaitingAdapter(Adapter):
+    """A section whose kind cannot be used now: it says so, and waits for another file."""
+
+    def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
+        super().__init__(context)
+        self._fault = fault
+
+    async def run(self) -> None:
+        """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
+        self.publish.failed(self._error())
+        self.publish.started()
+        await _replace_when(self._fault)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Raises the error."""
+        raise self._error()
+
+    def _error(self) -> AdapterFailed:
+        return AdapterFailed(str(self._fault.faults[0]))
+
+
+async def _replace_when(known: LoadedSection | SectionFault) -> None:
+    """Wait until the section's kind may be another; raises `AdapterReplaced` then."""
+    await known.changed.wait()
+    raise AdapterReplaced
 
 
 def build(section: LuaSection, context: AdapterContext) -> Adapter:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from appliance.adapters.device_http import HttpClient, Messages
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
-from appliance.adapters.lua_kinds.web_request import decode_json
+from appliance.adapters.lua_kinds.libraries import decode_json
 from appliance.adapters.server_events import ServerEvent
-from appliance.clock import Clock
 from appliance.errors import Invalid, Unanswered, Unreachable
 
 SOCKET_PING_SECS = 20.0
@@ -20,16 +19,23 @@ SOCKET_PING_SECS = 20.0
 EVENTS_SILENCE_SECS = 600.0
 """Seconds without a byte after which server-sent events are asked for anew."""
 
-MAX_WAITING = 100
-"""Messages that wait for the file; while there are so many, nothing is read."""
+MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
+"""Messages that wait for the file, and their bytes; while there are so many, nothing is read."""
 
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
 """Questions that wait for their answer at a time."""
 
 
+class Pushed(NamedTuple):
+    """A message, and how many bytes or characters it had."""
+
+    size: int
+    value: Any
+
+
 class PushConnection:
-    """One section's connection, opened again and again by its adapter. `waiting` are the messages for the file.
+    """One section's connection, opened again and again by its adapter, whose file takes each `next_message`.
 
     `hello` gives what is sent first, None for nothing; `on_open` is called once that is sent.
     """
@@ -38,14 +44,14 @@ class PushConnection:
         self,
         http: HttpClient,
         listen: ListenDefinition,
-        clock: Clock,
         hello: Callable[[], Awaitable[Any]],
         on_open: Callable[[], None],
     ) -> None:
-        self.waiting: asyncio.Queue[Any] = asyncio.Queue(MAX_WAITING)
+        self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
+        self._waiting_bytes = 0
+        self._has_room = asyncio.Event()
         self._http = http
         self._listen = listen
-        self._clock = clock
         self._hello = hello
         self._on_open = on_open
         self._socket: Messages | None = None
@@ -58,6 +64,18 @@ class PushConnection:
         """Whether it stands, as far as is known."""
         return self._is_open
 
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for the file."""
+        return self._waiting.qsize()
+
+    async def next_message(self) -> Any:
+        """The next message for the file, once there is one."""
+        pushed = await self._waiting.get()
+        self._waiting_bytes -= pushed.size
+        self._has_room.set()
+        return pushed.value
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
         """The connection, as an iterator of its messages; each has been handed on when it comes out."""
@@ -69,7 +87,7 @@ class PushConnection:
                     yield self._read(_message_of(each) async for each in events)
             return
         async with self._http.messages(
-            self._listen.path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_json_or_text
+            self._listen.path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_pushed
         ) as socket:
             async with self._standing(socket):
                 yield self._read(socket)
@@ -123,11 +141,15 @@ class PushConnection:
         finally:
             del self._asked[number]
 
-    async def _read(self, messages: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
         """Hand each message to who asked for it, else let it wait for the file."""
         async for message in messages:
-            if not self._is_reply(message):
-                await self.waiting.put(message)
+            if not self._is_reply(message.value):
+                while self._waiting_bytes > 0 and self._waiting_bytes + message.size > MAX_PUSHED_BYTES:
+                    self._has_room.clear()
+                    await self._has_room.wait()
+                self._waiting_bytes += message.size
+                await self._waiting.put(message)
             yield message
 
     def _is_reply(self, message: Any) -> bool:
@@ -139,13 +161,14 @@ class PushConnection:
         return True
 
 
-def _message_of(event: ServerEvent) -> dict[str, Any]:
-    return {"event": event.event, "data": _json_or_text(event.data, ""), "id": event.id}
+def _message_of(event: ServerEvent) -> Pushed:
+    data = _pushed(event.data, "")
+    return Pushed(data.size, {"event": event.event, "data": data.value, "id": event.id})
 
 
-def _json_or_text(body: bytes | str, address: str) -> Any:
+def _pushed(body: bytes | str, address: str) -> Pushed:
     """The message as JSON where it is some, else as it came: text or bytes."""
     try:
-        return decode_json(body)
+        return Pushed(len(body), decode_json(body))
     except Invalid:
-        return body
+        return Pushed(len(body), body)

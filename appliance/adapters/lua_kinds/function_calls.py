@@ -16,15 +16,13 @@ import orjson
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
-from appliance.adapters.lua_kinds.crypto import compute
+from appliance.adapters.lua_kinds.libraries import compute, decode_json, decode_xml
 from appliance.adapters.lua_kinds.web_request import (
     DEFAULT_TIMEOUT_SECS,
     Transport,
-    decode_json,
     for_lua,
     read_request,
 )
-from appliance.adapters.lua_kinds.xml_values import decode_xml
 from appliance.errors import Invalid, Unreachable
 from appliance.log_buffer import own_fields
 from appliance.tables.checks import is_number, number_within

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec.structs import replace
 
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import RETRY_AFTER_SECS, HttpAccess, HttpClient
+from appliance.adapters.device_http import HttpAccess, HttpClient
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, WebResponse
 from appliance.adapters.url_paths import url_path
@@ -30,10 +30,10 @@ class Origins:
     """
 
     def __init__(self, settings: SectionSettings, context: AdapterContext) -> None:
-        self._clock = context.clock
         session, base_url = context.open_session(), settings.values["base_url"]
-        access, self.secrets = access_of(settings, context)
-        self.main = HttpClient(session, base_url or context.name, context.clock, access, MAX_BODY_BYTES)
+        self._settings = settings
+        self._access, self.secrets = _access_of(settings, context)
+        self.main = HttpClient(session, base_url or context.name, context.clock, self._access, MAX_BODY_BYTES)
         self._clients = {
             name: HttpClient(session, url, context.clock, max_bytes=MAX_BODY_BYTES)
             for name, url in settings.origins.items()
@@ -51,6 +51,14 @@ class Origins:
                 return response
             request = replace(request, path=_follow(client.address, request.path, location), query={})
         raise BadAnswer(f"{client.address} redirects in a circle")
+
+    def settings_for_lua(self) -> Mapping[str, Any]:
+        """What the file sees as `ctx.settings`: the section's values, with what its files of secrets hold."""
+        found = self._settings.for_lua()
+        for name in ("password", "token"):
+            if (value := getattr(self._access, name)) is not None:
+                found[name] = value
+        return found
 
     def _client(self, origin: str) -> HttpClient:
         if origin in self._clients:
@@ -73,13 +81,9 @@ class Origins:
         sent: dict[str, Any] = {"params": request.query or None, "json": request.json}
         if request.form is not None or request.body is not None:
             sent["data"] = request.form if request.form is not None else request.body
-        try:
-            found = await client.exchange(request.method, request.path, headers=request.headers, **sent)
-        except Unreachable:
-            if not request.is_reading:
-                raise
-            await self._clock.sleep(RETRY_AFTER_SECS)
-            found = await client.exchange(request.method, request.path, headers=request.headers, **sent)
+        found = await client.exchange(
+            request.method, request.path, headers=request.headers, repeat=request.is_reading, **sent
+        )
         headers = {name.lower(): _readable(value) for name, value in found.headers.items()}
         return WebResponse(status=found.status, headers=headers, body=found.body)
 
@@ -108,7 +112,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-def access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
+def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
     """The credentials of a section, and every secret in them. Raises `AdapterFailed` for an unreadable file."""
     values = settings.values
     token = values["token"] or _read_secret(values["token_file"], "token_file", context)
@@ -136,12 +140,3 @@ def _read_secret(name: str | None, key: str, context: AdapterContext) -> str | N
     except OSError as error:
         raise AdapterFailed(f"{key} {name} cannot be read: {error.strerror}") from None
     return lines[0].strip() if lines else None
-
-
-def lua_settings(settings: SectionSettings, access: HttpAccess) -> Mapping[str, Any]:
-    """What the file sees as `ctx.settings`: the section's values, with what its files of secrets hold."""
-    found = settings.for_lua()
-    for name in ("password", "token"):
-        if (value := getattr(access, name)) is not None:
-            found[name] = value
-    return found

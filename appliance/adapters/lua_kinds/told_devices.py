@@ -93,12 +93,17 @@ class ToldUpdate(Struct, kw_only=True):
 
 
 class DeviceReader:
-    """Reads what the functions of one section return. `on_fault` gets the device's id, the field and the sentence."""
+    """Reads what the functions of one section return. Each fault of a device is published once while it lives.
 
-    def __init__(self, section: str, find: Callable[[str], Device | None]) -> None:
-        self._section = section
-        self._find = find
-        self.faults: dict[tuple[str, str], str] = {}
+    `redact` takes secrets out of the sentences.
+    """
+
+    def __init__(self, publish: Publisher, redact: Callable[[str], str]) -> None:
+        self._section = publish.name
+        self._publish = publish
+        self._redact = redact
+        self._find = publish.find
+        self._published: set[tuple[str, str]] = set()
 
     def read_all(self, raw: Any, what: str, *, in_part: bool = False) -> ToldDevices:
         """The devices of a list; of those `in_part`, attributes that are not named stay. Raises `Invalid`."""
@@ -231,24 +236,9 @@ class DeviceReader:
         told.events.append((id_ or f"{self._section}:{local}", event, data))
 
     def _fault(self, where: str, name: str, sentence: str) -> None:
-        if len(self.faults) < MAX_DEVICE_FAULTS:
-            self.faults.setdefault((where, name), sentence)
-
-
-class FaultTeller:
-    """Publishes the faults of devices, each once while the adapter runs."""
-
-    def __init__(self, publish: Publisher, redact: Callable[[str], str]) -> None:
-        self._publish = publish
-        self._redact = redact
-        self._told: set[tuple[str, str]] = set()
-
-    def tell(self, reader: DeviceReader) -> None:
-        """Publish what the reader has found and this has not told yet."""
-        for (where, name), sentence in reader.faults.items():
-            if (where, name) not in self._told:
-                self._told.add((where, name))
-                self._publish.dropped(where, name, self._redact(sentence))
+        if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:
+            self._published.add((where, name))
+            self._publish.dropped(where, name, self._redact(sentence))
 
 
 def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:

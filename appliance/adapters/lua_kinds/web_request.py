@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
-import orjson
 from msgspec import Struct
 
+from appliance.adapters.lua_kinds.libraries import decode_json
 from appliance.adapters.url_paths import url_path
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA, is_number, nearest, number_within, shown, string
@@ -18,9 +18,6 @@ from appliance.tables.fields import Field, Fields, Findings, Table
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
 MAX_BODY_BYTES = 1 << 20
 """Bytes of a response that are read."""
-
-MAX_TABLES = 100_000
-"""Objects and arrays of a vendor's JSON: parsing a mebibyte of more would hold the loop for 50 ms."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
@@ -134,17 +131,6 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
     filled = {name: found[name] or {} for name in ("query", "headers")}
     timeout_secs = min(found["timeout_secs"] or secs, secs)
     return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs})
-
-
-def decode_json(body: bytes | str) -> Any:
-    """The value of a vendor's JSON. Raises `Invalid` where it is none, or has more than `MAX_TABLES` tables."""
-    text = body if isinstance(body, bytes) else body.encode(errors="surrogatepass")
-    if text.count(b"{") + text.count(b"[") > MAX_TABLES:
-        raise Invalid(f"has more than {MAX_TABLES} tables")
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise Invalid("is not JSON") from None
 
 
 def for_lua(response: WebResponse) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from aiohttp import WSMsgType, web
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
+from appliance.adapters.lua_kinds.connection import MAX_PUSHED, PushConnection, Pushed
+from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -182,8 +184,33 @@ async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
         flood = asyncio.ensure_future(_flood(it.vendor))
         await until(lambda: it.shows(brightness=77))
         flood.cancel()
-        assert it.runner.adapter is not None and it.runner.adapter._connection.waiting.maxsize == 100  # type: ignore[attr-defined]
+        assert it.runner.adapter is not None and it.runner.adapter._connection.waiting <= MAX_PUSHED  # type: ignore[attr-defined]
     assert [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
+
+
+async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
+    listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=1024)
+    connection = PushConnection(None, listen, _nothing, lambda: None)  # type: ignore[arg-type]
+
+    async def messages() -> AsyncIterator[Pushed]:
+        for number in range(4):
+            yield Pushed(600 << 10 if number < 3 else 4 << 20, number)
+
+    async def read() -> None:
+        async for _ in connection._read(messages()):
+            pass
+
+    reading = asyncio.ensure_future(read())
+    for number in range(4):
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert connection.waiting == 1
+        assert await connection.next_message() == number
+    await reading
+
+
+async def _nothing() -> None:
+    """No first message."""
 
 
 async def _flood(vendor: Chatty) -> None:

@@ -1,0 +1,83 @@
+"""A kind in Lua whose vendor floods, bombs and never ends: one line of the log, and its neighbour goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+
+from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.device_session import open_session
+from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS, ElgatoLights
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.kinds import LUA_KIND
+from appliance.clock import Clock
+from appliance.home import events
+from appliance.home.bus import Bus
+from tests.adapters.lua_kinds.bench import open_kinds, section
+from tests.adapters.lua_kinds.hostile_vendor import BODIES, SOCKETS, STREAMS
+from tests.fakes.context import context_of
+from tests.fakes.patience import until
+from tests.fakes.process import ROOT
+
+pytestmark = pytest.mark.slow
+
+LISTENING = """return {{ name = "Attacked", poll = function() return {{ {{ id = "lamp", kind = "Light" }} }} end,
+  listen = {{ path = "{path}", kind = "{kind}", max_message_kb = 64, receive = function(ctx, message)
+    return {{ devices = {{ {{ id = "lamp", kind = "Light", attributes = {{ brightness = 7 }} }} }} }} end }} }}"""
+POLLED = """return {{ name = "Attacked", poll = function(ctx)
+    local answer = ctx:http {{ path = "{path}", timeout_secs = 1 }}
+    return {{ {{ id = "lamp", kind = "Light", name = #answer.body .. "" }} }}, 1 end }}"""
+
+
+@contextmanager
+def hostile_vendor(messages: int) -> Iterator[str]:
+    """The address of the vendor, in a process of its own; its floods are of so many messages."""
+    command = [sys.executable, "-m", "tests.adapters.lua_kinds.hostile_vendor"]
+    environment = {**os.environ, "HOSTILE_MESSAGES": str(messages)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as vendor:
+        try:
+            assert vendor.stdout is not None
+            yield f"http://127.0.0.1:{int(vendor.stdout.readline())}"
+        finally:
+            vendor.kill()
+
+
+@asynccontextmanager
+async def attacked(url: str, path: str) -> AsyncIterator[list[events.AdapterAnswered]]:
+    """An adapter in Lua that asks the vendor for this path, or listens there; the polls of its neighbour, a lamp."""
+    is_listening = path in SOCKETS or path in STREAMS
+    kind = "websocket" if path in SOCKETS else "sse"
+    text = (LISTENING if is_listening else POLLED).format(path=path, kind=kind)
+    stated = section("attacked", {"base_url": url, "poll_interval_secs": 1})
+    answers: list[events.AdapterAnswered] = []
+    bus = Bus()
+    bus.listen(answers.append, events.AdapterAnswered)  # type: ignore[arg-type]
+    async with open_session() as session, open_kinds(stated, text) as kinds, LightSimulator() as lamp:
+        settings = ElgatoLights(base_url=lamp.url, poll_interval_secs=1)
+        neighbour = AdapterRunner(
+            lambda given: ELGATO_LIGHTS.build(settings, given), context_of("lamp", session, Clock(), bus=bus)
+        )
+        victim = AdapterRunner(
+            lambda given: LUA_KIND.build(stated, given), context_of("it", session, Clock(), kinds=kinds)
+        )
+        async with neighbour:
+            await until(lambda: answers)
+            async with victim:
+                yield answers
+
+
+@pytest.mark.parametrize("path", [*BODIES, *STREAMS, *SOCKETS])
+async def test_an_attack_is_one_line_and_the_neighbour_goes_on(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    with hostile_vendor(20_000) as url:
+        async with attacked(url, path) as answers:
+            seen = len(answers)
+            await asyncio.sleep(1.5)
+            await until(lambda: len(answers) > seen)
+    said = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
+    assert len(said) <= 1 and all(each.startswith("it: ") and "\n" not in each for each in said), said

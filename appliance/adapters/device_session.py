@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import aiohttp
 import orjson
 from aiohttp import AddrInfoType, ClientHandlerType, ClientRequest, ClientResponse
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 
 from appliance.adapters.device_resolver import DeviceResolver
@@ -25,6 +28,9 @@ LASTING_SECS = 60.0
 
 GOODBYE_SECS = 1.0
 """Seconds that the last frame to a WebSocket may take; then the connection is closed without it."""
+
+MAX_WAITING_RESPONSES = 8
+"""Responses on a connection that nobody has read, interim ones (1xx) included."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
 """What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
@@ -55,9 +61,7 @@ class DeviceSession:
 def _open(keep_secs: float) -> aiohttp.ClientSession:
     """No cookies, no proxies, no compression."""
     return aiohttp.ClientSession(
-        connector=_Connector(
-            keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket
-        ),
+        connector=_Connector(keep_secs),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
         headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
@@ -74,8 +78,22 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
     return opened
 
 
+class _Protocol(ResponseHandler):
+    """One connection, which is given up where more responses wait on it than were asked for."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if len(self._buffer) > MAX_WAITING_RESPONSES:
+            self.abort()
+
+
 class _Connector(aiohttp.TCPConnector):
     """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
+
+    def __init__(self, keep_secs: float) -> None:
+        super().__init__(keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket)
+        build: Callable[..., ResponseHandler] = _Protocol
+        self._factory = partial(build, loop=self._loop)
 
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout

@@ -499,6 +499,27 @@ async def test_others_of_the_loop_come_between_what_is_there_already(session: De
         assert flood.turns >= 10, flood
 
 
+async def test_responses_that_nobody_asked_for_end_the_connection(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    ended = asyncio.Event()
+
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        writer.write(GOOD)
+        await asyncio.sleep(0.05)  # so that the connection is idle
+        try:
+            while True:
+                writer.write(_sized(0) * 100)
+                await writer.drain()
+                await asyncio.sleep(0)
+        finally:
+            ended.set()
+
+    async with asyncio.timeout(10), RawVendor(flood) as vendor:
+        assert await HttpClient(session, vendor.url, clock).request("GET", "/x") == b'{"lights":[]}'
+        await ended.wait()
+
+
 async def test_a_websocket_is_left_while_the_other_side_goes_on_sending(
     session: DeviceSession, clock: VirtualClock
 ) -> None:

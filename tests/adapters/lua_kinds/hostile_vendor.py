@@ -22,6 +22,7 @@ from itertools import repeat
 MESSAGES = int(os.environ.get("HOSTILE_MESSAGES", "0"))
 PIECE = 1 << 16
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 CHUNKED = JSON + b"Transfer-Encoding: chunked\r\n\r\n"
 HEAD_OF_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
@@ -60,6 +61,13 @@ def dripping_nothing() -> Iterator[bytes]:
     yield b""
 
 
+def later(piece: bytes) -> Iterator[bytes]:
+    """A good answer, and without end what nobody asked for, once the connection is idle."""
+    yield JSON + b"Content-Length: 2\r\n\r\n{}"
+    time.sleep(0.2)
+    yield from repeat(piece)
+
+
 def bomb(encoding: str) -> Iterator[bytes]:
     """64 MiB of zeros, packed into little."""
     body = (gzip.compress if encoding == "gzip" else zlib.compress)(bytes(64 << 20))
@@ -83,6 +91,9 @@ BODIES: dict[str, Callable[[], Iterator[bytes]]] = {
     "/slow-head": lambda: dripping(b"HTTP/1.1 200 OK\r\nX: "),
     "/silent": dripping_nothing,
     "/half": lambda: iter((JSON + b"Content-Length: 99\r\n\r\n{",)),
+    "/after": lambda: iter_then(JSON + b"Content-Length: 2\r\n\r\n{}", repeat(EMPTY * 999)),
+    "/later": lambda: later(EMPTY * 999),
+    "/later-garbage": lambda: later(b"\0" * PIECE),
     "/deep": lambda: iter((JSON + b"\r\n" + b"[" * 500_000,)),
     "/wide": lambda: iter((JSON + b"\r\n[" + b"[],[]," * 170_000 + b"[]]",)),
 }

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import open_session
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS, ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.kinds import LUA_KIND
@@ -58,7 +58,7 @@ async def attacked(url: str, path: str) -> AsyncIterator[list[events.AdapterAnsw
     answers: list[events.AdapterAnswered] = []
     bus = Bus()
     bus.listen(answers.append, events.AdapterAnswered)  # type: ignore[arg-type]
-    async with open_session() as session, open_kinds(stated, text) as kinds, LightSimulator() as lamp:
+    async with DeviceSession() as session, open_kinds(stated, text) as kinds, LightSimulator() as lamp:
         settings = ElgatoLights(base_url=lamp.url, poll_interval_secs=1)
         neighbour = AdapterRunner(
             lambda given: ELGATO_LIGHTS.build(settings, given), context_of("lamp", session, Clock(), bus=bus)

@@ -104,7 +104,7 @@ class Hub:
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
-        self._calls: dict[str, MoreCall] = {}
+        self._calls: Mapping[str, MoreCall] = {}
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": config.automations,
@@ -250,8 +250,7 @@ class Hub:
         self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         parts.hold_until(self.health.have_all_started, self.bus)
-        calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
-        self._calls.update(calls.table())
+        self._calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self) -> tuple[int, list[Fault]]:
         """Reload them; where that succeeds, safe mode after crashes is over."""

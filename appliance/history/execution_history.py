@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from heapq import nlargest
+from math import inf
 from sys import getsizeof
 from typing import Any
 
@@ -20,6 +21,9 @@ from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, Event
 from appliance.home.json_shapes import STATED_COMMAND
+
+MAX_EXECUTIONS_PER_SUBJECT = 1000
+"""Entries that are kept of one scene or automation."""
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
 """What the executions of all scenes, or of all automations, take together."""
@@ -37,11 +41,13 @@ class _LoggedEntry(Struct, frozen=True, order=True):
 class BoundedLog:
     """Entries as JSON, each of one subject, never in more than `max_bytes`.
 
-    Where there is no room, the subject whose entries take most loses its oldest. `count` counts all that ever came.
+    Of one subject there are at most `max_entries`. Where there is no room, the subject whose entries take most loses
+    its oldest. `count` counts all that ever came.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, max_entries: float = inf) -> None:
         self._max_bytes = max_bytes
+        self._max_entries = max_entries
         self._entries: dict[str, deque[_LoggedEntry]] = {}
         self._bytes: Counter[str] = Counter()
         self.count = 0
@@ -54,11 +60,16 @@ class BoundedLog:
         )  # what orjson returns occupies 4 KiB or more
         self._entries.setdefault(subject, deque()).append(entry)
         self._bytes[subject] += _size(entry)
+        if len(self._entries[subject]) > self._max_entries:
+            self._drop_oldest(subject)
         while self._bytes.total() > self._max_bytes:
             [(largest, _)] = self._bytes.most_common(1)
-            self._bytes[largest] -= _size(self._entries[largest].popleft())
-            if not self._entries[largest]:
-                del self._entries[largest], self._bytes[largest]
+            self._drop_oldest(largest)
+
+    def _drop_oldest(self, subject: str) -> None:
+        self._bytes[subject] -= _size(self._entries[subject].popleft())
+        if not self._entries[subject]:
+            del self._entries[subject], self._bytes[subject]
 
     def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
         """The entries in the period, of every subject or of one, newest first."""
@@ -114,7 +125,7 @@ class ExecutionHistory:
         on_add: Callable[[ExecutionEntry], None] | None = None,
     ) -> None:
         self._on_add = on_add
-        self._log = BoundedLog(max_bytes)
+        self._log = BoundedLog(max_bytes, MAX_EXECUTIONS_PER_SUBJECT)
 
     def add(self, entry: ExecutionEntry) -> None:
         """Add an execution; the oldest are dropped where there is no room."""

@@ -63,6 +63,13 @@ def test_what_has_no_json_changes_nothing() -> None:
     assert 1 <= len(numbers(history, "x")) < 10
 
 
+def test_of_each_only_the_latest_thousand_are_kept() -> None:
+    history = ExecutionHistory()
+    for number in range(1003):
+        history.add(entry("x", number))
+    assert numbers(history, "x") == [*range(1002, 2, -1)]
+
+
 def test_all_take_only_so_many_bytes_and_whoever_takes_most_loses_first() -> None:
     history = ExecutionHistory(max_bytes=6000)
     history.add(entry("quiet", 1))

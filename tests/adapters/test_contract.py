@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,18 @@ from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.roku_tv.simulator import STANDBY
+from appliance.adapters.simulated import Faults
 from appliance.adapters.wled.kind import WLED
 from appliance.adapters.wled.simulator import WledSimulator, segment
-from tests.adapters.contract import AdapterContract, ReadingContract, Subject
+from appliance.errors import LaresError, Unreachable
+from appliance.health import AdapterStatus
+from tests.adapters.contract import AdapterContract, ReadingContract, Subject, trial
 from tests.adapters.lua_kinds import sources
 from tests.adapters.lua_kinds.bench import open_kinds, section
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.meter import METER, MeterSimulator
 from tests.adapters.page import make_importable
+from tests.fakes.patience import until
 
 with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
     make_importable(Path(folder))
@@ -304,6 +309,37 @@ class TestStripInLua(AdapterContract):
         settings=lambda vendor: section("own", {"base_url": vendor.url, "poll_interval_secs": 1}, "strip"),
         open_kinds=partial(open_kinds, text=STRIP_IN_LUA),
     )
+
+
+FAULTS: tuple[dict[str, Any], ...] = (
+    {"status": 500},
+    {"body": b"{"},
+    {"body": b"{}"},
+    {"body": b"[]"},
+    {"torn": 999},
+    {"drop": 999},
+)
+
+
+@pytest.mark.slow
+class TestOllama:
+    """A model, in Lua: it has no devices, and who asks it is told of each fault until that has passed."""
+
+    async def test_each_fault_is_a_sentence_and_passes(self) -> None:
+        async with trial(BUNDLED["ollama"].subject()) as it:
+            for fault in FAULTS:
+                it.vendor.faults = Faults(**fault)
+                with pytest.raises(LaresError) as failed:
+                    await it.runner.invoke("chat", {"prompt": "Rain?"})
+                assert "attempt to" not in str(failed.value), fault
+                it.vendor.faults = Faults()
+                assert await it.runner.invoke("chat", {"prompt": "Rain?"}) == it.vendor.reply
+            await it.vendor.unplug()
+            with pytest.raises(Unreachable):
+                await it.runner.invoke("chat", {"prompt": "Rain?"})
+            await until(lambda: it.status is AdapterStatus.DEGRADED)
+            await it.vendor.plug_in()
+            await until(lambda: it.status is AdapterStatus.RUNNING)
 
 
 class TestThePage(AdapterContract):

@@ -92,3 +92,25 @@ async def test_each_field_may_be_gone_or_something_else(pool: WorkerPool, tmp_pa
             except AdapterFailed as failed:
                 assert not FAULT.search(str(failed)), (path, other, str(failed))
     assert count > 5, "something was altered"
+
+
+PUSHED = [
+    {
+        "type": "update",
+        "data": [
+            {"id": "light1", "type": "light", "owner": {"rid": "lamp1"}, "on": {"on": True}},
+            {"id": "b1", "owner": {"rid": "lamp2"}, "button": {"button_report": {"event": "short_release"}}},
+            {"id": "zigbee1", "type": "zigbee_connectivity", "status": "connected", "owner": {"rid": "lamp1"}},
+        ],
+    }
+]
+
+
+async def test_each_field_of_what_hue_pushes_may_be_gone_or_something_else(pool: WorkerPool, tmp_path: Path) -> None:
+    it = await start(pool, tmp_path, None, BUNDLED["hue"].vendor(), "hue")
+    await it.poll()
+    for other in altered(json.dumps(PUSHED).encode()):
+        message = {"event": "message", "data": json.loads(other), "id": "1"}
+        found = await it.adapter._call(["listen", "receive"], message)
+        await it.adapter._update("receive", found["first"])
+    assert it.registry.get_device("it:lamp1").attributes["power"] == "on" and it.happened

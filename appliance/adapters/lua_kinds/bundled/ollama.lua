@@ -7,12 +7,13 @@
 --   base_url = "http://192.168.1.80:11434"
 --   model = "llama3.2"
 
-local function call(ctx, path, body)
+-- What Ollama answers, which has to have the field.
+local function call(ctx, path, field, body)
   local answer = ctx:http { method = body and "POST" or "GET", path = path, json = body }
   local found = answer.json
-  if answer.status ~= 200 or type(found) ~= "table" then
+  if answer.status ~= 200 or type(found) ~= "table" or found[field] == nil then
     local reason = type(found) == "table" and type(found.error) == "string" and found.error:sub(1, 300)
-    return nil, "Ollama answers: " .. (reason or "status " .. answer.status)
+    return nil, "Ollama answers: " .. (reason or "status " .. answer.status .. " without " .. field)
   end
   return found
 end
@@ -24,7 +25,7 @@ local function chat(ctx, payload)
     if type(payload.prompt) ~= "string" then return nil, "chat needs a prompt, or messages" end
     messages = { { role = "user", content = payload.prompt } }
   end
-  return call(ctx, "/api/chat", {
+  return call(ctx, "/api/chat", "message", {
     model = payload.model or ctx.settings.model, messages = messages, format = payload.format, options = payload.options,
     tools = payload.tools, keep_alive = payload.keep_alive, think = payload.think, stream = false,
   })
@@ -32,7 +33,7 @@ end
 
 local function generate(ctx, payload)
   if type(payload.prompt) ~= "string" then return nil, "generate needs a prompt" end
-  return call(ctx, "/api/generate", {
+  return call(ctx, "/api/generate", "response", {
     model = payload.model or ctx.settings.model, prompt = payload.prompt, system = payload.system, format = payload.format,
     options = payload.options, keep_alive = payload.keep_alive, stream = false,
   })
@@ -44,14 +45,13 @@ return {
   poll_interval_secs = 300,
   settings = { model = { type = "string", default = "llama3.2", description = "the model that answers where a call names none" } },
   poll = function(ctx)         -- only to see whether it is there
-    local found, fault = call(ctx, "/api/tags")
+    local found, fault = call(ctx, "/api/tags", "models")
     if not found then error(fault, 0) end
-    if type(found.models) ~= "table" then error("what answers at this address is no Ollama", 0) end
     return {}
   end,
   operations = {
     chat = { timeout_secs = 300, run = chat },           -- the first call loads the model, which takes minutes on a small box
     generate = { timeout_secs = 300, run = generate },
-    models = function(ctx) return call(ctx, "/api/tags") end,
+    models = function(ctx) return call(ctx, "/api/tags", "models") end,
   },
 }

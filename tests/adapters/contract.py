@@ -367,6 +367,23 @@ class AdapterContract(ReadingContract):
                 assert (await it.command("toggle")).status is Status.OK
                 assert it.is_as_told("toggle")
 
+    async def test_an_answer_that_was_asked_for_before_a_command_does_not_undo_it(self) -> None:
+        if not self.subject.is_polled:
+            return
+        async with trial(self.subject) as it:
+            await it.command("off")
+            it.vendor._clock, it.vendor.faults.delay = HeldClock(), 1.0
+            asked = len(it.vendor.requests)
+            await until(lambda: len(it.vendor.requests) > asked)
+            it.vendor.faults.delay = 0.0
+            assert (await it.command("on")).status is Status.OK
+            it.happened.clear()
+            it.vendor._clock.released.set()
+            ended = it.polls_ended
+            await until(lambda: it.polls_ended > ended)
+            changes = [each for each in it.happened if isinstance(each, events.DeviceStateChanged)]
+            assert it.is_as_told("on") and not changes
+
     async def test_a_command_that_succeeds_ends_an_outage(self) -> None:
         async with trial(self.subject) as it:
             await it.vendor.unplug()

@@ -9,6 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -17,6 +18,7 @@ import orjson
 from appliance.adapters.base import Secrets
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.libraries import compute, decode_json, decode_xml
+from appliance.adapters.lua_kinds.section import texts_in
 from appliance.adapters.lua_kinds.web_request import (
     DEFAULT_TIMEOUT_SECS,
     Transport,
@@ -36,6 +38,9 @@ KEPT = "kept"
 HIDDEN = "***"
 MIN_SECRET_CHARS = 3
 """Shorter secrets are not looked for in texts: they would be found everywhere."""
+
+MIN_INNER_CHARS = 8
+"""Shorter texts within one that is kept as JSON are words."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -63,8 +68,12 @@ class KeptTexts:
         return self._texts.get(key)
 
     def list_texts(self) -> list[str]:
-        """Every text."""
-        return list(self._texts.values())
+        """Every text, and the texts in it that are long enough to be secrets, where it is JSON."""
+        found = list(self._texts.values())
+        for text in self._texts.values():
+            with suppress(orjson.JSONDecodeError):
+                found += [each for each in texts_in(orjson.loads(text)) if len(each) >= MIN_INNER_CHARS]
+        return found
 
     async def put(self, key: Any, text: Any) -> None:
         """Store the text, on the card when this returns; None forgets it. Raises `Invalid` or `StoreFailed`."""

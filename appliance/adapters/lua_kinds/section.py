@@ -81,7 +81,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
         explained = [_explain(each, definition) for each in findings.faults]
         return SectionFaults(tuple(located(explained, section.file, section.line_of)))
     values = _with_defaults(values, definition)
-    secrets = _texts_in([values[name] for name, field in definition.settings.items() if field.secret])
+    secrets = texts_in([values[name] for name, field in definition.settings.items() if field.secret])
     return SectionSettings(values=values, secrets=tuple(secrets), origins=origins)
 
 
@@ -101,10 +101,11 @@ def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[s
     return values
 
 
-def _texts_in(value: Any) -> list[str]:
+def texts_in(value: Any) -> list[str]:
+    """Every text and number in a value of JSON, as text."""
     if is_number(value):
         return [str(value)]
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return [text for each in inner for text in _texts_in(each)]
+    return [text for each in inner for text in texts_in(each)]

@@ -152,6 +152,8 @@ async def test_what_is_kept_lasts_and_stands_in_no_text(
     for secret in ("kept-9f3a", "tok en/1", "abc-def"):
         assert secret not in shown
     assert it.adapter.redact("/a?token=tok%20en%2F1&b=tok+en%2F1") == "/a?token=***&b=***"
+    await it.adapter.kept.put("pairing", '{"session": ["inner-77f1"], "mode": "eco"}')
+    assert it.adapter.redact("eco: inner-77f1") == "eco: ***"
     with pytest.raises(Invalid, match="16 texts"):
         for number in range(17):
             await it.adapter.kept.put(f"k{number}", "x")

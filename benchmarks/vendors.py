@@ -1,0 +1,61 @@
+"""Vendors that mean harm to a kind in Lua: floods, bombs and what never ends, and what others of the loop feel."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+from benchmarks._frame import Row, Sample
+from benchmarks._lag import Lags, watched_here
+from tests.adapters.lua_kinds.hostile_vendor import BODIES, SOCKETS, STREAMS
+from tests.adapters.lua_kinds.test_hostile import attacked, hostile_vendor
+
+ATTACK_SECS, MILLION_SECS = 1.5, 30.0
+MESSAGES = 1_000_000
+PATHS = (*BODIES, *STREAMS, *SOCKETS)
+FLOODS = ("/ws/messages", "/events")
+
+LINES = Row(label=f"{len(PATHS)} attacks: lines of the log for each, most", at_most=1)
+
+
+class _Lines(logging.Handler):
+    """Counts warnings and errors."""
+
+    count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += record.levelno >= logging.WARNING
+
+
+def measure(_rounds: int) -> Iterator[Sample]:
+    """What the attacks cost, once."""
+    yield from asyncio.run(_measure())
+
+
+async def _measure() -> list[Sample]:
+    lines, lags = 0, Lags()
+    with hostile_vendor(20_000) as url:
+        for path in PATHS:
+            found, each = await _attack(url, path, ATTACK_SECS)
+            lags += found
+            lines = max(lines, each)
+    figures = [LINES.sample(lines), *lags.samples(f"{len(PATHS)} attacks")]
+    for path in FLOODS:
+        with hostile_vendor(MESSAGES) as url:
+            found, lines = await _attack(url, path, MILLION_SECS)
+        name = f"{MESSAGES:,} messages at once, {path}"
+        figures += [*found.samples(name), Row(label=f"{name}: lines of the log", at_most=1).sample(lines)]
+    return figures
+
+
+async def _attack(url: str, path: str, secs: float) -> tuple[Lags, int]:
+    """How late the loop was for so many seconds, and how many lines the log got."""
+    handler = _Lines()
+    logging.getLogger().addHandler(handler)
+    try:
+        async with attacked(url, path), watched_here() as lags:
+            await asyncio.sleep(secs)
+    finally:
+        logging.getLogger().removeHandler(handler)
+    return lags, handler.count

@@ -56,7 +56,7 @@ def launch() -> int:
 
 
 def run(archive: str, folder: str) -> int:
-    """Run the hub from the folder; where it fails and something there is damaged, repair it and start anew."""
+    """Run the hub from the folder; where it fails and something there is damaged, unpack it anew and start again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -70,7 +70,7 @@ def run(archive: str, folder: str) -> int:
         code = main()
     if code == EX_SOFTWARE and os.geteuid() == user and is_corrupt(folder, deep=True):
         sys.path.insert(0, archive)
-        repair(archive, folder)
+        discard(folder)
         os.execv(sys.executable, sys.orig_argv)
     return code
 
@@ -146,7 +146,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
         folder = os.path.join(base, NAME)
         try:
             make_base(base)
-            if not take(archive, folder):
+            if not take(folder):
                 check_room(base)
                 if sys.stderr.isatty():
                     print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
@@ -215,15 +215,16 @@ def check_room(base: str) -> None:
 # --- whether it is whole -------------------------------------------------------------------------
 
 
-def take(archive: str, folder: str) -> bool:
-    """Whether the folder is there; if so it is whole, or was repaired, and is kept from being removed."""
+def take(folder: str) -> bool:
+    """Whether the folder is there and whole; then it is kept from being removed. A damaged one is removed."""
     if not lock_shared(folder):
         return False
     boot = this_boot()
     is_first = boot != read_text(os.path.join(folder, BOOTED))
     if is_corrupt(folder, deep=is_first):
-        repair(archive, folder)
-    elif is_first:
+        discard(folder)
+        return False
+    if is_first:
         load_unpacker().mark_verified(folder, boot)
     return True
 
@@ -243,9 +244,10 @@ def lock_shared(folder: str) -> bool:
     return True
 
 
-def repair(archive: str, folder: str) -> None:
-    """Make the folder what the archive says."""
-    load_unpacker().repair(archive, folder)
+def discard(folder: str) -> None:
+    """Remove the folder, which is locked: it is to be unpacked anew."""
+    os.close(held.pop())
+    load_unpacker().discard(folder)
 
 
 def load_unpacker() -> Any:

@@ -41,13 +41,13 @@ def unpack(archive: str, folder: str) -> None:
             raise
 
 
-def repair(archive: str, folder: str) -> None:
-    """Put right whatever in the folder is not as the archive has it, and drop what Python compiled there."""
-    with dir_lock(os.path.dirname(folder)):
-        for path in list(compiled(folder)):
-            os.unlink(path)
-        fill(archive, folder)
-        os.sync()
+def discard(folder: str) -> None:
+    """Remove a folder that is damaged, and what Python compiled there."""
+    base = os.path.dirname(folder)
+    with dir_lock(base):
+        remove_parts(base)
+        os.rename(folder, f"{folder}.part")
+        remove_parts(base)
 
 
 def mark_verified(folder: str, boot: str) -> None:
@@ -74,7 +74,7 @@ def dir_lock(base: str) -> Iterator[None]:
 
 
 def fill(archive: str, folder: str) -> None:
-    """Write what is not there or differs, and the seal last."""
+    """Write all that the archive holds for this Python, and the seal last."""
     try:
         with ThreadPoolExecutor(1) as thread, zipfile.ZipFile(archive) as file:
             parts = json.loads(file.read("parts.json"))
@@ -119,13 +119,8 @@ def objects(file: zipfile.ZipFile, parts: Mapping[str, Any]) -> Iterator[tuple[l
 
 
 def place(path: str, data: bytes) -> None:
-    """Have a file with this content, and leave one alone that is right."""
-    try:
-        with open(path, "rb") as file:
-            if file.read() == data and os.stat(path).st_mtime == DATE:
-                return
-    except OSError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    """Have a file with this content."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     write(path, data)
     os.utime(path, (DATE, DATE))
 

@@ -141,12 +141,16 @@ class HomeWizardSocket(Vendor):
 
 
 class HueBridge(Vendor):
-    """A bridge with two lamps, by the resources of aiohue's models; it pushes what changes to who listens."""
+    """A bridge with two lamps, by the resources of aiohue's models; it pushes what changes to who listens.
+
+    With `key` it knows that application alone.
+    """
 
     pushes = "/eventstream/clip/v2"
 
-    def __init__(self, **base: Any) -> None:
+    def __init__(self, key: str = "", **base: Any) -> None:
         super().__init__(**base)
+        self.key = key
         self.lamps: dict[str, dict[str, Any]] = {}
         self.connected: dict[str, dict[str, Any]] = {}
         self.others: dict[str, list[dict[str, Any]]] = {}
@@ -232,6 +236,8 @@ class HueBridge(Vendor):
         return {"errors": [], "data": [{"rid": lamp["id"], "rtype": "light"}]}
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if self.key and request.headers.get("hue-application-key") != self.key:
+            return self._json({"errors": [{"description": "unauthorized user"}], "data": []}, 403)
         response = await super()._serve(request)
         if request.method == "PUT":
             lamp = self.lamps[request.path.rpartition("/")[2]]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import ssl
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.health import AdapterStatus
 from appliance.home.model import Device
 from appliance.lua.worker_pool import WorkerPool
-from tests.adapters.lua_kinds.bench import start
+from tests.adapters.contract import trial
+from tests.adapters.lua_kinds.bench import section, start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, ShellyOne, ShellyTwo, Sonos
 from tests.adapters.lua_kinds.sources import ANNA, BEN, FritzBox, Fronius, HomeWizardMeter
@@ -78,12 +84,34 @@ async def test_aioshelly_and_the_second_generation(pool: WorkerPool, tmp_path: P
             await client.shutdown()
 
 
+def server_context() -> ssl.SSLContext:
+    """TLS with a certificate of the server's own, as a bridge has one."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
+    return context
+
+
+async def test_hue_is_known_by_its_certificate_and_knows_the_hub_by_its_key() -> None:
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert((TLS / "cert.pem").read_text())).hexdigest()
+
+    def settings(vendor: Vendor) -> LuaSection:
+        stated = {"base_url": vendor.url, "fingerprint": digest, "headers": {"hue-application-key": "app-key"}}
+        return section("hue", {**stated, "poll_interval_secs": 1}, "it")
+
+    simulate = partial(HueBridge, key="app-key", tls=server_context())
+    subject = replace(BUNDLED["hue"].subject(), simulate=simulate, settings=settings)
+    async with trial(subject) as it:
+        assert await it.obeys("on") and it.vendor.lamps["light1"]["on"]["on"]
+        await until(lambda: it.vendor.streams)
+        it.vendor.key = "another"
+        await until(lambda: it.status is AdapterStatus.DEGRADED)
+        assert "does not know the key" in str(it.health.get_adapter("it").last_error)
+
+
 async def test_aiohue(pool: WorkerPool, tmp_path: Path) -> None:
     from aiohue.v2 import HueBridgeV2
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
-    async with HueBridge(tls=context) as bridge, HueBridgeV2(f"127.0.0.1:{bridge.port}", "key") as client:
+    async with HueBridge(tls=server_context()) as bridge, HueBridgeV2(f"127.0.0.1:{bridge.port}", "key") as client:
         await until(lambda: bridge.streams)
         assert {each.id for each in client.lights.items} == {"light1", "light2"}
         await client.lights.set_state("light1", on=True, brightness=70, color_temp=300)

@@ -158,9 +158,9 @@ class Broker:
     def conflict(self) -> str:
         """The sentence about another client that uses the same client id."""
         return (
-            f"another client takes over the session of the client id {self._client_id} at {self.address} "
-            "again and again: a second hub runs with a copy of this data directory. Stop one of the two; a hub that "
-            "is restored from a backup has an id of its own"
+            f"it seems that another client takes over the session of the client id {self._client_id} at "
+            f"{self.address} again and again, unless the broker was started anew: a second hub runs with a copy of "
+            "this data directory. Stop one of the two; a hub that is restored from a backup has an id of its own"
         )
 
     def _client(self) -> Client:

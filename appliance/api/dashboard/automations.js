@@ -56,7 +56,7 @@ function AutomationPage({ id }) {
 	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
 	const reasons = card(why.error ? empty(why.error)
-		: ul({ class: "runs", dir: "auto" }, why.data?.summary.map((sentence, at) => li({ key: at }, sentence))));
+		: ul({ class: "runs", dir: "auto" }, why.data?.summary.map((sentence, at) => li({ key: at }, sentence.replace(INSTANT, time)))));
 	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id), reasons];
 	const target = targetOf(automation);
 	const entries = history.data?.entries ?? [];
@@ -89,6 +89,7 @@ function nextOf({ status }, answer) {
 	return answer?.next.length ? time(answer.next[0]) : t("automation.waits");
 }
 
+const INSTANT = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
 
 // Why a trigger did not become a run that went well, as a sentence.

@@ -22,11 +22,11 @@ export function pointsOf(entries) {
 	});
 }
 
+const boundsOf = (points) => ({ low: Math.min(...points.map(({ low }) => low)), high: Math.max(...points.map(({ high }) => high)) });
+
 // A line in a box of this size that keeps each value until the next, and where a moment and a level lie in it.
-export function trace(points, from, until, width, height) {
-	const low = Math.min(...points.map((point) => point.low));
-	const high = Math.max(...points.map((point) => point.high));
-	const x = (at) => ((width * (at - from)) / (until - from || 1)).toFixed(1);
+export function trace(points, from, until, width, height, { low, high } = boundsOf(points)) {
+	const x = (at) => ((width * (Math.max(at, from) - from)) / (until - from || 1)).toFixed(1);
 	const y = (level) => (high === low ? height / 2 : height - (height * (level - low)) / (high - low)).toFixed(1);
 	const steps = points.map(({ at, level }, index) => (index ? `H${x(at)}V${y(level)}` : `M${x(at)} ${y(level)}`));
 	return { line: `${steps.join("")}H${width}`, x, y, low, high };

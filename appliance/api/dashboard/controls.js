@@ -257,7 +257,8 @@ function inRow({ command, value, isPending, isDisabled, label, device, isBare },
 }
 
 const buttons = (drawn) => inRow(drawn, actionsOf(drawn.command), (action) => drawn.send(action));
-const orders = (drawn) => inRow(drawn, drawn.schema.values, (order) => drawn.send("set", order));
+const orders = (drawn) => (drawn.schema.values.includes(drawn.value) ? segments(drawn)
+	: inRow(drawn, drawn.schema.values, (order) => drawn.send("set", order)));
 
 // Options side by side, of which the one that is shown is pressed; an alarm panel says before them what it does.
 function segments(drawn) {

@@ -21,5 +21,5 @@ export function Discovery() {
 
 const device = ({ kind, name, address, serial, section }) => div({ key: `${kind} ${address}` },
 	span({ class: "title" }, called(name), small([kind, address, serial].filter(Boolean).join(" · "))),
-	textarea({ readonly: true, class: "section", "aria-label": t("discovery.section", { name }), rows: section.trim().split("\n").length,
+	textarea({ readonly: true, "aria-label": t("discovery.section", { name }), rows: section.trim().split("\n").length,
 		value: section, onfocus: ({ target }) => target.select() }));

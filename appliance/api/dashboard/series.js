@@ -1,6 +1,6 @@
 // Several rows of values in one picture, a line each over the same time and the same scale.
 
-import { pointsOf } from "./chart.js";
+import { pointsOf, trace } from "./chart.js";
 import { tags } from "./dom.js";
 import { time } from "./words.js";
 
@@ -13,12 +13,7 @@ const HEIGHT = 160;
 export function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
 	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));
-	const x = (at) => ((WIDTH * (Math.max(at, from) - from)) / (until - from)).toFixed(1);
-	const trace = (points) => {
-		const { low, high } = bounds(hasOwnScales ? points : all);
-		const y = (level) => (high === low ? HEIGHT / 2 : HEIGHT - (HEIGHT * (level - low)) / (high - low)).toFixed(1);
-		return points.map(({ at, level }, index) => (index ? `H${x(at)}V${y(level)}` : `M${x(at)} ${y(level)}`)).join("");
-	};
+	const lineOf = (points) => trace(points, from, until, WIDTH, HEIGHT, bounds(hasOwnScales ? points : all)).line;
 	const { low, high } = bounds(all);
 	const edge = (sought) => {
 		const { value, text } = all.find(({ level }) => level === sought);
@@ -28,7 +23,7 @@ export function SeriesChart({ label, lines, from, until, hasOwnScales = false })
 		figcaption(strong(label)),
 		svg({ viewBox: `0 -8 ${WIDTH} ${HEIGHT + 16}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
 			path({ class: "grid", d: `M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}` }),
-			drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: `${trace(points)}H${WIDTH}` }))),
+			drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: lineOf(points) }))),
 		div({ class: "axis" }, span(time(from)), span(time(until))),
 		!hasOwnScales && div({ class: "edges" }, edge(high), high !== low && edge(low)),
 		ul({ class: "legend" }, drawn.map(({ name, now, text }, at) => li({ key: at, class: `line${at % 6}` }, span({ dir: "auto" }, name), strong(text(now))))));

@@ -50,7 +50,7 @@ class BoundedLog:
         self._max_entries = max_entries
         self._entries: dict[str, deque[_LoggedEntry]] = {}
         self._bytes: Counter[str] = Counter()
-        self.count = 0
+        self._total = self.count = 0
 
     def add(self, subject: str, at: datetime, json: bytes) -> None:
         """Add an entry."""
@@ -59,15 +59,18 @@ class BoundedLog:
             to_millis(at), self.count, bytes(memoryview(json))
         )  # what orjson returns occupies 4 KiB or more
         self._entries.setdefault(subject, deque()).append(entry)
-        self._bytes[subject] += _size(entry)
+        self._bytes[subject] += (size := _size(entry))
+        self._total += size
         if len(self._entries[subject]) > self._max_entries:
             self._drop_oldest(subject)
-        while self._bytes.total() > self._max_bytes:
+        while self._total > self._max_bytes:
             [(largest, _)] = self._bytes.most_common(1)
             self._drop_oldest(largest)
 
     def _drop_oldest(self, subject: str) -> None:
-        self._bytes[subject] -= _size(self._entries[subject].popleft())
+        size = _size(self._entries[subject].popleft())
+        self._bytes[subject] -= size
+        self._total -= size
         if not self._entries[subject]:
             del self._entries[subject], self._bytes[subject]
 
@@ -81,7 +84,7 @@ class BoundedLog:
     def figures(self) -> dict[str, int]:
         """What is kept at present, and how many entries there were since the start."""
         entries = sum(map(len, self._entries.values()))
-        kept = {"bytes": self._bytes.total(), "max_bytes": self._max_bytes, "entries": entries}
+        kept = {"bytes": self._total, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}
 
 

@@ -228,7 +228,7 @@ class TestAwattar(ReadingContract):
     """The prices of a market, in Lua."""
 
     subject = BUNDLED["awattar"].subject(
-        change=lambda vendor: vendor.tell(1, 2, 3), changed=("custom.awattar.price", {"value": 1.0, "unit": "ct/kWh"})
+        change=lambda vendor: vendor.tell(1, 2), changed=("custom.awattar.price", {"value": 1.0, "unit": "ct/kWh"})
     )
 
 

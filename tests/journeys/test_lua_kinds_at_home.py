@@ -57,7 +57,7 @@ async def test_rain_is_warned_of_the_boiler_runs_when_it_is_cheap_and_a_model_an
     }
     async with (
         OpenMeteo(0.0) as sky,
-        Awattar(9, 1, 2, 3) as market,
+        Awattar(9, 1) as market,
         Ollama() as model,
         Tasmota() as heater,
     ):
@@ -80,7 +80,7 @@ async def test_rain_is_warned_of_the_boiler_runs_when_it_is_cheap_and_a_model_an
             assert values["answer"] == "yes"
             assert model.asked[-1].json["messages"][0]["content"].startswith("Rain: 2.0 mm")
 
-            market.tell(1, 9, 9, 9)
+            market.tell(1, 9)
             adapter = next(each for each in house.hub.dispatcher._runners.values() if each.name == "price").adapter
             adapter.poll_now()  # type: ignore[union-attr]
             await until(lambda: heater.status["StatusSTS"]["POWER"] == "ON")

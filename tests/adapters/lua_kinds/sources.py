@@ -97,23 +97,23 @@ class Tibber(Vendor):
 
 
 class Awattar(Vendor):
-    """Prices, by aWATTar's published API: the present hour and those after it, in cents."""
+    """Prices, by aWATTar's published API: of the present hour, and of a day before and after it, in cents."""
 
-    def __init__(self, *cents: float, **base: Any) -> None:
+    def __init__(self, now: float = 8.05, others: float = 4.0, **base: Any) -> None:
         super().__init__(**base)
-        self.tell(*(cents or (8.05, 4.0)))
+        self.tell(now, others)
 
-    def tell(self, *cents: float) -> None:
+    def tell(self, now: float, others: float) -> None:
         """Show these prices."""
         hour = _now() // 3600 * 3600
         rows = [
             {
                 "start_timestamp": (hour + 3600 * n) * 1000,
                 "end_timestamp": (hour + 3600 * (n + 1)) * 1000,
-                "marketprice": each * 10,
+                "marketprice": (now if n == 0 else others) * 10,
                 "unit": "Eur/MWh",
             }
-            for n, each in enumerate(cents)
+            for n in range(-24, 25)
         ]
         self.answers = {"/v1/marketdata": {"object": "list", "data": rows, "url": "/at/v1/marketdata"}}
 

@@ -222,6 +222,7 @@ async def test_awattar(pool: WorkerPool, tmp_path: Path) -> None:
     shown = (await it.poll())["now"].attributes
     assert shown["custom.awattar.price"] == {"value": 21.66, "unit": "ct/kWh"}
     assert shown["custom.awattar.price_next"] == {"value": 16.8, "unit": "ct/kWh"}
+    assert shown["custom.awattar.rank"] == shown["custom.awattar.hours_of_day"] >= 23
     assert it.vendor.asked[0].origin == "austria" and 1 <= it.adapter.poll_interval <= 3601
     own = await start(pool, tmp_path, None, Awattar(), "awattar", poll_interval_secs=60)
     await own.poll()

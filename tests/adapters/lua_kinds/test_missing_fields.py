@@ -62,7 +62,9 @@ def altered(body: bytes) -> Iterator[bytes]:
 
 def _without(told: Any) -> Iterator[Any]:
     yield from OTHERS
-    places = list(told) if isinstance(told, dict) else list(range(len(told))) if isinstance(told, list) else []
+    places = (
+        list(told) if isinstance(told, dict) else list(range(min(len(told), 3))) if isinstance(told, list) else []
+    )
     for place in places:
         for inner in _without(told[place]):
             whole = told.copy()

@@ -185,6 +185,13 @@ async def test_fritzbox(pool: WorkerPool, tmp_path: Path) -> None:
     assert (await it.poll())["anna"].attributes["presence"] is True, "a phone sleeps"
     it.adapter._memory[ANNA] = int(Clock().now().timestamp()) - 301
     assert (await it.poll())["anna"].attributes["presence"] is False and it.dropped == []
+    box.active.update(dict.fromkeys(box.active, "1"))
+    assert (await it.poll())["anna"].attributes["presence"] is True
+    box.active.update(dict.fromkeys(box.active, "0"))
+    it.adapter._memory = {}
+    assert (await it.poll())["anna"].attributes["presence"] is True, "a phone slept while the hub started again"
+    people = [f"Jörg={ANNA}", f"Jürg={ANNA}"]
+    assert len(await (await start(pool, tmp_path, None, box, "fritzbox", people=people)).poll()) == 2
     wrong = await start(pool, tmp_path, None, box, "fritzbox", people=["Anna"])
     with pytest.raises(AdapterFailed, match="people must be written as"):
         await wrong.poll()

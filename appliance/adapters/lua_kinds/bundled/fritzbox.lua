@@ -28,20 +28,30 @@ local function is_active(ctx, address)
   return active == "1"
 end
 
--- A phone sleeps and is not seen for some minutes, though it is there; so somebody is away only after a while.
+-- Letters that are not of ASCII become their bytes, so that Jörg and Jürg stay two.
+local function id_of(name)
+  local text = name:lower():gsub("[\128-\255]", function(byte) return string.format("%02x", byte:byte()) end)
+  return (text:gsub("[^%w]", "_"))
+end
+
+-- A phone sleeps and is not seen for some minutes, though it is there; so somebody is away only after a while. Who was at
+-- home before a restart is so for that while too.
 local function poll(ctx)
-  local found, now = {}, ctx:now()
+  local found, now, home = {}, ctx:now(), {}
+  local before = not ctx.memory.has_polled and ctx:kept("home") or ""
+  ctx.memory.has_polled = true
   for _, each in ipairs(ctx.settings.people) do
     local name, address = tostring(each):match("^%s*(.-)%s*=%s*(%x%x:%x%x:%x%x:%x%x:%x%x:%x%x)%s*$")
     if not name then error('people must be written as "Anna=AA:BB:CC:DD:EE:FF", not ' .. tostring(each), 0) end
     address = address:upper()
     local active = is_active(ctx, address)
-    if active then ctx.memory[address] = now end
+    if active or before:find(address, 1, true) then ctx.memory[address] = now end
     local seen = ctx.memory[address]
-    found[#found + 1] = { id = name:lower():gsub("[^%w]", "_"), kind = "Sensor", class = "person", name = name, attributes = {
-      presence = active or seen ~= nil and now - seen < ctx.settings.away_after,
-    } }
+    local is_home = active or seen ~= nil and now - seen < ctx.settings.away_after
+    if is_home then home[#home + 1] = address end
+    found[#found + 1] = { id = id_of(name), kind = "Sensor", class = "person", name = name, attributes = { presence = is_home } }
   end
+  ctx:keep("home", table.concat(home, " "))             -- written only where it has changed
   return found
 end
 

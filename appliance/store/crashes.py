@@ -20,7 +20,7 @@ MAX_CRASHES = 3
 
 CRASHED_OFTEN = (
     "safe mode: the hub crashed three times within five minutes, so that no automation runs; "
-    "a reload of the automations (POST /automations/reload) ends it"
+    "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
 )
 """Why no automation runs after such a series of crashes."""
 

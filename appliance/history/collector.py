@@ -169,10 +169,6 @@ class Collector:
         series = self._changes.get(key)
         return [] if series is None else _changes_of(series)
 
-    def peek_entries(self) -> list[CardEntry]:
-        """The commands and executions that were not taken yet."""
-        return list(self._entries)
-
     def figures(self) -> dict[str, int]:
         """What waits for the card, and what had no room."""
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())

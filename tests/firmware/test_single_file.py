@@ -66,10 +66,24 @@ def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path)
     print(build(other, "pyz", umask=0o077, SOURCE_DATE_EPOCH="1", TZ="Asia/Tokyo", LC_ALL="C"))
     made = other / "dist" / "lares.pyz"
     assert digest(made) == digest(single_file)
+    assert made.with_suffix(".spdx.json").read_bytes() == single_file.with_suffix(".spdx.json").read_bytes()
     assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(single_file.stat().st_mode) == 0o755
     print(f"{made.stat().st_size} bytes")
     assert made.stat().st_size <= MAX_BYTES
     assert f"({round(made.stat().st_size / 1e6)} MB)" in (ROOT / "README.md").read_text()
+
+
+def test_it_prints_the_licences_of_all_that_it_holds(single_file: Path, tmp_path: Path) -> None:
+    command = [BARE_PYTHON, "-I", str(single_file), "--licenses"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    document = json.loads(single_file.with_suffix(".spdx.json").read_text())
+    assert len({each["SPDXID"] for each in document["packages"]}) == len(document["packages"]) > 36
+    for package in document["packages"][1:]:
+        assert f"\n{package['name']} {package['versionInfo']}: " in said
+    assert "Lua.org, PUC-Rio" in said and "Apache License" in said
+    assert single_file.with_name("lares.pyz.sha256").read_text() == f"{digest(single_file)}  lares.pyz\n"
+    manifest = json.loads(single_file.with_suffix(".build.json").read_text())
+    assert manifest["sha256"] == digest(single_file) and manifest["locks"].keys() >= {"firmware/runtime.lock"}
 
 
 def test_a_file_for_one_target_is_smaller_and_holds_that_alone(single_file: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 256 * 1024
 """Bytes that are read with one call."""
 
-MAX_FILL_CHUNKS = 8
+MAX_FILL_CHUNKS = 2
 """Calls after which others get their turn, however much there is to read."""
 
 

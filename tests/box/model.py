@@ -217,7 +217,7 @@ class Model:
         shown: dict[str, Any] = {
             f"variable {each['name']}": each["value"] for each in box.demand("GET", "/variables")
         }
-        shown |= {f"job {each['id']}": each["enabled"] for each in box.demand("GET", "/automations")}
+        shown |= {f"job {each['id']}": each["status"] != "disabled" for each in box.demand("GET", "/automations")}
         shown |= {f"room {each['id']}": True for each in box.demand("GET", "/rooms")}
         lamp = box.demand("GET", f"/devices/{LAMP}")
         shown |= {"lamp name": lamp["name"], "lamp brightness": lamp["attributes"]["brightness"]}

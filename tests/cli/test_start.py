@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,16 @@ import pytest
 from appliance.late import LATE
 
 ROOT = Path(__file__).parent.parent.parent
+
+STOPPED = """
+import os, signal, sys
+from appliance import config
+from appliance.cli.main import main
+
+config.load = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+sys.exit(main())
+"""
+"""`lares run`, told to stop while it reads its configuration."""
 
 START = """
 import asyncio, json, os, sys
@@ -53,22 +62,8 @@ def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, 
 
 
 def test_sigterm_before_the_hub_has_begun_is_a_stop_as_asked(tmp_path: Path) -> None:
-    config, secret = tmp_path / "config" / "default.toml", tmp_path / "secret"
-    config.parent.mkdir()
-    config.touch()
-    os.mkfifo(secret)
-    command = [
-        sys.executable,
-        "-m",
-        "appliance",
-        "run",
-        "--config",
-        str(config),
-        "--data-dir",
-        str(tmp_path / "data"),
-    ]
-    process = subprocess.Popen(command, env={**os.environ, "LARES_MASTER_KEY_FILE": str(secret)}, cwd=ROOT)
-    with secret.open("w"):  # opened once the start reads its configuration, which then waits for the key
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() == os.EX_OK
+    command = [sys.executable, "-c", STOPPED, "run", "--data-dir", str(tmp_path / "data")]
+    environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, env=environment, cwd=tmp_path, check=False)
+    assert ended.returncode == os.EX_OK
     assert not (tmp_path / "data").exists()

@@ -104,10 +104,16 @@ def tree_of(file: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """All that the tree holds; most of these tests look through all of it."""
+    return list(ast.walk(tree))
+
+
+@cache
 def imports_of(tree: ast.AST) -> tuple[str, ...]:
     """The dotted names that a file imports, wherever in it."""
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -117,7 +123,7 @@ def imports_of(tree: ast.AST) -> tuple[str, ...]:
 
 def calls_of(tree: ast.AST) -> Iterator[str]:
     """The last two parts of the name of everything that a file calls, and the last alone."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             yield ".".join(name.split(".")[-2:])
@@ -127,7 +133,7 @@ def calls_of(tree: ast.AST) -> Iterator[str]:
 def full_names(tree: ast.AST) -> dict[str, str]:
     """What each name that the file imports stands for: `from os import open as o` gives `o` for `os.open`."""
     names = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             names.update({alias.asname or alias.name: alias.name for alias in node.names})
         elif isinstance(node, ast.ImportFrom):
@@ -138,7 +144,7 @@ def full_names(tree: ast.AST) -> dict[str, str]:
 def writing_calls(tree: ast.AST) -> Iterator[str]:
     """The calls of a file that change files."""
     names = full_names(tree)
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call | ast.Attribute | ast.Name) and is_writing(node, names):
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
@@ -202,7 +208,7 @@ def test_no_class_and_no_public_constant_has_two_meanings() -> None:
 
 def names_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
     """Each class, and each public constant and alias with its value; names of one letter left out."""
-    yield from ((node.name, "", node.lineno) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    yield from ((node.name, "", node.lineno) for node in nodes_of(tree) if isinstance(node, ast.ClassDef))
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -215,7 +221,7 @@ def names_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
 
 
 def test_no_import_is_relative() -> None:
-    froms = [(file, node) for file in FILES for node in ast.walk(tree_of(file)) if isinstance(node, ast.ImportFrom)]
+    froms = [(file, node) for file in FILES for node in nodes_of(tree_of(file)) if isinstance(node, ast.ImportFrom)]
     wrong = [f"{file}:{node.lineno}: relative import" for file, node in froms if node.level]
     assert not wrong, offenders(*wrong)
 
@@ -269,7 +275,7 @@ def test_the_rule_of_the_writers_sees_every_way_to_write_and_no_other() -> None:
 def test_the_home_never_waits() -> None:
     waits = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
     home = [file for file in FILES if package_of(file) == "home"]
-    wrong = [str(file) for file in home if any(isinstance(node, waits) for node in ast.walk(tree_of(file)))]
+    wrong = [str(file) for file in home if any(isinstance(node, waits) for node in nodes_of(tree_of(file)))]
     assert home and not wrong, offenders(*wrong)
 
 
@@ -285,7 +291,7 @@ def test_files_and_functions_stay_small() -> None:
     for file in FILES:
         count = len(file.read_text().splitlines())
         wrong += [f"{file} has {count} lines"] if count > MAX_FILE_LINES else []
-        for node in ast.walk(tree_of(file)):
+        for node in nodes_of(tree_of(file)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 wrong += [f"{file}: {node.name} has {lines} lines"] if lines > MAX_FUNCTION_LINES else []

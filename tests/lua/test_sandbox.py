@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -217,4 +216,3 @@ async def test_the_environment_of_the_process_stays_its_own() -> None:
     finally:
         del os.environ["LARES_TEST_SECRET"]
     assert notes.printed == ["nil\tnil\tnil"]
-    assert "lupa" in sys.modules

@@ -23,6 +23,7 @@ from firmware import skips
 from tests.adapters.matter.test_recordings import DEVICES
 from tests.dashboard.conftest import SWITCHES, visiting
 from tests.dashboard.test_page import card
+from tests.fakes import house as houses
 from tests.fakes.house import House, open_house
 from tests.fakes.patience import until
 from tests.matter.laboratory import NAMES, Laboratory, laboratory
@@ -341,6 +342,7 @@ async def main(paths: Mapping[str, str]) -> None:
         await lab.start_devices("plug", "plug")
         well, figures["doctor"] = await asyncio.to_thread(probe, Matter())
         assert well, figures["doctor"]
+        houses.HAS_DASHBOARD = True
         async with open_house(adapters={"matter": Matter()}) as house:
             proof = Proof(lab, house)
             proof.figures |= figures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
@@ -17,6 +16,7 @@ from appliance.adapters.server_events import ServerEvent
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.errors import BadAnswer
 from appliance.home.model import DeviceKind, Observation, Report
+from tests.fakes.event_stream import hold_events
 from tests.fakes.patience import until
 
 
@@ -88,14 +88,7 @@ class MeterSimulator(SimulatedDevice):
         return self._json(self.told)
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await stream.prepare(request)
-        self.streams.add(stream)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.streams.discard(stream)
-        return stream
+        return await hold_events(request, self.streams)
 
 
 class Meter(PolledUrl, frozen=True, kw_only=True):

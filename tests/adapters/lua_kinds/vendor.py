@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -13,6 +12,7 @@ from aiohttp import web
 
 from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
 from appliance.adapters.simulated import SimulatedDevice
+from tests.fakes.event_stream import hold_events
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "lua_kinds"
 
@@ -84,15 +84,7 @@ class Vendor(SimulatedDevice):
         return web.Response(status=status, body=body, content_type=kind)
 
     async def _tell(self, request: web.Request) -> web.StreamResponse:
-        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await stream.prepare(request)
-        await stream.write(b": hi\n\n")
-        self.streams.add(stream)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.streams.discard(stream)
-        return stream
+        return await hold_events(request, self.streams, b": hi\n\n")
 
 
 async def _read(request: web.Request) -> WebRequest:

@@ -114,8 +114,8 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
             warnings += await find_undefined(sources, pool.describe)
             warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True))
             ids = [each.definition.id for each in scenes.checked]
-            in_lua = kinds.list_operations()
-            warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, in_lua)
+            operations = {**list_operations(settings.adapters), **kinds.list_operations()}
+            warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, operations)
         switched = _switched(stored)
         off = [each.definition.id for each in automations.checked if not each.definition.enabled]
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
@@ -127,11 +127,11 @@ def find_wrong_names(
     automations: Sequence[Asset[AutomationDefinition]],
     scenes: list[str],
     sources: Sequence[Source],
-    in_lua: Mapping[str, Collection[str]] | None = None,
+    operations: Mapping[str, Collection[str] | None],
 ) -> list[Fault]:
     """The names that the home of these stored values does not have; only those of sections where they are None.
 
-    What is switched off is not judged. `in_lua` are the operations of sections whose kinds are in Lua, as known.
+    What is switched off is not judged. `operations` are those of each section, None where they are not known.
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
@@ -139,7 +139,7 @@ def find_wrong_names(
     armed = [each for each in automations if each.definition.id not in off]
     named = HomeNames(
         adapters=settings.adapter_names,
-        operations={**list_operations(settings.adapters), **(in_lua or {})},
+        operations=operations,
         called=[each for each in sources if each not in idle],
         notify_targets=settings.notify.targets,
     )

@@ -144,7 +144,7 @@ def _warnings(settings: Config, stored: DocumentSnapshot, simulation: Simulation
     scripts = () if folder is None else folder.read().sources
     ids = [each.definition.id for each in simulation.scenes]
     loaded = [*(each.source for each in simulation.scenes), *(each.source for each in simulation.assets)]
-    found = find_wrong_names(settings, stored, simulation.assets, ids, [*loaded, *scripts])
+    found = find_wrong_names(settings, stored, simulation.assets, ids, [*loaded, *scripts], simulation.operations)
     for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.assets)):
         found += warnings
     return sorted(dict.fromkeys(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
@@ -94,18 +94,23 @@ class SimulatedExecutor(Executor):
 class SimulatedDispatcher(Dispatcher):
     """Sends nothing: what a device offers comes true at once, and every operation of an adapter is done."""
 
-    def __init__(self, registry: Registry, bus: Bus, clock: Clock, sections: Iterable[str]) -> None:
+    def __init__(
+        self, registry: Registry, bus: Bus, clock: Clock, operations: Mapping[str, Collection[str] | None]
+    ) -> None:
         super().__init__((), bus, clock)
         self._registry = registry
-        self._sections = frozenset(sections)
+        self._operations = operations
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Let each device show what it is commanded; the outcomes come in the order given."""
         return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Do nothing and answer nothing; `Unsupported` where there is no such section."""
-        if target.partition(":")[0] not in self._sections:
+        """Do nothing and answer nothing; `Unsupported` where there is no such section, or it is known to have no
+        such operation."""
+        section, _, operation = target.partition(":")
+        known = self._operations.get(section)
+        if section not in self._operations or (known is not None and operation not in known):
             raise Unsupported(f"invoke target '{target}' is not supported")
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.adapters.kinds import list_operations
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.alarms import MICROSECOND
 from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
@@ -38,6 +40,7 @@ from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
+from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
@@ -52,7 +55,10 @@ class DryExecutor(Executor):
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
-    """Automations that are armed and wait for time to pass, which it does in `run`."""
+    """Automations that are armed and wait for time to pass, which it does in `run`.
+
+    `operations` are those of each section, None where they are not known.
+    """
 
     definitions: Sequence[AutomationDefinition]
     rejected: Sequence[Fault]
@@ -63,6 +69,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     registry: Registry
     printer: SimulationPrinter
     is_busy: Callable[[], bool]
+    operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
         """Let time pass and the events come true; the devices that only the events know, by the line that does."""
@@ -98,15 +105,14 @@ async def open_simulation(
     """The automations with the state as stored, run by the user of `home`; nothing is kept or leaves the process."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
-    dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
     async with open_pool(settings, clock, *home) as pool, Tasks() as tasks:
-        turn = Turn()
+        operations = await _list_operations(settings, home[0], pool.describe)
+        dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
         context = partial(SimulatedContext, registry, dispatcher, clock)
         new_context = partial(_new_context, context, calls, printer, turn)
-        new_executor = partial(
-            partial(SimulatedExecutor, turn, tasks) if runs_lua else DryExecutor, pool, new_context, clock
-        )
+        executor = partial(SimulatedExecutor, turn, tasks) if runs_lua else DryExecutor
+        new_executor = partial(executor, pool, new_context, clock)
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
@@ -125,7 +131,20 @@ async def open_simulation(
                 registry=registry,
                 printer=printer,
                 is_busy=lambda: turn.is_taken,
+                operations=operations,
             )
+
+
+async def _list_operations(
+    settings: Config, file: Path, describe: DescribeKind
+) -> Mapping[str, Collection[str] | None]:
+    """The operations of each section, also of those that are not enabled; None where they are not known."""
+    sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
+    kinds = catalog_of_kinds(file, sections, describe, Bus())
+    if sections:
+        await kinds.check()
+    unknown = dict.fromkeys(settings.adapter_names)
+    return {**unknown, **list_operations(settings.adapters), **kinds.list_operations()}
 
 
 def _new_context(

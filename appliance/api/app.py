@@ -17,7 +17,7 @@ from appliance.api.request_metrics import Handle, RequestMetrics
 from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search, to_response
 from appliance.api.route import Call, Route, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
-from appliance.api.sanic_http.connection import Application, build_application
+from appliance.api.sanic_http.connection import build_application
 from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
@@ -69,7 +69,7 @@ def build_app(
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
     routes = (*ROUTES, *pages.list_routes()) if has_dashboard else ROUTES
-    gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, routes)
+    gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors)
     requests = RequestMetrics()
     app.error_handler.add(Exception, requests.count_unmatched(gate.handle_error))
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
@@ -89,12 +89,13 @@ def build_app(
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
-        _add(app, route, requests.measure(route, _bind(route, resources[route.resource], gate, cors, limits)))
+        handle = requests.measure(route, _bind(route, resources[route.resource], gate, cors, limits))
+        app.ctx.router.add(route.path, route.methods, handle)
     return app
 
 
 def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLimits) -> Handle:
-    """What Sanic calls for the route."""
+    """What the application calls for the route."""
     answer = partial(route.handler, resource)
 
     async def handle(request: Request, **ids: str) -> HTTPResponse | None:
@@ -105,11 +106,3 @@ def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLim
         return None if route.is_websocket else cors.add_headers(request, to_response(route, answered))
 
     return handle
-
-
-def _add(app: Application, route: Route, handle: Handle) -> None:
-    """By the router itself: `app.add_route` inspects the handler of each route at each start."""
-    name = f"{route.method} {route.path}"
-    app.router.add(
-        route.path, route.methods, handle, name=name, strict_slashes=True, error_format="json", unquote=True
-    )

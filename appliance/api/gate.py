@@ -6,9 +6,7 @@ read responses. WebSockets are not subject to that: there, as everywhere, the ke
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
@@ -112,16 +110,10 @@ _SUBPROTOCOL_PREFIX = "bearer."
 class Gate:
     """Authorizes requests, counts them against the rate limit, and responds to those that fail or match no route."""
 
-    def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors, routes: Iterable[Route]) -> None:
+    def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors) -> None:
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
-        self._routes = [(route.path, route.methods) for route in routes]
-
-    @cached_property
-    def _patterns(self) -> list[tuple[re.Pattern[str], frozenset[str]]]:
-        """The methods of every path, as a pattern: for requests that match no route."""
-        return [(re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(path))), methods) for path, methods in self._routes]
 
     async def authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
         """The principal of the request's token, None for a public route; counts a write against its rate limit.
@@ -156,24 +148,16 @@ class Gate:
             return self._cors.add_headers(request, error_response(request, error))
         preflight = self._cors.preflight(request)
         if preflight is None:
-            preflight = error_response(request, await self._explain_unmatched(request))
+            preflight = error_response(request, await self._explain_unmatched(request, error))
         return self._cors.add_headers(request, preflight)
 
-    async def _explain_unmatched(self, request: Request) -> Exception:
-        """What is wrong with a request that matches no route: its key, else its path, else its method.
-
-        Sanic matches `/rooms/` to `/rooms` when the method is wrong, and loses the methods of a path with an id.
-        """
+    async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
+        """What is wrong with a request that matches no route: its key, else what the router says."""
         try:
             await self._identify(request, None)
         except LaresError as refusal:
             return refusal
-        path = "*" if request.raw_url == b"*" else request.path  # Sanic routes it as "/"
-        fixed = [methods for each, methods in self._routes if each == path]
-        fitting = fixed or [methods for pattern, methods in self._patterns if pattern.fullmatch(path)]
-        if not fitting:
-            return NotFound()
-        return MethodNotAllowed(method=request.method, allowed_methods=sorted(set().union(*fitting)))
+        return error
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:

@@ -216,7 +216,6 @@ class Server:
         return self._port
 
     async def __aenter__(self) -> Server:
-        await self._app._startup()
         counted = self._app.ctx.connections
         self._open = [Listener(self._socket, counted, partial(self._new_connection, counted, is_on_box=False))]
         if self._control is not None:

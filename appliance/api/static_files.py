@@ -14,7 +14,6 @@ from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 from sanic import HTTPResponse, Request
-from sanic.exceptions import NotFound
 
 from appliance.api.responses import Response
 from appliance.api.route import Call, Handler, Route
@@ -139,8 +138,6 @@ class DashboardApi:
 
     async def redirect(self, call: Call) -> HTTPResponse:
         """Redirect `/` to the dashboard, with the query."""
-        if call.request.raw_url == b"*":
-            raise NotFound
         query = call.request.query_string
         location = f"{DASHBOARD_PATH}?{query}" if query else DASHBOARD_PATH
         return Response(b"", 302, {"location": location, "cache-control": "no-store"})

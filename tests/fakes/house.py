@@ -8,15 +8,11 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
-from functools import cache
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
-import sanic_routing.route
-import sanic_routing.router
 from msgspec.structs import replace
 from yarl import URL
 
@@ -165,15 +161,6 @@ class Frames:
             while not frames or frames[-1]["type"] != type_:
                 frames.append(await self.next(within))
         return frames
-
-
-# Every house has the same routes; Sanic parses and prints the text that it makes of them, and
-# compiles it, each time; and it takes each path apart and together again four times.
-sanic_routing.router.ast = SimpleNamespace(parse=str, unparse=str, fix_missing_locations=str)  # type: ignore[assignment,attr-defined]
-sanic_routing.router.compile = cache(compile)  # type: ignore[attr-defined]
-for module in (sanic_routing.route, sanic_routing.router):
-    module.path_to_parts = cache(module.path_to_parts)  # type: ignore[attr-defined]
-    module.parts_to_path = cache(module.parts_to_path)  # type: ignore[attr-defined]
 
 
 HAS_DASHBOARD = False

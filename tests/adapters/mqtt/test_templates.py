@@ -248,7 +248,21 @@ RENDERED = [
         {},
         "abab[1, 1] x=1 True 3.14",
     ),
-]
+    ("{% with x = 1, y = value_json.a %}{{ x }}{{ y }}{% set z = 3 %}{% endwith %}{{ x }}{{ z }}", {"a": 2}, "12"),
+    ("{% filter upper | replace('B', value_json.a) %}ab{% set y = 1 %}{% endfilter %}{{ y }}", {"a": "-"}, "A-"),
+    ("{% set n | length %}abc{% set y = 1 %}{% endset %}{{ n + 1 }}{{ y }}", {}, "4"),
+    ("{% for i in [1, 2] %}{% with x = i %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endwith %}{% endfor %}",
+     {}, "2"),
+    ("{{ value_json.a | map('upper') | list }}{{ value_json.a | selectattr('b') | list }}", {"a": None}, "[][]"),
+    ("{{ [{'a': {'b': 1}}, {}] | map(attribute='a.b', default=0) | list }}", {}, "[1, 0]"),
+    ("{{ value_json | last }} {{ 'ab' | last }} {{ [] | last }}.", {"a": 1, "b": 2}, "b b ."),
+    ("{{ 2048 | filesizeformat(true) }} {{ '<b>a</b> ' | striptags }}", {},
+     "2.0 KiB a"),
+    ("{{ [2].copy() }}{{ {'a': 1}.copy() }}{{ 2.0.is_integer() }}{{ 'a\nb'.splitlines(true) }}", {},
+     "[2]{'a': 1}True['a\\n', 'b']"),
+    ("{{ 'Küche 1,5 Süd' | slugify }} {{ '--' | slugify }} {{ 'Straße' | slugify('-') }}", {},
+     "kuche_15_sud unknown strasse"),
+]  # fmt: skip
 
 
 def test_templates_give_what_a_table_says() -> None:
@@ -331,6 +345,13 @@ REFUSED = [
     "x" * 9000,
     "{{ 'x' | regex_findall('" + "(" * 1500 + ")" * 1500 + "') }}",
     "{{ 99999999999999999999999 }}",
+    "{{ '5' | abs }}",
+    "{{ 5 | sort }}",
+    "{{ none | unique | list }}",
+    "{{ 5 in 'a5' }}",
+    "{{ value_json.x in 'a5' }}",
+    "{{ [{}] | map(attribute='a.b') | list }}",
+    "{% filter nothing %}a{% endfilter %}",
 ]
 
 

@@ -6,12 +6,14 @@ import base64
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from appliance.adapters.mqtt.templates.template_limits import (
+    MAX_WEIGHT,
     WEIGHT_PER_STEP,
     Rendering,
     TemplateFailed,
@@ -212,9 +214,12 @@ def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
 
 
 def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
-    """Lower case letters and digits of ASCII with a separator between the words."""
-    words = re.findall(r"[a-z0-9]+", run.text(value).lower())
-    return run.bounded(run.text(separator)[:10].join(words))
+    """Lower case letters and digits of ASCII, without accents, with a separator between the words."""
+    if len(text := run.text(value)) > MAX_WEIGHT:
+        raise TemplateFailed(f"makes a slug of more than {MAX_WEIGHT:,} characters")
+    text = run.bounded(unicodedata.normalize("NFKD", text.replace("ß", "ss")))
+    words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=\d),(?=\d)", "", text.encode("ascii", "ignore").decode().lower()))
+    return run.bounded(run.text(separator)[:10].join(words)) or ("unknown" if text else "")
 
 
 def is_number(run: Rendering, value: Any) -> bool:

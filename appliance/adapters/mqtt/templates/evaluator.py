@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from appliance.adapters.mqtt.templates.expressions import Expression, ExpressionCompiler
+from appliance.adapters.mqtt.templates.operators import environment
 from appliance.adapters.mqtt.templates.template_limits import (
     UNDEFINED,
     Loop,
@@ -26,6 +27,9 @@ class Jump(Enum):
 Statement = Callable[[Rendering, list[str]], Jump | None]
 """It appends texts to the output."""
 
+_WRITTEN = "__written__"
+"""The name under which filters find what the statements before them wrote."""
+
 AssignmentTarget = Callable[[Rendering, Any], None]
 """It sets a name, several names, or the field of a namespace."""
 
@@ -41,9 +45,11 @@ class Compiler(ExpressionCompiler):
             "AssignBlock": self._assign_block,
             "Break": lambda node: lambda run, output: Jump.BREAK,
             "Continue": lambda node: lambda run, output: Jump.CONTINUE,
+            "FilterBlock": self._filter_block,
             "For": self._for,
             "If": self._if,
             "Output": self._output,
+            "With": self._with,
         }
         self.run = self._block(tree.body)
 
@@ -118,16 +124,51 @@ class Compiler(ExpressionCompiler):
         return lambda run, output: target(run, value(run))
 
     def _assign_block(self, node: Any) -> Statement:
+        value, target = self._written(node), self._target(node.target)
+        return lambda run, output: target(run, value(run))
+
+    def _filter_block(self, node: Any) -> Statement:
+        value = self._written(node)
+        return lambda run, output: output.append(run.text(value(run)))
+
+    def _written(self, node: Any) -> Expression:
+        """What the body of a node writes, through its filters; names that are set there are gone behind it."""
+        body, filters, innermost = self._block(node.body), None, node.filter
         if node.filter is not None:
-            raise TemplateFailed("the statement 'set' with a filter is not known")
-        body, target = self._block(node.body), self._target(node.target)
+            while innermost.node is not None:
+                innermost = innermost.node
+            innermost.node = environment().parse("{{ " + _WRITTEN + " }}").body[0].nodes[0]
+            filters = self.compile(node.filter)
 
-        def assign(run: Rendering, output: list[str]) -> None:
-            texts: list[str] = []
-            body(run, texts)
-            target(run, run.bounded("".join(texts)))
+        def write(run: Rendering) -> Any:
+            outside, texts = run.names, list[str]()
+            run.names = {**outside}
+            run.charge()
+            try:
+                body(run, texts)
+                run.names = {**outside, _WRITTEN: run.bounded("".join(texts))}
+                return run.names[_WRITTEN] if filters is None else filters(run)
+            finally:
+                run.names = outside
 
-        return assign
+        return write
+
+    def _with(self, node: Any) -> Statement:
+        values, targets = self.all(node.values), [self._target(each) for each in node.targets]
+        body = self._block(node.body)
+
+        def run_inside(run: Rendering, output: list[str]) -> Jump | None:
+            outside, given = run.names, [value(run) for value in values]
+            run.names = {**outside}
+            run.charge()
+            try:
+                for target, value in zip(targets, given, strict=True):
+                    target(run, value)
+                return body(run, output)
+            finally:
+                run.names = outside
+
+        return run_inside
 
     def _target(self, node: Any) -> AssignmentTarget:
         kind = type(node).__name__

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from appliance.adapters.mqtt.templates import conversions, sequences, texts, times
+from appliance.adapters.mqtt.templates import conversions, operators, sequences, texts, times
 from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, hashable
 from appliance.adapters.mqtt.templates.template_limits import (
     UNDEFINED,
@@ -41,7 +41,7 @@ def _length(run: Rendering, value: Any) -> Any:
 
 
 def _last(run: Rendering, value: Any) -> Any:
-    return value[-1] if isinstance(value, str | list | tuple) and value else UNDEFINED
+    return UNDEFINED if isinstance(value, Undefined) else next(reversed(value), UNDEFINED)
 
 
 def _selected(*, keeps: bool, by_item: bool) -> TemplateFunction:
@@ -51,20 +51,20 @@ def _selected(*, keeps: bool, by_item: bool) -> TemplateFunction:
         matches = named(TESTS, "test", test[0]) if test else lambda run, value: bool(value)
         return run.made([
             each
-            for each in run.elements(value)
+            for each in run.elements(value or ())
             if bool(matches(run, sequences.part(each, key) if by_item else each, *rest)) is keeps
         ])  # fmt: skip
 
     return select
 
 
-def _map(run: Rendering, value: Any, name: Any = None, *given: Any, attribute: Any = None, default: Any = UNDEFINED,
+def _map(run: Rendering, value: Any, name: Any = None, *given: Any, attribute: Any = None, default: Any = None,
          **more: Any) -> Any:  # fmt: skip
+    values = run.elements(value or ())
     if attribute is not None:
-        found = [sequences.part(each, attribute) for each in run.elements(value)]
-        return run.made([default if isinstance(each, Undefined) else each for each in found])
+        return run.made([sequences.part(each, attribute, default) for each in values])
     function = named(FILTERS, "filter", name)
-    return run.made([function(run, each, *given, **more) for each in run.elements(value)])
+    return run.made([function(run, each, *given, **more) for each in values])
 
 
 def _join(run: Rendering, value: Any, d: Any = "", attribute: Any = None) -> str:
@@ -79,7 +79,8 @@ def _namespace(run: Rendering, **fields: Any) -> Namespace:
     return Namespace(fields)
 
 
-_BUILTINS = "batch capitalize center dictsort groupby reverse sort title trim truncate unique urlencode wordcount"
+_BUILTINS = """batch capitalize center dictsort filesizeformat groupby reverse sort striptags title trim
+    truncate unique urlencode wordcount"""
 
 _MATH: Mapping[str, TemplateFunction] = {
     **{name: conversions.calculated(getattr(math, name))
@@ -120,7 +121,7 @@ _BOTH: Mapping[str, TemplateFunction] = {
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
     **{name: sequences.builtin(name) for name in _BUILTINS.split()},
-    "abs": lambda run, value: abs(conversions.to_float(run, value) if isinstance(value, str | Undefined) else value),
+    "abs": lambda run, value: abs(operators.number(value)),
     "add": conversions.added,
     "base64_decode": conversions.text_of_base64,
     "base64_encode": conversions.base64_text,
@@ -238,6 +239,7 @@ def _changed(run: Rendering, loop: Loop, *values: Any) -> bool:
 
 
 _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
+    "copy": lambda run, values: run.made(values[:]),
     "count": lambda run, values, part: run.weighed(values).count(hashable(part)),
     "index": lambda run, values, part: run.weighed(values).index(hashable(part)),
 }
@@ -245,6 +247,7 @@ _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
 METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
     str: texts.TEXT_METHODS,
     dict: {
+        "copy": lambda run, fields: run.made({**fields}),
         "get": lambda run, fields, key, default=None: fields.get(hashable(key), default),
         "items": sequences.items,
         "keys": lambda run, fields: list(run.weighed(fields)),
@@ -253,6 +256,7 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
     list: _SEQUENCE_METHODS,
     tuple: _SEQUENCE_METHODS,
     datetime: times.DATETIME_METHODS,
+    float: {"is_integer": lambda run, value: value.is_integer()},
     timedelta: {"total_seconds": lambda run, value: value.total_seconds()},
     Loop: {"changed": _changed, "cycle": lambda run, loop, *values: values[loop.fields["index0"] % len(values)]},
 }  # fmt: skip

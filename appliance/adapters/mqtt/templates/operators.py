@@ -50,7 +50,8 @@ def hashable(key: Any) -> Any:
     return key
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
+    """The number, point in time or duration; `TemplateFailed` for anything else."""
     if isinstance(value, Undefined):
         raise ValueMissing("calculates with what is not there")
     if not isinstance(value, int | float | _TIMES):
@@ -61,9 +62,9 @@ def _number(value: Any) -> Any:
 def _calculated(work: Callable[[Any, Any], Any]) -> Operator:
     def calculate(run: Rendering, left: Any, right: Any) -> Any:
         if type(left) is not int and type(left) is not float:
-            _number(left)
+            number(left)
         if type(right) is not int and type(right) is not float:
-            _number(right)
+            number(right)
         return whole(work(left, right))
 
     return calculate
@@ -96,7 +97,7 @@ def _modulo(run: Rendering, left: Any, right: Any) -> Any:
 
 
 def _power(run: Rendering, left: Any, right: Any) -> Any:
-    _number(left), _number(right)
+    number(left), number(right)
     if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > 128:
         raise TemplateFailed("makes a number that is too large")
     found = left**right
@@ -116,8 +117,10 @@ def contains(run: Rendering, left: Any, right: Any) -> bool:
     if isinstance(right, Undefined):
         return False
     if isinstance(right, str):
+        if isinstance(left, Undefined):
+            raise ValueMissing("looks for what is not there")
         if not isinstance(left, str):
-            return False
+            raise TemplateFailed(f"looks for {type(left).__name__} in a text")
         run.search(right, left)
         return left in right
     if not isinstance(right, list | tuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from appliance.adapters.mqtt.templates.operators import add, environment, hashable, item
@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
 MAX_BUILTIN_ARGUMENT = 1_000
 """No number that is given to one of Jinja's own filters is larger: widths, and how many parts are made."""
 
-_LISTING = ("batch", "groupby", "sort", "title", "unique", "wordcount")
+_LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
 """Those that take a text apart, and need many times its size for that."""
 
 
@@ -28,10 +28,11 @@ def items(run: Rendering, value: Any) -> Any:
     return list(run.weighed(value).items()) if isinstance(value, dict) else []
 
 
-def part(value: Any, path: Any) -> Any:
-    """The part of an element under an index, or under a path such as `a.b.0`."""
+def part(value: Any, path: Any, default: Any = None) -> Any:
+    """The part of an element under an index, or under a path such as `a.b.0`; `default` for each that is missing."""
     for key in path.split(".") if isinstance(path, str) else (path,):
-        value = UNDEFINED if isinstance(value, Undefined) else item(value, int(key) if str(key).isdecimal() else key)
+        value = item(value, int(key) if str(key).isdecimal() else key)
+        value = default if default is not None and isinstance(value, Undefined) else value
     return value
 
 
@@ -78,8 +79,8 @@ def builtin(name: str) -> Callable[..., Any]:
             if isinstance(each, int) and abs(each) > MAX_BUILTIN_ARGUMENT:
                 raise TemplateFailed(f"gives {name} a number beyond {MAX_BUILTIN_ARGUMENT:,}")
             run.made(each)
-        value = run.weighed(value) if isinstance(value, list | tuple | dict) else run.text(value)
-        if name in _LISTING and len(value) > MAX_RENDER_STEPS:
+        value = run.made(value) if isinstance(value, list | tuple | dict | int | float | None) else run.text(value)
+        if name in _LISTING and isinstance(value, Sized) and len(value) > MAX_RENDER_STEPS:
             raise TemplateFailed(f"takes more than {MAX_RENDER_STEPS:,} steps")
         first = (environment(), value) if getattr(function, "jinja_pass_arg", None) else (value,)
         found = function(*first, *given, **named)

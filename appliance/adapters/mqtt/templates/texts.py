@@ -226,8 +226,9 @@ def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
     return call
 
 
-_SIMPLE = """capitalize casefold endswith isalnum isalpha isascii isdecimal isdigit islower isnumeric isspace isupper
-    ljust lower lstrip removeprefix removesuffix rjust center rstrip startswith strip swapcase title upper zfill"""
+_SIMPLE = """capitalize casefold endswith isalnum isalpha isascii isdecimal isdigit islower isidentifier isnumeric
+    isprintable isspace istitle isupper ljust lower lstrip removeprefix removesuffix rjust center rstrip startswith
+    strip swapcase title upper zfill"""
 _SEARCHING = "count find index partition rfind rindex rpartition"
 
 TEXT_METHODS: Mapping[str, Callable[..., Any]] = {
@@ -238,6 +239,6 @@ TEXT_METHODS: Mapping[str, Callable[..., Any]] = {
     "replace": replaced,
     "rsplit": lambda run, text, by=None, maxsplit=-1: split(run, text, by, maxsplit, from_end=True),
     "split": lambda run, text, sep=None, maxsplit=-1: split(run, text, sep, maxsplit),
-    "splitlines": lambda run, text: run.made(_short(text).splitlines()),
+    "splitlines": lambda run, text, keepends=False: run.made(_short(text).splitlines(keepends)),
 }
 """The methods of a text that templates may call."""

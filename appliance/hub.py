@@ -24,7 +24,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device
+from appliance.automations.home_names import HomeNames, NameWatcher
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
@@ -279,8 +279,6 @@ class Hub:
         known = replace(
             self._places(),
             operations={**list_operations(self._config.adapters), **self.kinds.list_operations()},
-            devices={device.id: device.attributes for device in self.registry.list_devices()},
-            events=events_by_device(self.registry.list_devices(), sent),
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],
             scenes=[scene.definition.id for scene in scenes],
@@ -288,7 +286,7 @@ class Hub:
             called=[*others, *(asset.source for asset in armed)],
             notify_targets=self._config.notify.targets,
         )
-        return known, armed
+        return known.with_devices(self.registry.list_devices(), self.registry.layout, sent), armed
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config

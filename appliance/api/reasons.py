@@ -108,7 +108,7 @@ class Reasons:
             named = [name for trigger in definition.triggers for name in trigger.names()]
             asked = [name for each in list_nested(definition.conditions) for name in each.names()]
             for verb, names in (("listens to", named), ("has a condition on", asked)):
-                for thing in dict.fromkeys(things[name[1:]] for name in names if name[1:] in things):
+                for thing in dict.fromkeys(things[each.subject] for each in names if each.subject in things):
                     yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from datetime import date
+from typing import NamedTuple
 
 from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
 from appliance.errors import Invalid
@@ -15,8 +16,27 @@ from appliance.home.values import Value
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
 from appliance.tables.fields import Table
 
-NamedThing = tuple[str, str, str]
-"""The field that names, the kind of what it names, and the name; of an attribute or event, `device name`."""
+Subject = tuple[str, str]
+"""A kind of thing and the name of one: `("device", "desk:light:0")`."""
+
+
+class NamedThing(NamedTuple):
+    """What of the home the field of a trigger or condition names.
+
+    Of an attribute or event, `owner` is the device, or the room or group, that is to show or send it; an event of no
+    name is any that this sends.
+    """
+
+    field: str
+    kind: str
+    name: str
+    owner: Subject | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """Its kind and name."""
+        return self.kind, self.name
+
 
 MAX_INTERVAL_SECS = 366 * 24 * 3600
 """The longest wait or interval that an automation may ask for, in seconds: a year."""

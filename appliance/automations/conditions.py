@@ -85,8 +85,8 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return cls(type=kind, device_id=device_id, attribute=attribute, matcher=matcher, for_secs=for_secs)
 
     def names(self) -> list[NamedThing]:
-        attribute = f"{self.device_id} {self.attribute}"
-        return [("device_id", "device", self.device_id), ("attribute", "attribute", attribute)]
+        device = NamedThing("device_id", "device", self.device_id)
+        return [device, NamedThing("attribute", "attribute", self.attribute, device.subject)]
 
     def describe(self) -> str:
         lasting = f" for {self.for_secs:g} s" if self.for_secs else ""
@@ -144,7 +144,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         return self.type.removesuffix("_state")
 
     def names(self) -> list[NamedThing]:
-        return [(f"{self.place}_id", self.place, self.place_id)]
+        return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
     def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; a room or group that is missing has no number of devices."""
@@ -181,7 +181,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
         return None if name is None else cls(name=name, matcher=matcher)
 
     def names(self) -> list[NamedThing]:
-        return [("name", "variable", self.name)]
+        return [NamedThing("name", "variable", self.name)]
 
     def describe(self) -> str:
         return f"variable {wanted(self.name, self.matcher)}"

@@ -52,12 +52,11 @@ class Devices(Struct, frozen=True, kw_only=True):
             return None
         return cls(ids=ids or (), room_id=room_id, group_id=group_id)
 
-    def names(self, part: str, name: str | None) -> list[NamedThing]:
-        """The devices, room or group, and of each device the attribute or event (`part`) of this name."""
-        places = (("room_id", "room", self.room_id), ("group_id", "group", self.group_id))
-        found: list[NamedThing] = [("device_id", "device", id_) for id_ in self.ids]
-        found += [(field, kind, id_) for field, kind, id_ in places if id_ is not None]
-        return found + [(part, part, f"{id_} {name}") for id_ in self.ids if name is not None]
+    def names(self) -> list[NamedThing]:
+        """The devices, the room or the group."""
+        places = (("room", self.room_id), ("group", self.group_id))
+        found = [*(("device", id_) for id_ in self.ids), *((kind, id_) for kind, id_ in places if id_ is not None)]
+        return [NamedThing(f"{kind}_id", kind, id_) for kind, id_ in found]
 
     def __str__(self) -> str:
         if self.room_id is not None:
@@ -129,7 +128,10 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         )
 
     def names(self) -> list[NamedThing]:
-        return self.devices.names("attribute", self.attribute)
+        whose = self.devices.names()
+        if self.attribute is None:
+            return whose
+        return whose + [NamedThing("attribute", "attribute", self.attribute, each.subject) for each in whose]
 
     def describe(self, home: HomeView, instant: datetime | None) -> str:
         change = f"{self.devices} changes"
@@ -265,7 +267,9 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         return None if devices is None else cls(devices=devices, event=event)
 
     def names(self) -> list[NamedThing]:
-        return self.devices.names("event", self.event)
+        whose = self.devices.names()
+        field = None if self.event is None else "event"
+        return whose + [NamedThing(field or each.field, "event", self.event or "", each.subject) for each in whose]
 
     def describe(self, home: HomeView, instant: datetime | None) -> str:
         told = self.devices.tell(home, _sent)

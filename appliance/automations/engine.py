@@ -12,6 +12,7 @@ from typing import Any
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.automation_executor import AutomationExecutor
+from appliance.automations.automation_fields import Subject
 from appliance.automations.condition_kinds import list_nested
 from appliance.automations.conditions import DeviceState
 from appliance.automations.definition import AutomationDefinition
@@ -21,7 +22,7 @@ from appliance.automations.scheduler import Scheduler
 from appliance.automations.schedules import Schedules
 from appliance.automations.states import States
 from appliance.automations.time_triggers import Interval
-from appliance.automations.triggers import SUBJECTS, EventTrigger, Subject, TimedTrigger
+from appliance.automations.triggers import SUBJECTS, EventTrigger, TimedTrigger
 from appliance.automations.waits import Waits
 from appliance.clock import timestamp
 from appliance.errors import Fault

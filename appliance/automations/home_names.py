@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from appliance.automations.automation_fields import NamedThing
+from appliance.automations.automation_fields import NamedThing, Subject
 from appliance.automations.condition_kinds import Combination
 from appliance.automations.conditions import Condition
 from appliance.automations.definition import AutomationDefinition
@@ -26,6 +27,7 @@ from appliance.home.events import (
     DeviceStateChanged,
     Event,
 )
+from appliance.home.layout import Layout
 from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.names import called_names
@@ -43,6 +45,9 @@ SETTLING_SECS = 60.0
 TOLERANCE_SECS = 0.5
 """By how much the loop's clock may be ahead of the hub's then."""
 
+MAX_TOLD_NAMES = 10
+"""Names of attributes or events that a sentence lists."""
+
 MAX_EVENT_NAMES = 100
 """Names of events that are remembered of a device."""
 
@@ -54,18 +59,19 @@ _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)
 
 
 class HomeNames(Struct, frozen=True, kw_only=True):
-    """What there is to be named. What is None is not known, and no devices are none known: names of it are right.
+    """What there is to be named. What is None is not known: names of it are right.
 
-    `adapters` are the sections, `operations` theirs. `devices` are the attributes that each shows, `events` those
-    that it announces or sent, by id. `sources` are the files that may set variables and start timers; `called` are
-    those of them whose calls count.
+    `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` are
+    the attributes that each shows or takes, `events` those that it announces or sent, by id. `sources` are the files
+    that may set variables and start timers; `called` are those of them whose calls count.
     """
 
     adapters: Collection[str]
     operations: Mapping[str, Collection[str] | None] = {}
     rooms: Collection[str] | None = None
     groups: Collection[str] | None = None
-    devices: Mapping[str, Collection[str]] = {}
+    members: Mapping[Subject, Collection[str]] = {}
+    devices: Mapping[str, Collection[str]] | None = None
     events: Mapping[str, Collection[str]] = {}
     variables: Collection[str] | None = None
     timers: Collection[str] | None = None
@@ -73,6 +79,25 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     sources: Collection[Source] = ()
     called: Collection[Source] = ()
     notify_targets: Collection[str] = ()
+
+    def with_devices(
+        self, devices: Collection[Device], layout: Layout, sent: Mapping[str, Collection[str]] | None = None
+    ) -> HomeNames:
+        """With these devices in these places, of which each has `sent` events of these names.
+
+        What a device takes counts as shown, since a lamp that is off shows little; so does what it announces as sent.
+        """
+        rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
+        groups = {("group", id_): group.members for id_, group in layout.groups.items()}
+        takes = {each.id: {spec.capability for spec in each.commands or ()} for each in devices}
+        return replace(
+            self,
+            rooms=layout.rooms,
+            groups=layout.groups,
+            members={**rooms, **groups},
+            devices={each.id: takes[each.id].union(each.attributes) for each in devices},
+            events={each.id: {*each.events, *(sent or {}).get(each.id, ())} for each in devices},
+        )
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
         """Every wrong name: in these automations, in the calls of all files, and in `[notify] targets`."""
@@ -105,9 +130,13 @@ class HomeNames(Struct, frozen=True, kw_only=True):
                 yield from self._in_conditions((*place, "conditions"), condition.conditions)
 
     def _problems(self, path: Path, names: Iterable[NamedThing]) -> Iterator[Problem]:
-        for field, kind, name in names:
-            if (message := self._missing(kind, name)) is not None:
-                yield Problem((*path, field), message)
+        for each in names:
+            if each.owner is None:
+                message = self._missing(each.kind, each.name)
+            else:
+                message = self._never_shown(each.kind, each.name, each.owner)
+            if message is not None:
+                yield Problem((*path, each.field), message)
 
     def inspect(self, source: Source) -> Iterator[Fault]:
         """A sentence for each wrong name in a call of `ctx`."""
@@ -117,8 +146,6 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 
     def _missing(self, kind: str, name: str) -> str | None:
         """What is wrong with the name of a thing of this kind; None where there is one, or that is not known."""
-        if kind in ("attribute", "event"):
-            return self._never_shown(kind, *name.split(" ", 1))
         section, _, rest = name.partition(":")
         if kind in ("device", "operation") and section not in self.adapters:
             near = nearest(section, self.adapters)
@@ -140,29 +167,50 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             given = [match[3] for source in self.sources for match in _given(source) if match[1] == call]
             return None if there is None or None in given else {*there, *given}
         places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}
-        return {**places, "adapter": self.adapters, "device": self.devices or None}[kind]
+        return {**places, "adapter": self.adapters, "device": self.devices}[kind]
 
-    def _never_shown(self, kind: str, device_id: str, name: str) -> str | None:
-        known = self.devices if kind == "attribute" else self.events
-        shown = [each for each in known.get(device_id, ()) if each != "state"]
-        if not shown or name in known[device_id]:
+    def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
+        """What is wrong with the name of an attribute or event of a device, or of whichever of a room or a group."""
+        of, id_ = owner
+        devices = self.devices or {}
+        ids = [id_] if of == "device" else self.members.get(owner, ())
+        there = [each for each in ids if each in devices]
+        if not there:  # what is not there is told by its own name, and an empty room has shown nothing yet
             return None
-        near = nearest(name, shown) or nearest(name.rpartition(".")[2], shown)
-        verb, shows = ("shown", "has shown") if kind == "attribute" else ("sent", "sends")
-        hint = f"; did you mean {near}" if near is not None else f"; it {shows} {', '.join(sorted(shown)[:10])}"
-        return f"names {name!r}, which device {device_id!r} has never {verb}{hint}"
+        attributes = {each for device_id in there for each in devices[device_id]}
+        events = {each for device_id in there for each in self.events.get(device_id, ())}
+        known = attributes if kind == "attribute" else events
+        if name in known or (not name and known):
+            return None
+        named = f"names {name!r}" if name else "waits for events"
+        whose = f"device {id_!r} has never" if of == "device" else f"no device of {of} {id_!r} has"
+        verb = "shown" if kind == "attribute" else "sent"
+        hint = _hint(kind, name, attributes - {"state"}, events, is_one=of == "device")
+        return f"{named}, which {whose} {verb}; {hint}"
+
+
+def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
+    """The nearest name of what is shown or sent, else all of it; where there is none, the other of the two."""
+    has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
+    shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
+    known = attributes if kind == "attribute" else events
+    near = nearest(name, known) or nearest(name.rpartition(".")[2], known)
+    if near is not None:
+        return f"did you mean {near}"
+    if known:
+        return shows if kind == "attribute" else sends
+    if kind == "attribute":
+        return f"{has} shown nothing yet" + (f", but {sends}: device_event waits for those" if events else "")
+    return f"{has} sent nothing yet" + (f", but {shows}: device_state_change waits for those" if attributes else "")
+
+
+def _list(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)[:MAX_TOLD_NAMES])
 
 
 def read_sent(stored: DocumentReader) -> dict[str, set[str]]:
     """The names of the events that devices have sent, by id."""
     return {device_id: set(value["events"]) for device_id, value in stored.items(SENT_PREFIX)}
-
-
-def events_by_device(
-    devices: Iterable[Device], sent: Mapping[str, Collection[str]] | None = None
-) -> Mapping[str, Collection[str]]:
-    """The events that each device announces, and those that it `sent`."""
-    return {each.id: {*each.events, *(sent or {}).get(each.id, ())} for each in devices}
 
 
 class NameWatcher:

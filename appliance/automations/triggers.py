@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import NamedThing, take_matcher
+from appliance.automations.automation_fields import NamedThing, Subject, take_matcher
 from appliance.automations.home_view import HomeView
 from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.clock import timestamp
@@ -26,9 +26,6 @@ from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
-
-Subject = tuple[str, str]
-"""A kind of thing and the name of one: `("device", "desk:light:0")`."""
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -58,7 +55,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
     def subjects(self) -> list[Subject]:
         """What it listens to: what it names, where nothing else is said."""
-        return [(kind, name) for _, kind, name in self.names()]
+        return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: HomeView, instant: datetime | None) -> str:
         """What it waits for, with the values of now; `instant` is None while the clock is not trusted."""
@@ -105,7 +102,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
         return cls(adapter=table.take("adapter", check.text))
 
     def names(self) -> list[NamedThing]:
-        return [] if self.adapter is None else [("adapter", "adapter", self.adapter)]
+        return [] if self.adapter is None else [NamedThing("adapter", "adapter", self.adapter)]
 
     def subjects(self) -> list[Subject]:
         return [("adapter", "")]
@@ -156,7 +153,7 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
         return None if name is None else cls(name=name, matcher=matcher)
 
     def names(self) -> list[NamedThing]:
-        return [("name", "variable", self.name)]
+        return [NamedThing("name", "variable", self.name)]
 
     def describe(self, home: HomeView, instant: datetime | None) -> str:
         value = home.get_variable(self.name)
@@ -187,7 +184,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
         return None if name is None else cls(name=name)
 
     def names(self) -> list[NamedThing]:
-        return [("name", "timer", self.name)]
+        return [NamedThing("name", "timer", self.name)]
 
     def describe(self, home: HomeView, instant: datetime | None) -> str:
         return f"waits until the timer '{self.name}' is over"

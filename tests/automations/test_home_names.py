@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,20 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
-from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device, read_sent
+from appliance.automations.home_names import HomeNames, NameWatcher, read_sent
+from appliance.home.commands import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
+from appliance.home.layout import Layout
 from appliance.home.model import Metadata
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source
 from appliance.store.records import Storage
 from appliance.tables.checks import Function
-from tests.automations.homes import device, home, parse
+from tests.automations.homes import device, parse
 from tests.fakes.automations import Card, automation, bench
 
 MOTION, LAMP, BUTTON = "mqtt:hall_motion", "desk:light:0", "mqtt:button"
+NEW, SPACED = "mqtt:new", "desk:front door"
 SETS = Source(name="s.lua", text=b"ctx:set('holiday', true) ctx:start_timer(\"laundry\", 60)")
 STATE: dict[str, Any] = {"type": "device_state", "equals": "occupied"}
 CHANGE: dict[str, Any] = {"type": "device_state_change"}
@@ -42,9 +44,20 @@ def names(*called: Source, targets: tuple[str, ...] = ()) -> HomeNames:
         adapters=("mqtt", "desk", "phone"),
         operations={"phone": {"send", "sound"}},
         rooms=["den", "hall"],
-        groups=["downstairs"],
-        devices={MOTION: ("state", "occupancy", "battery"), LAMP: ("power", "brightness"), BUTTON: ("state",)},
-        events={BUTTON: {"single", "double"}},
+        groups=["downstairs", "empty"],
+        members={
+            ("room", "den"): [LAMP, "gone:lamp"],
+            ("room", "hall"): [BUTTON, MOTION],
+            ("group", "downstairs"): [MOTION, LAMP],
+        },
+        devices={
+            MOTION: ("state", "occupancy", "battery"),
+            LAMP: ("state", "power", "brightness"),
+            BUTTON: ("state",),
+            NEW: ("state",),
+            SPACED: ("state", "contact"),
+        },
+        events={BUTTON: {"single", "double"}, LAMP: ()},
         variables=["mode"],
         timers=["off"],
         scenes=["evening", "film"],
@@ -88,6 +101,47 @@ TRIGGERS: list[tuple[dict[str, Any], str]] = [
     ({**CHANGE, "device_id": "dsk:light:0"}, "there is no section [adapters.dsk]; did you mean desk:light:0"),
     ({"type": "device_event", "room_id": "hal"}, "names 'hal', and there is no such room; did you mean hall"),
     ({**CHANGE, "group_id": "downstair"}, "names 'downstair', and there is no such group; did you mean downstairs"),
+    (
+        {**PRESS, "device_id": MOTION, "event": "single"},
+        "event names 'single', which device 'mqtt:hall_motion' has never sent; it has sent nothing yet, but it has "
+        "shown battery, occupancy: device_state_change waits for those",
+    ),
+    (
+        {**PRESS, "device_id": MOTION},
+        "device_id waits for events, which device 'mqtt:hall_motion' has never sent; it has sent nothing yet, but",
+    ),
+    ({**PRESS, "device_id": LAMP, "event": "power"}, "it has sent nothing yet, but it has shown brightness, power: "),
+    (
+        {**PRESS, "device_id": [BUTTON, LAMP], "event": "single"},
+        "names 'single', which device 'desk:light:0' has never sent",
+    ),
+    ({**PRESS, "device_id": NEW, "event": "single"}, "never sent; it has sent nothing yet"),
+    ({**PRESS, "device_id": SPACED, "event": "single press"}, "it has shown contact: device_state_change waits"),
+    (
+        {**CHANGE, "device_id": BUTTON, "attribute": "battery"},
+        "attribute names 'battery', which device 'mqtt:button' has never shown; it has shown nothing yet, but it "
+        "sends double, single: device_event waits for those",
+    ),
+    ({**CHANGE, "device_id": NEW, "attribute": "power"}, "has never shown; it has shown nothing yet"),
+    ({**CHANGE, "device_id": SPACED, "attribute": "door"}, "'desk:front door' has never shown; it has shown contact"),
+    (
+        {**CHANGE, "room_id": "hall", "attribute": "power"},
+        "names 'power', which no device of room 'hall' has shown; they have shown battery, occupancy",
+    ),
+    ({**CHANGE, "group_id": "downstairs", "attribute": "contact"}, "which no device of group 'downstairs' has shown"),
+    (
+        {"type": "device_event", "room_id": "hall", "event": "singel"},
+        "names 'singel', which no device of room 'hall' has sent; did you mean single",
+    ),
+    (
+        {"type": "device_event", "room_id": "hall", "event": "long"},
+        "room 'hall' has sent; they send double, single",
+    ),
+    (
+        {"type": "device_event", "group_id": "downstairs"},
+        "group_id waits for events, which no device of group 'downstairs' has sent; they have sent nothing yet, but "
+        "they have shown battery, brightness, occupancy, power: device_state_change waits for those",
+    ),
 ]
 CONDITIONS: list[tuple[dict[str, Any], str]] = [
     ({**STATE, "device_id": "mqtt:hall", "attribute": "occupancy"}, "no such device"),
@@ -152,8 +206,18 @@ def test_the_operations_of_a_kind_are_those_of_its_adapters(kind: AdapterKind) -
 def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
     right = [
         {**CHANGE, "device_id": MOTION, "attribute": "occupancy"},
-        {**CHANGE, "device_id": BUTTON, "attribute": "battery"},
+        {**CHANGE, "device_id": SPACED, "attribute": "contact"},
+        {**CHANGE, "device_id": NEW, "attribute": "state"},
+        {**CHANGE, "device_id": NEW},
+        {**CHANGE, "room_id": "den"},
+        {**CHANGE, "room_id": "den", "attribute": "power"},
+        {**CHANGE, "group_id": "downstairs", "attribute": "occupancy"},
+        {**CHANGE, "group_id": "empty", "attribute": "occupancy"},
         {**PRESS, "event": "single"},
+        PRESS,
+        {"type": "device_event", "room_id": "hall"},
+        {"type": "device_event", "room_id": "hall", "event": "double"},
+        {"type": "device_event", "group_id": "empty", "event": "single"},
         {"type": "variable_change", "name": "holiday"},
         {"type": "timer", "name": "laundry"},
     ]
@@ -161,89 +225,6 @@ def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
         assert sentences(names(), trigger=trigger) == []
     computed = Source(name="c.lua", text=b"ctx:start_timer('door_' .. id, 5)")
     assert sentences(names(computed), trigger={"type": "timer", "name": "door_5"}) == []
-
-
-WAITS: list[tuple[dict[str, Any], str]] = [
-    (
-        {**MOVES, "equals": "occupied", "duration_secs": 5},
-        "until 'mqtt:hall_motion' shows occupancy = 'occupied' for 5 s; it shows occupancy = 'unoccupied'",
-    ),
-    (
-        {**CHANGE, "device_id": MOTION, "attribute": "motion"},
-        "until 'mqtt:hall_motion' shows motion = any value; it shows no motion, but occupancy",
-    ),
-    ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),
-    ({**CHANGE, "room_id": "den"}, "until a device in room 'den' changes"),
-    ({**PRESS, "event": "doubel"}, "until 'mqtt:button' sends doubel; it sends single, hold"),
-    ({**PRESS, "device_id": LAMP}, "until 'desk:light:0' sends any event; there is no device 'desk:light:0'"),
-    ({"type": "device_event", "group_id": "all", "event": "single"}, "until a device of group 'all' sends single"),
-    ({"type": "variable_change", "name": "mode"}, "until variable mode = any value; it is 'away'"),
-    ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
-    ({"type": "timer", "name": "off"}, "until the timer 'off' is over"),
-    ({"type": "adapter_lifecycle"}, "until an adapter starts"),
-    ({"type": "adapter_lifecycle", "adapter": "desk"}, "until the adapter 'desk' starts"),
-    ({"type": "system_error", "contains": "disk"}, "until something fails with 'disk' in its message"),
-    ({"type": "interval", "every_secs": 60}, "for its interval, every 60 s"),
-    (
-        {"type": "wall_clock", "time": "07:30", "weekdays": ["mon", "tue"]},
-        "for 07:30 on mon, tue; next 2026-06-02T05:30:00.000Z",
-    ),
-    (
-        {"type": "cron", "expression": "0 30 7 * * *", "timezone": "local"},
-        "for the cron expression '0 30 7 * * *' (Europe/Berlin); next 2026-06-02T05:30:00.000Z",
-    ),
-    ({"type": "date", "on": "12-24", "time": "18:00"}, "for 12-24 at 18:00; next 2026-12-24T17:00:00.000Z"),
-    ({"type": "sunset", "offset_mins": -30}, "for sunset -30 min; next 2026-06-01T18:49:32.000Z"),
-]
-NEEDS: list[tuple[dict[str, Any], str]] = [
-    (
-        {**STATE, "device_id": MOTION, "attribute": "occupancy"},
-        "that 'mqtt:hall_motion' shows occupancy = 'occupied'; it does not hold: occupancy was 'unoccupied'",
-    ),
-    (
-        {"type": "time_window", "start": "22:00", "end": "06:00"},
-        "a time from 22:00 to 06:00; it does not hold: time was 14:00",
-    ),
-    (
-        {"type": "time_window", "start": "08:00", "end": "20:00"},
-        "a time from 08:00 to 20:00; it holds (time was 14:00)",
-    ),
-    ({"type": "sun_position", "after": "sunset"}, "a time after sunset; it does not hold: "),
-    ({"type": "weekday", "days": ["sat", "sun"]}, "a sat, sun; it does not hold: day was mon"),
-    (
-        {"type": "date_range", "from": "12-01", "to": "01-06"},
-        "a date from 12-01 to 01-06; it does not hold: date was",
-    ),
-    (
-        {"type": "room_state", "room_id": "den", "min_devices": 2},
-        "at least 2 devices in room 'den'; it does not hold: ",
-    ),
-    ({"type": "variable", "name": "mode", "equals": "away"}, "variable mode = 'away'; it holds (variable 'mode' was"),
-    ({"type": "all", "conditions": [{"type": "weekday", "days": ["sat"]}]}, "all of its 1; it does not hold"),
-]
-AT = datetime.fromisoformat("2026-06-01T12:00:00Z")
-
-
-@pytest.mark.parametrize(("trigger", "said"), WAITS)
-def test_why_says_what_a_trigger_waits_for(trigger: dict[str, Any], said: str) -> None:
-    assert words(trigger)[0] == f"waits {said}"
-
-
-@pytest.mark.parametrize(("condition", "said"), NEEDS)
-def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -> None:
-    sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
-    assert sentences[0].startswith(f"condition 1 needs {said}")
-    assert len(sentences) == 1 or sentences[1].startswith("condition 1.1 needs a sat; it does not hold: day was mon")
-
-
-def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
-    """What is told of an automation, on a Monday at 14:00 in Berlin."""
-    house = home(device({"occupancy": "unoccupied"}, MOTION), BUTTON_ITSELF)
-    house.variables = {"mode": "away"}
-    fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
-    definition = parse(fields).definition
-    assert definition is not None
-    return [*definition.explain(house, AT)]
 
 
 async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:
@@ -319,8 +300,21 @@ def test_where_a_wrong_name_stands_is_told_by_its_path() -> None:
 
 
 def test_an_event_that_a_device_announces_and_has_not_sent_yet_is_known() -> None:
-    known = replace(names(), events=events_by_device([BUTTON_ITSELF, device({})], {BUTTON: {"double"}}))
+    known = names().with_devices([BUTTON_ITSELF, device({})], Layout(), {BUTTON: {"double"}})
     assert sentences(known, trigger={**PRESS, "event": "hold"}) == []
     [wrong] = sentences(known, trigger={**PRESS, "event": "holt"})
     assert wrong.endswith("did you mean hold")
-    assert sentences(known, trigger={**PRESS, "device_id": LAMP, "event": "holt"}) == []
+
+
+def test_an_attribute_that_a_device_takes_and_does_not_show_now_is_known() -> None:
+    lamp = replace(device({"power": "off"}), commands=(CommandSpec(capability="brightness", actions=("set",)),))
+    known = names().with_devices([lamp], Layout())
+    assert sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "brightness"}) == []
+    [wrong] = sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "battery"})
+    assert wrong.endswith("it has shown brightness, power")
+
+
+def test_where_no_device_is_known_none_is_missed_and_where_there_is_none_each_is() -> None:
+    assert sentences(replace(names(), devices=None), trigger=MOVES) == []
+    [sentence] = sentences(replace(names(), devices={}), trigger=MOVES)
+    assert sentence == f"trigger.device_id names '{MOTION}', and there is no such device"

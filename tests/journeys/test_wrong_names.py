@@ -1,0 +1,131 @@
+"""Whatever is named wrongly is told in every place alike: in the log, by `why`, `check` and `simulate`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from appliance import config
+from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import House, open_house
+from tests.fakes.lua import automation, scene, write
+
+HOME = """
+[notify]
+targets = ["phone:sent"]
+[adapters.phone]
+type = "notify"
+url = "http://127.0.0.1:9/"
+[adapters.virtual]
+devices = [
+  { id = "lamp", kind = "Light", attributes = { power = "off", brightness = 5 } },
+  { id = "hall door", class = "door", attributes = { contact = "closed", battery = 80 } },
+  { id = "button", class = "button", attributes = { battery = 80 } },
+]
+"""
+STATE, EVENT = 'type = "device_state_change"', 'type = "device_event"'
+DOOR_SHOWS = "it has sent nothing yet, but it has shown battery, contact: device_state_change waits for those"
+TRIGGERS = {
+    f'{STATE}, device_id = "virtual:lam"': "no such device; did you mean virtual:lamp",
+    f'{STATE}, device_id = "virtuel:lamp"': "no section [adapters.virtuel]; did you mean virtual:lamp",
+    f'{STATE}, device_id = "virtual:lamp", attribute = "power_consumption"': "it has shown brightness, power",
+    f'{STATE}, device_id = "virtual:hall door", attribute = "power"': "never shown; it has shown battery, contact",
+    f'{STATE}, device_id = {{ "virtual:lamp", "virtual:button" }}, attribute = "brightness"': "it has shown battery",
+    f'{STATE}, room_id = "hal"': "no such room; did you mean hall",
+    f'{STATE}, room_id = "hall", attribute = "power"': "no device of room 'hall' has shown; they have shown battery",
+    f'{STATE}, group_id = "doors"': "no such group; did you mean door",
+    f'{STATE}, group_id = "door", attribute = "power"': "no device of group 'door' has shown; they have shown",
+    'type = "weather_state", device_id = "virtual:button", attribute = "rainfall"': "it has shown battery",
+    f'{EVENT}, device_id = "virtual:button", event = "singel"': "has never sent; did you mean single",
+    f'{EVENT}, device_id = "virtual:button", event = "hold"': "has never sent; it sends single",
+    f'{EVENT}, device_id = "virtual:hall door", event = "open"': DOOR_SHOWS,
+    f'{EVENT}, device_id = "virtual:hall door"': DOOR_SHOWS,
+    f'{EVENT}, device_id = "virtual:lamp", event = "on"': "it has shown brightness, power: device_state_change",
+    f'{EVENT}, room_id = "hall", event = "doubel"': "no device of room 'hall' has sent; they send single",
+    f'{EVENT}, group_id = "door", event = "single"': "no device of group 'door' has sent; they have sent nothing yet",
+    'type = "variable_change", name = "mod"': "no such variable; did you mean mode",
+    'type = "timer", name = "landry"': "no such timer; did you mean laundry",
+    'type = "adapter_lifecycle", adapter = "virtul"': "no such adapter; did you mean virtual",
+    f'{EVENT}, device_id = "virtual:button", event = "single"': "",
+    f'{EVENT}, room_id = "hall"': "",
+    f'{STATE}, room_id = "hall", attribute = "contact"': "",
+    f'{STATE}, room_id = "empty", attribute = "power"': "",
+    f'{STATE}, device_id = "virtual:lamp", attribute = "state"': "",
+}
+CONDITIONS = {
+    'type = "device_state", device_id = "virtual:lmp", attribute = "power", equals = "on"': "mean virtual:lamp",
+    'type = "device_state", device_id = "virtual:lamp", attribute = "contact", equals = "open"': "has shown bright",
+    'type = "presence", device_id = "virtual:lamp"': "names 'presence', which device 'virtual:lamp' has never shown",
+    'type = "room_state", room_id = "hell", min_devices = 1': "no such room; did you mean hall",
+    'type = "group_state", group_id = "dor", min_devices = 1': "no such group; did you mean door",
+    'type = "variable", name = "moed", equals = 1': "no such variable; did you mean mode",
+    'type = "any", conditions = { { type = "variable", name = "modee", equals = 1 } }': "did you mean mode",
+}
+CALLS = {
+    'ctx:command("virtual:lampe", {})': "no such device; did you mean virtual:lamp",
+    'ctx:wait_for("virtual:buton", {})': "no such device; did you mean virtual:button",
+    'ctx:command_room("hal", {})': "no such room; did you mean hall",
+    'ctx:command_group("dorr", {})': "no such group; did you mean door",
+    'ctx:run_scene("evning")': "no such scene; did you mean evening",
+    'ctx:invoke("virtual:observ", {})': "no such operation; did you mean virtual:observe",
+}
+TABLE = [
+    *((f"{{ {trigger} }}", "", "", said) for trigger, said in TRIGGERS.items()),
+    *(("", f"conditions = {{ {{ {condition} }} }}", "", said) for condition, said in CONDITIONS.items()),
+    *(("", "", call, said) for call, said in CALLS.items()),
+]
+"""Trigger, field and call of each automation, and what is told of it: nothing where that is empty."""
+
+
+async def test_each_wrong_name_has_its_sentence_in_every_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hourly = "{ type = 'interval', every_secs = 3600 }"
+    texts = {
+        f"automations/a{number:02}.lua": automation(f"a{number:02}", trigger or hourly, call, more=more)
+        for number, (trigger, more, call, _) in enumerate(TABLE)
+    }
+    sets = "ctx:set('mode', 1) ctx:start_timer('laundry', 60)"
+    write(tmp_path, {**texts, "scenes/e.lua": scene("evening", sets), "default.toml": LOOPBACK + HOME})
+    (tmp_path / "data").mkdir()
+    clock, adapters = VirtualClock(), config.parse(LOOPBACK + HOME, "default.toml", {}).adapters
+    wrong = [(f"a{number:02}", said) for number, (*_, said) in enumerate(TABLE) if said]
+    async with open_house(
+        root=tmp_path, data_dir=tmp_path / "data", toml=HOME, adapters=adapters, clock=clock
+    ) as house:
+        await furnish(house)
+        for number, (*_, said) in enumerate(TABLE):
+            summary = (await house.get(f"/why?id=a{number:02}")).json["summary"]
+            told = [each for each in summary if " names '" in each or " waits for events" in each]
+            assert len(told) == bool(said) and said in "".join(told), TABLE[number]
+        clock.suspend(61)
+        caplog.clear()
+        assert (await house.post("/automations/reload")).json["status"] == "ok"
+        async with asyncio.timeout(20):
+            while "phone:sent" not in caplog.text:  # noqa: ASYNC110 - it comes from a thread
+                await asyncio.sleep(0.01)
+        judge([record.getMessage() for record in caplog.records if record.levelname == "WARNING"], wrong)
+    for command in (["check"], ["simulate", "--hours", "1"]):
+        result = ended(tmp_path, *command)
+        judge([line for line in (result.out + result.err).splitlines() if line.startswith("warning: ")], wrong)
+
+
+def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
+    """See that there is a line for the target of messages, and one for each automation, with what is said of it."""
+    assert sum("'phone:sent'" in line for line in lines) == 1 and len(lines) == len(wrong) + 1
+    for id_, said in wrong:
+        assert [said in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, said)
+
+
+async def furnish(house: House) -> None:
+    """Put door and button into the hall, the door into a group, and press the button once."""
+    for room in ("hall", "empty"):
+        await house.post("/rooms", {"id": room, "name": room})
+    for device in ("hall%20door", "button"):
+        assert (await house.post(f"/devices/virtual:{device}/room", {"room_id": "hall"})).status == 200
+    await house.post("/groups", {"id": "door", "name": "Door", "members": ["virtual:hall door"]})
+    pressed = {"device_id": "virtual:button", "event": "single"}
+    assert (await house.post("/adapters/virtual/operations/observe", pressed)).status == 200

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.lua import scene, write
 from tests.firmware.box_run import put_through
 from tests.firmware.boxed import configure, started
 from tests.firmware.musl import make_musl_python, musl_python
+from tests.lua.test_confinement import judge_escape, judge_protection
 
 pytestmark = [pytest.mark.slow, pytest.mark.musl]
 
@@ -35,17 +38,35 @@ def test_it_says_its_version(python: Path, single_file: Path, tmp_path: Path) ->
     assert "x86_64-linux-musl" in done.stdout
 
 
-def test_it_loads_nothing_of_the_machine_that_it_runs_on(python: Path, single_file: Path, tmp_path: Path) -> None:
+def test_it_is_confined_and_loads_nothing_of_the_machine_that_it_runs_on(
+    python: Path, single_file: Path, tmp_path: Path
+) -> None:
     configure(tmp_path)
     (tmp_path / "data").mkdir()
+    write(tmp_path, {"scenes/a.lua": scene("a", "ctx:sleep(0.01)")})
     with started(command(python, single_file, "run"), tmp_path, {}) as box:
         assert box.process is not None
-        maps = Path(f"/proc/{box.process.pid}/maps").read_text()
+        assert box.ask("POST", "/scenes/a/execute") == (200, {"status": "ok", "results": []})
+        [worker] = box.ask("GET", "/diagnostics")[1]["scripts"]["workers"]
+        status = Path(f"/proc/{worker['pid']}/status").read_text()
+        hub, lua = (_shared_objects(pid) for pid in (box.process.pid, worker["pid"]))
         assert box.stop() == 0
-    objects = {Path(name) for name in re.findall(r"/\S+\.so\S*", maps)}
-    own = {each for each in objects if each.is_relative_to(tmp_path / "data")}
-    assert {"orjson.cpython-311-x86_64-linux-musl.so", "lua54.abi3.so"} <= {each.name for each in own}
-    assert [each for each in objects - own if not each.is_relative_to(python.parents[1])] == []
+    assert worker["confinement"] == "complete"
+    assert "NoNewPrivs:\t1\n" in status and "Seccomp:\t2\n" in status
+    [program] = (tmp_path / "data" / "program").glob("*-musl")
+    for objects, own in ((hub, "orjson.cpython-311-x86_64-linux-musl.so"), (lua, "lua54.abi3.so")):
+        assert own in {each.name for each in objects if each.is_relative_to(program)}
+        assert all(each.is_relative_to(program) or each.is_relative_to(python.parents[1]) for each in objects)
+    path = [str(program / "site-packages")]
+    judge_protection([python, "-I", "-S"], path)
+    (tmp_path / "escape").mkdir()
+    ended = judge_escape([python, "-I", "-S"], path, tmp_path / "escape")
+    assert ended == -signal.SIGSEGV, "musl's abort asks for tkill, which is refused, and then crashes"
+
+
+def _shared_objects(pid: int) -> set[Path]:
+    """What the process has loaded, which only root may know of one that is protected."""
+    return {Path(name) for name in re.findall(r"/\S+\.so\S*", Path(f"/proc/{pid}/maps").read_text())}
 
 
 def test_it_works_persists_and_comes_back_with_its_state(python: Path, single_file: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import os
@@ -10,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
 
@@ -123,24 +123,30 @@ os.abort()
 """
 
 
-async def test_code_that_has_escaped_reaches_nothing_and_keeps_what_lua_needs(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("secret")
-    (tmp_path / "empty").mkdir()
-    before = _names_in(tmp_path)
+def test_code_that_has_escaped_reaches_nothing_and_keeps_what_lua_needs(tmp_path: Path) -> None:
+    assert judge_escape([sys.executable], sys.path, tmp_path) == -signal.SIGABRT
+
+
+def judge_escape(python: Sequence[str | Path], path: Sequence[str], folder: Path) -> int:
+    """Let the program loose in this Python, whose modules are on the path, and see that it reaches nothing.
+
+    The exit code of its `abort`.
+    """
+    (folder / "secret").write_text("secret")
+    (folder / "empty").mkdir()
+    before = _names_in(folder)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        arguments = [str(os.getpid()), json.dumps(sys.path), str(tmp_path)]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", ESCAPED, *arguments, stdin=theirs.fileno()
-        )
-        theirs.close()
-        ours.setblocking(False)
-        answer = await asyncio.get_running_loop().sock_recv(ours, 1 << 16)
-        ended = await process.wait()
+        arguments = ["-c", ESCAPED, str(os.getpid()), json.dumps(path), str(folder)]
+        with subprocess.Popen([*python, *arguments], stdin=theirs.fileno()) as process:
+            theirs.close()
+            ours.settimeout(60)
+            answer = ours.recv(1 << 16)
+            ended = process.wait(60)
     assert json.loads(answer) == [[], [], []]
-    assert ended == -signal.SIGABRT
-    assert _names_in(tmp_path) == before
-    assert (tmp_path / "secret").read_text() == "secret"
+    assert _names_in(folder) == before
+    assert (folder / "secret").read_text() == "secret"
+    return ended
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -167,10 +173,16 @@ async def test_a_worker_is_confined_before_it_runs_lua() -> None:
 
 
 def test_the_hubs_memory_is_no_other_processs_to_read() -> None:
+    judge_protection([sys.executable])
+
+
+def judge_protection(python: Sequence[str | Path], path: Sequence[str] = ()) -> None:
+    """See that the hub's memory is protected in this Python, whose modules are on the path."""
     code = (
-        "import ctypes; from appliance.lua.process import protect_memory as p; print(p(), ctypes.CDLL(None).prctl(3))"
+        f"import ctypes, sys; sys.path[:0] = {path!r}; from appliance.lua.process import protect_memory as p\n"
+        "print(p(), ctypes.CDLL(None).prctl(3))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run([*python, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "True 0\n"
 
 

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Python 3.14 says so of Sanic's code to whoever compiles it first.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
-        parsed = _parser().parse_args(arguments)
+        parsed = _parse(arguments)
         code = _version() if parsed.version else _licences() if parsed.licenses else _command(parsed)
         sys.stdout.flush()
         return code
@@ -112,14 +112,43 @@ class _Parser(argparse.ArgumentParser):
         super().exit(status, message)
 
 
+class _RunRefused(Exception):
+    """Raised where the arguments are not those of `run` alone."""
+
+
+class _RunParser(_Parser):
+    """Knows `run`, and that only without mistakes."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave it to the parser of all commands."""
+        raise _RunRefused(message)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What the arguments ask for; the parser of the other commands, which takes longer to make, only where needed."""
+    parser = _RunParser(parents=[_common(None)], add_help=False)
+    parser.set_defaults(version=False, licenses=False)
+    _add_run(
+        parser.add_subparsers(dest="command", parser_class=_RunParser), [_common(argparse.SUPPRESS)], add_help=False
+    )
+    try:
+        return parser.parse_args(arguments)
+    except _RunRefused:
+        return _parser().parse_args(arguments)
+
+
+def _add_run(commands: Any, common: Sequence[_Parser], **more: Any) -> None:
+    run = commands.add_parser("run", parents=common, help="run the hub (also without a command)", **more)
+    run.add_argument("--safe", action="store_true", help="run no automations")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
     parser.add_argument("--version", action="store_true", help="print version, Python and platform")
     parser.add_argument("--licenses", action="store_true", help="print what the single file holds, and its licences")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
-    run = commands.add_parser("run", parents=common, help="run the hub (also without a command)")
-    run.add_argument("--safe", action="store_true", help="run no automations")
+    _add_run(commands, common)
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV and Matter server")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
     demo.add_argument("--keep", metavar="DIR", help="a home that stays in this folder, with sensors to move by hand")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import os
 import stat
 import sys
@@ -61,6 +62,7 @@ def run(archive: str, folder: str) -> int:
         sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
     user = os.geteuid()
+    gc.disable()  # until the command is imported: next to nothing of that is garbage
     try:
         from appliance.cli.main import main
     except Exception as error:  # a damaged file can fail in any way

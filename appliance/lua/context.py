@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.log_buffer import own_fields
+from appliance.tables.json_schema import Shape
 from appliance.tasks import in_steps
 
 log = logging.getLogger("scripts")
@@ -151,24 +152,8 @@ class Context:
         """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
         if self.after is not None:
             await self.after.wait()
-        if operation in _LOOKUPS:
-            shape, find = _LOOKUPS[operation]
-            shown: list[Any] = []
-            await in_steps(self._clock, _showing(shape, find(self._registry, arguments[0]), shown))
-            return shown
-        if operation in _GETTERS:
-            with suppress(NotFound):
-                return _GETTERS[operation](self._registry, arguments[0])
-            return None
-        if operation in _COMMANDS:
-            try:
-                return await _COMMANDS[operation](self, *arguments[:2])
-            except LaresError as error:  # nothing was sent; a `pcall` would leave no word of it
-                self._note_failure(f"command to {arguments[0][:MAX_ID_CHARS]}", str(error))
-                raise
-        if operation in _ACTIONS:
-            return await _ACTIONS[operation](self, *arguments[:2])
-        return await self._more[operation](self, *arguments)
+        do = _DOES.get(operation) or self._more[operation]
+        return await do(self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
         """Command the devices, those at different addresses at once; their results, which are kept, in order."""
@@ -226,12 +211,12 @@ class Context:
     async def _command_room(self, room_id: str, raw: Any) -> list[dict[str, Any]]:
         return await self.send(self._registry.list_room_devices(room_id), Command.parse(raw))
 
-    async def _invoke(self, target: str, payload: Any) -> Any:
+    async def _invoke(self, target: str, payload: Any, *_: None) -> Any:
         if payload is not None and not isinstance(payload, dict):
             raise Invalid("ctx:invoke: the payload must be a table with named fields")
         return await self.invoke(target, payload or {})
 
-    async def _sleep(self, seconds: float, _: None) -> None:
+    async def _sleep(self, seconds: float, *_: None) -> None:
         if not 0 <= seconds <= MAX_SLEEP_SECS:
             raise Invalid(f"ctx:sleep takes 0 to {MAX_SLEEP_SECS} seconds, not {seconds:g}")
         self.trace.add("sleep", secs=seconds)
@@ -251,56 +236,59 @@ class Context:
         return result
 
 
-def _showing(shape: Callable[[Any], Any], things: Iterable[Any], shown: list[Any]) -> Iterator[None]:
-    """Add each thing, as it is now, to what is shown, in steps."""
-    for each in things:
-        shown.append(shape(each))
-        yield
-
-
 def _size_of(result: Mapping[str, Any]) -> int:
     return 64 + len(result["target"]) + len(result["message"] or "")
 
 
-_GETTERS: Mapping[str, Callable[[Registry, str], Any]] = {
-    "get_device": lambda registry, name: DEVICE(registry.get_device(name)),
-    "get_room": lambda registry, name: ROOM(registry.get_room(name)),
-    "get_group": lambda registry, name: GROUP(registry.get_group(name)),
-}
-"""What `ctx` answers from memory; None where there is no such thing."""
+_Find = Callable[[Registry, str], Any]
 
-_LOOKUPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Registry, str], Iterable[Any]]]] = {
-    "list_devices": (DEVICE, lambda registry, _: registry.list_devices()),
-    "list_rooms": (ROOM, lambda registry, _: registry.list_rooms()),
-    "list_room_devices": (DEVICE, lambda registry, name: registry.list_room_devices(name)),
-    "list_groups": (GROUP, lambda registry, _: registry.list_groups()),
-    "list_group_devices": (DEVICE, lambda registry, name: registry.list_group_devices(name)),
-}
-"""What `ctx` answers from memory; raises `NotFound` where there is no such room or group."""
 
-_COMMANDS: Mapping[str, Callable[..., Awaitable[Any]]] = {
-    "command": Context._command,
-    "command_group": Context._command_group,
-    "command_room": Context._command_room,
-}
-_ACTIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
+def _getting(shape: Shape, find: _Find) -> MoreCall:
+    """A call that answers one thing from memory; None where there is no such thing."""
+
+    async def get(context: Context, name: str, *_: None) -> Any:
+        with suppress(NotFound):
+            return shape(find(context._registry, name))
+        return None
+
+    return get
+
+
+def _listing(shape: Shape, find: _Find) -> MoreCall:
+    """A call that answers things from memory, each as it is then; raises `NotFound` for no such room or group."""
+
+    async def list_(context: Context, name: str, *_: None) -> list[Any]:
+        shown: list[Any] = []
+        await in_steps(context._clock, map(shown.append, map(shape, find(context._registry, name))))
+        return shown
+
+    return list_
+
+
+def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> MoreCall:
+    async def command(context: Context, name: str, raw: Any, *_: None) -> Any:
+        try:
+            return await send(context, name, raw)
+        except LaresError as error:  # nothing was sent; a `pcall` would leave no word of it
+            context._note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
+            raise
+
+    return command
+
+
+_DOES: Mapping[str, MoreCall] = {
+    "command": _commanding(Context._command),
+    "command_room": _commanding(Context._command_room),
+    "command_group": _commanding(Context._command_group),
     "invoke": Context._invoke,
     "sleep": Context._sleep,
+    "get_device": _getting(DEVICE, Registry.get_device),
+    "get_room": _getting(ROOM, Registry.get_room),
+    "get_group": _getting(GROUP, Registry.get_group),
+    "list_devices": _listing(DEVICE, lambda registry, _: registry.list_devices()),
+    "list_rooms": _listing(ROOM, lambda registry, _: registry.list_rooms()),
+    "list_room_devices": _listing(DEVICE, Registry.list_room_devices),
+    "list_groups": _listing(GROUP, lambda registry, _: registry.list_groups()),
+    "list_group_devices": _listing(DEVICE, Registry.list_group_devices),
 }
-"""What `ctx` does, and waits for."""
-
-MORE_OPERATIONS = (
-    "get",
-    "set",
-    "start_timer",
-    "cancel_timer",
-    "run_scene",
-    "wait_for",
-    "snapshot",
-    "restore",
-    "notify",
-)
-"""What other rooms do for `ctx`."""
-
-OPERATIONS = frozenset({*_GETTERS, *_LOOKUPS, *_ACTIONS, *_COMMANDS, *MORE_OPERATIONS})
-"""Every request that `ctx` can make; `ctx:log` is none, for it waits for nothing."""
+"""What each method of `ctx` does, but for those that other rooms do; `lua_worker/ctx_methods.py` lists all."""

@@ -20,6 +20,7 @@ from appliance.lua.execution_limits import ExecutionSettings
 from appliance.lua.failures import failure_of
 from appliance.lua.replies import Calls, answer_call, answer_require, describe_call
 from appliance.lua.source import Source
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
 
@@ -28,14 +29,13 @@ log = logging.getLogger("lua")
 Failure = ScriptFailed | ExecutionCancelled | None
 """How an execution ended; None where it ended well."""
 
-UNCOUNTED = ("sleep", "wait_for", "run_scene")
-"""Methods whose time does not count: they only wait; of a scene that is run, what counted for itself does."""
+UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
+"""Methods whose time does not count; of a scene that is run, what counted for itself does."""
 
 READING = frozenset(
-    {"get", "get_device", "get_room", "get_group", "snapshot", "list_devices", "list_rooms", "list_groups"}
-    | {"list_room_devices", "list_group_devices", "json", "xml", "crypto", "kept"}
+    {name for name, method in CTX_METHODS.items() if method.reads} | {"json", "xml", "crypto", "kept"}
 )
-"""Methods that are answered from memory, and so do not interrupt the running time."""
+"""Methods that do not interrupt the running time, those of adapters in Lua among them."""
 
 MAX_UNREMARKED_CPU_SECS = 10.0
 """An execution that has computed for longer is a warning in the log, once."""

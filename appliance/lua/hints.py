@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
-from appliance.lua.context import OPERATIONS
 from appliance.lua.source import KEYWORDS
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.tables.checks import nearest
 
 MAX_SEARCHED_CHARS = 400
@@ -48,7 +48,7 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
-    near = nearest(found[1], {*OPERATIONS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
+    near = nearest(found[1], {*CTX_METHODS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
     return None if near is None else f"is it ctx:{near}?"
 
 

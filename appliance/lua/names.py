@@ -11,17 +11,13 @@ from msgspec import Struct
 from appliance.errors import Fault
 from appliance.lua.lua_catalog import Describe
 from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, tokens_of, windows_of
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.tables.checks import nearest
 
 CALLS: Mapping[str, str] = {
-    "command": "device",
-    "wait_for": "device",
-    "command_room": "room",
-    "list_room_devices": "room",
-    "command_group": "group",
-    "list_group_devices": "group",
-    "invoke": "operation",
-    "run_scene": "scene",
+    name: method.names
+    for name, method in CTX_METHODS.items()
+    if method.names is not None and not method.may_be_absent
 }
 """What the first argument of a call names. Calls that answer nil where there is no such thing are not among them."""
 

@@ -19,6 +19,7 @@ from typing import Any
 from lupa import lua54
 
 from appliance.lua_worker.confinement import trim_memory
+from appliance.lua_worker.ctx_methods import methods_in_lua
 from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
@@ -245,7 +246,9 @@ def prelude() -> bytes:
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
     compile_ = lua.eval(b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end")
-    bytecode: bytes = compile_(f"local lares = ...\n{''.join(parts)}\nreturn {driver}".encode())
+    bytecode: bytes = compile_(
+        f"local lares = ...\nlares.methods = {methods_in_lua()}\n{''.join(parts)}\nreturn {driver}".encode()
+    )
     return bytecode
 
 

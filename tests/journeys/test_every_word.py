@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
-from appliance.lua.context import OPERATIONS
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, open_house
 from tests.fakes.lua import automation, scene, write
@@ -170,7 +170,7 @@ def a_condition(kind: str, fields: str) -> str:
 def test_the_tables_know_every_trigger_condition_and_call() -> None:
     assert TRIGGERS.keys() == TRIGGER_KINDS.keys()
     assert CONDITIONS.keys() == CONDITION_KINDS.keys()
-    assert CALLS.keys() == OPERATIONS
+    assert CALLS.keys() == CTX_METHODS.keys()
 
 
 def test_the_documents_have_a_row_and_the_editor_a_class_for_each() -> None:

@@ -13,8 +13,9 @@ import pytest_asyncio
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.errors import ScriptFailed
 from appliance.log_buffer import fields_of
-from appliance.lua.context import MAX_RESULTS, OPERATIONS, SCRIPT_LOG_LEVELS, Context, FailedCalls
+from appliance.lua.context import MAX_RESULTS, SCRIPT_LOG_LEVELS, Context, FailedCalls
 from appliance.lua.worker_pool import WorkerPool
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
 from tests.lua.bench import FILE, scene
@@ -164,7 +165,7 @@ async def test_ctx_offers_what_the_specification_and_the_contract_list() -> None
     listed = "command command_group invoke get_device list_devices get_room list_rooms list_room_devices get_group"
     listed += " list_groups list_group_devices log sleep"
     listed += " get set start_timer cancel_timer run_scene command_room wait_for snapshot restore notify"
-    assert {*OPERATIONS, "log"} == set(listed.split())
+    assert {*CTX_METHODS, "log"} == set(listed.split())
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,11 @@ from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
-from appliance.lua.context import OPERATIONS, SCRIPT_LOG_LEVELS, Context
+from appliance.lua.context import SCRIPT_LOG_LEVELS, Context
 from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import ModeType
 from appliance.lua.worker_pool import WorkerPool
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.scenes import scene_parser
 from appliance.tables.checks import Function
 from tests.fakes.clock import VirtualClock
@@ -52,7 +53,7 @@ async def said(pool: WorkerPool, body: str) -> str:
 
 
 def test_the_methods_are_those_of_ctx() -> None:
-    assert set(METHODS) == {*OPERATIONS, "log"}
+    assert set(METHODS) == {*CTX_METHODS, "log"}
 
 
 async def test_the_parameters_are_those_that_ctx_asks_for(subtests: pytest.Subtests) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import NotFound, ScriptFailed
-from appliance.lua import context
 from appliance.lua.worker_pool import WorkerPool
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.lua.bench import Notes, file, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -63,7 +63,7 @@ async def test_everything_that_can_be_reached_is_known(pool: WorkerPool) -> None
     assert found == ""
     known = {f"_G.{name}" for name in GLOBALS.split()}
     known |= {f"_G.{library}.{name}" for library, names in LIBRARIES.items() for name in names.split()}
-    known |= {f"ctx.{name}" for name in {*context.OPERATIONS, "log"}}
+    known |= {f"ctx.{name}" for name in {*CTX_METHODS, "log"}}
     known |= {f"string.{name}" for name in STRING_METAMETHODS.split()}
     reached = {name.replace("string.__index.", "_G.string.") for name in functions.split()}
     assert {name.split(".")[-1] for name in reached} == {name.split(".")[-1] for name in known}

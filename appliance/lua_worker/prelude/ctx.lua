@@ -9,20 +9,6 @@ local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
 local ctx = {}
 lares.ctx = ctx
 
-local FIRST = {                -- methods, and what their first argument must be
-  command = 'string', command_group = 'string', invoke = 'string', sleep = 'number', get_device = 'string',
-  list_devices = 'any', get_room = 'string', list_rooms = 'any', list_room_devices = 'string', get_group = 'string',
-  list_groups = 'any', list_group_devices = 'string', command_room = 'string', get = 'string', set = 'string',
-  start_timer = 'string', cancel_timer = 'string', run_scene = 'string', wait_for = 'string', snapshot = 'table',
-  restore = 'table', notify = 'string',
-}
-local SECOND = {
-  command = 'table', command_group = 'table', command_room = 'table', invoke = 'table?', start_timer = 'number',
-  wait_for = 'table', notify = 'table?',
-}
-local THIRD = {set = 'table?'}
-local ABSENT = {get_device = 'device', get_room = 'room', get_group = 'group'}
-
 local is_ok, body, script      -- the answer
 
 function lares.answer(...)
@@ -60,23 +46,23 @@ local function check_argument(value, expected, number, name)
   raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
 end
 
-local function call(name, first, second, third)
-  check_argument(first, FIRST[name], 1, name)
-  check_argument(second, SECOND[name], 2, name)
-  check_argument(third, THIRD[name], 3, name)
+local function call(name, method, first, second, third)
+  check_argument(first, method[1], 1, name)
+  check_argument(second, method[2], 2, name)
+  check_argument(third, method[3], 3, name)
   local what = 'ctx:' .. name
   local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2')
     .. ',' .. encoded(third, what .. ': argument #3') .. ']'
   if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
   local answer = decode(lares.request(name, arguments))
-  if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
+  if answer == nil and method.absent then lares.absent = method.absent .. " '" .. sub(first, 1, 100) .. "'" end
   return answer
 end
 
-for name in next, FIRST do
+for name, method in next, lares.methods do    -- ctx_methods.py
   ctx[name] = function(self, first, second, third)
     check_self(self, name)
-    return call(name, first, second, third)
+    return call(name, method, first, second, third)
   end
 end
 

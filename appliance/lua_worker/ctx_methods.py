@@ -1,0 +1,59 @@
+"""The methods of `ctx` that ask something of the hub: the one list, for the worker's Lua and for the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class CtxMethod(NamedTuple):
+    """One method. `arguments` are the types in Lua of its first arguments, `?` behind one that may be nil.
+
+    `names` is what of the home its first argument names. What is not there is an error of the call, or its answer is
+    nil where it `may_be_absent`. One that `reads` is answered from memory and so does not interrupt the running time;
+    the time of one that `waits` does not count for the backstop: it only waits.
+    """
+
+    arguments: tuple[str, ...] = ()
+    names: str | None = None
+    may_be_absent: bool = False
+    reads: bool = False
+    waits: bool = False
+
+
+CTX_METHODS: Mapping[str, CtxMethod] = {
+    "command": CtxMethod(("string", "table"), names="device"),
+    "command_room": CtxMethod(("string", "table"), names="room"),
+    "command_group": CtxMethod(("string", "table"), names="group"),
+    "invoke": CtxMethod(("string", "table?"), names="operation"),
+    "notify": CtxMethod(("string", "table?")),
+    "run_scene": CtxMethod(("string",), names="scene", waits=True),
+    "sleep": CtxMethod(("number",), waits=True),
+    "wait_for": CtxMethod(("string", "table"), names="device", waits=True),
+    "get_device": CtxMethod(("string",), names="device", may_be_absent=True, reads=True),
+    "get_room": CtxMethod(("string",), names="room", may_be_absent=True, reads=True),
+    "get_group": CtxMethod(("string",), names="group", may_be_absent=True, reads=True),
+    "list_devices": CtxMethod(reads=True),
+    "list_rooms": CtxMethod(reads=True),
+    "list_room_devices": CtxMethod(("string",), names="room", reads=True),
+    "list_groups": CtxMethod(reads=True),
+    "list_group_devices": CtxMethod(("string",), names="group", reads=True),
+    "get": CtxMethod(("string",), reads=True),
+    "set": CtxMethod(("string", "any", "table?")),
+    "start_timer": CtxMethod(("string", "number")),
+    "cancel_timer": CtxMethod(("string",)),
+    "snapshot": CtxMethod(("table",), reads=True),
+    "restore": CtxMethod(("table",)),
+}
+"""By name. What a method does stands under its name in `lua/context.py` or `automations/calls.py`; its types for
+editors in `config/library/lares.lua`. `ctx:log` is none of them, for it waits for nothing.
+"""
+
+
+def methods_in_lua() -> str:
+    """What the prelude needs of the methods, as a table in Lua: the types, and as `absent` what may not be there."""
+    rows = []
+    for name, method in CTX_METHODS.items():
+        absent = [f"absent = {method.names!r}"] if method.may_be_absent else []
+        rows.append(f"{name} = {{{', '.join([*map(repr, method.arguments), *absent])}}}")
+    return f"{{{', '.join(rows)}}}"

@@ -13,8 +13,9 @@ from appliance.clock import Clock, from_millis, to_millis
 from appliance.history.card_history import CardHistory, CardValues
 from appliance.history.card_lines import ValueChange
 from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution
-from appliance.history.hours import Beside, Hour, NumberHours, join_all, join_number, merge, split_number
+from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.period import MILLISECOND, Period
+from appliance.history.series import Beside, split_number
 
 HOURS_A_DAY = 24
 

@@ -27,8 +27,9 @@ from appliance.history.card_lines import (
 from appliance.history.card_writer import PERIOD_MS, CardWriter, Months, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
 from appliance.history.execution_history import ExecutionEntry
-from appliance.history.hours import Beside, Hour
+from appliance.history.hours import Hour
 from appliance.history.period import Period
+from appliance.history.series import Beside
 from appliance.home.bus import Bus
 from appliance.version import MADE_AT
 

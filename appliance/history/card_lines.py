@@ -25,7 +25,8 @@ import orjson
 
 from appliance.clock import timestamp
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
-from appliance.history.hours import Beside, Hour
+from appliance.history.hours import Hour
+from appliance.history.series import Beside
 from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from appliance.history.series import HOUR_MS, is_exact
+from appliance.history.series import HOUR_MS, Beside
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
 """Units that are counted up: what was used in an hour is the difference, not the mean."""
@@ -17,9 +17,6 @@ RESET_BELOW = 0.9
 
 MAX_CLOSED_HOURS = 48
 """Hours of one attribute that wait for the card; beyond them the oldest are lost."""
-
-Beside = Mapping[str, Any] | None
-"""What stands beside the number in a value, its unit for one; None for a number alone."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):
@@ -35,16 +32,6 @@ class Hour(Struct, frozen=True, kw_only=True):
     value: float
     high: float
     gain: float | None = None
-
-
-def split_number(value: Any) -> tuple[Beside, float] | None:
-    """A value's number and what stands beside it; None where it is a word, a boolean or anything else."""
-    if is_exact(value):
-        return None, value
-    number = value.get("value") if isinstance(value, Mapping) else None
-    if is_exact(number):
-        return {key: each for key, each in value.items() if key != "value"}, number
-    return None
 
 
 def join_number(beside: Beside, number: float) -> Any:

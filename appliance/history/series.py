@@ -23,6 +23,9 @@ MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 _MAX_EXACT = 1 << 53
 """Integers beyond this are not exact as floats."""
 
+Beside = Mapping[str, Any] | None
+"""What stands beside the number in a value, its unit for one; None for a number alone."""
+
 _Form = tuple[type[Any], str]
 """How a number becomes a value: its type, and as JSON what stands beside it. `str` and a JSON text: a constant."""
 
@@ -112,15 +115,22 @@ class Series:
         return index
 
 
+def split_number(value: Any) -> tuple[Beside, int | float] | None:
+    """A value's number and what stands beside it; None where it is a word, a boolean or anything else."""
+    if _is_exact(value):
+        return None, value
+    number = value.get("value") if isinstance(value, Mapping) else None
+    if _is_exact(number):
+        return {key: each for key, each in value.items() if key != "value"}, number
+    return None
+
+
 def _split(value: Any) -> tuple[_Form, float]:
     """The value as a form and a number."""
-    if is_exact(value):
-        return (type(value), ""), value
-    number = value.get("value") if isinstance(value, Mapping) else None
-    if is_exact(number):
-        beside = {key: each for key, each in value.items() if key != "value"}
-        return (type(number), _encode(beside)), number
-    return (str, _encode(value)), 0.0
+    if (split := split_number(value)) is None:
+        return (str, _encode(value)), 0.0
+    beside, number = split
+    return (type(number), "" if beside is None else _encode(beside)), number
 
 
 def _encode(value: Any) -> str:
@@ -128,7 +138,7 @@ def _encode(value: Any) -> str:
     return json.dumps(value, default=str)
 
 
-def is_exact(value: Any) -> TypeGuard[int | float]:
+def _is_exact(value: Any) -> TypeGuard[int | float]:
     """Whether it is a number, not a boolean, that a float holds exactly."""
     return type(value) in (int, float) and abs(value) <= _MAX_EXACT
 

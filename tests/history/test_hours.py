@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from appliance.history.hours import Hour, NumberHours, gain_of, join_all, merge, split_number
+from appliance.history.hours import Hour, NumberHours, gain_of, join_all, merge
+from appliance.history.series import split_number
 
 TEN = 1_764_583_200_000
 """Ten o'clock in milliseconds since 1970."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sanic import HTTPResponse, Request, Sanic
+from sanic import Sanic
 
 from appliance.api.connections import ApiLimits
 from appliance.api.device_encoder import DeviceEncoder
@@ -13,9 +13,9 @@ from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
 from appliance.api.hub_metrics import Metrics, build_probes
 from appliance.api.keyring import Access
-from appliance.api.request_metrics import Handle, RequestMetrics
-from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search, to_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.request_metrics import RequestMetrics
+from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search
+from appliance.api.route import routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
 from appliance.api.static_files import DashboardApi
@@ -89,20 +89,6 @@ def build_app(
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
-        handle = requests.measure(route, _bind(route, resources[route.resource], gate, cors, limits))
-        app.ctx.router.add(route.path, route.methods, handle)
+        handle = gate.guard(route, partial(route.handler, resources[route.resource]), limits)
+        app.ctx.router.add(route.path, route.methods, requests.measure(route, handle))
     return app
-
-
-def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLimits) -> Handle:
-    """What the application calls for the route."""
-    answer = partial(route.handler, resource)
-
-    async def handle(request: Request, **ids: str) -> HTTPResponse | None:
-        principal = await gate.authorize(request, route, ids.get("hook_id"))
-        recheck = partial(gate.recheck, principal)
-        call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
-        answered = await answer(call, **ids)
-        return None if route.is_websocket else cors.add_headers(request, to_response(route, answered))
-
-    return handle

@@ -7,6 +7,7 @@ read responses. WebSockets are not subject to that: there, as everywhere, the ke
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,8 +15,10 @@ from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
-from appliance.api.responses import error_response, no_content
-from appliance.api.route import Route
+from appliance.api.connections import ApiLimits
+from appliance.api.request_metrics import Handle
+from appliance.api.responses import error_response, no_content, to_response
+from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock
 from appliance.errors import LaresError, RateLimited
 from appliance.settings import RateLimit
@@ -115,7 +118,21 @@ class Gate:
         self._buckets = buckets
         self._cors = cors
 
-    async def authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
+    def guard(self, route: Route, answer: Handler, limits: ApiLimits) -> Handle:
+        """What the application calls for the route: `answer`, its handler, for those alone who may."""
+
+        async def handle(request: Request, **ids: str) -> HTTPResponse | None:
+            principal = await self._authorize(request, route, ids.get("hook_id"))
+            recheck = partial(self._recheck, principal)
+            call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
+            answered = await answer(call, **ids)
+            if route.is_websocket:
+                return None
+            return self._cors.add_headers(request, to_response(answered, route.response_schema))
+
+        return handle
+
+    async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
         """The principal of the request's token, None for a public route; counts a write against its rate limit.
 
         `hook` is the id of the hook that the path names.
@@ -137,8 +154,7 @@ class Gate:
             return ON_BOX
         return await self._authenticator.identify(_token_of(request, route))
 
-    def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` when the key was revoked since it was authorized."""
+    def _recheck(self, principal: Principal | None) -> None:
         if principal is not None:
             self._authenticator.recheck(principal)
 

@@ -1,23 +1,19 @@
-"""Resources: classes whose methods answer routes; what they all can use, and how what they return is sent."""
+"""Resources: classes whose methods answer routes; and what they all can use."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
-from sanic import HTTPResponse
 
 from appliance.adapters.discovery.discovery import Found
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.hooks import Hooks
 from appliance.api.hub_metrics import Metrics, Probe
 from appliance.api.keyring import Keyring
-from appliance.api.responses import json_response, no_content
 from appliance.api.route import Route
 from appliance.api.stream import EventStream
 from appliance.hub import Hub
-from appliance.tables.json_schema import Shape
 
 Search = Callable[[float], Awaitable[list[Found]]]
 """Searches the local network for so many seconds."""
@@ -47,13 +43,3 @@ class ApiResource:
     def __init__(self, parts: ApiParts) -> None:
         self.parts = parts
         self.hub = parts.hub
-
-
-def to_response(route: Route, answer: Any) -> HTTPResponse:
-    """The response with what a handler returned: 204 for None, bytes as they are, else as its shape makes it."""
-    if isinstance(answer, HTTPResponse):
-        return answer
-    if answer is None:
-        return no_content()
-    shape = route.response_schema
-    return json_response(shape(answer) if isinstance(shape, Shape) and not isinstance(answer, bytes) else answer)

@@ -18,6 +18,7 @@ from sanic.helpers import has_message_body
 
 from appliance import errors
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.tables.json_schema import Schema, Shape
 
 JSON_TYPE = "application/json"
 JSON_HEADERS = {"content-type": JSON_TYPE}
@@ -61,6 +62,15 @@ def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | Non
 def no_content() -> HTTPResponse:
     """The response 204, which has no body."""
     return Response(b"", 204, {})
+
+
+def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
+    """The response with what a handler returned: 204 for None, bytes as they are, else as the shape makes it."""
+    if isinstance(answer, HTTPResponse):
+        return answer
+    if answer is None:
+        return no_content()
+    return json_response(shape(answer) if isinstance(shape, Shape) and not isinstance(answer, bytes) else answer)
 
 
 log = logging.getLogger("api")

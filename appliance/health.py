@@ -20,6 +20,15 @@ log = logging.getLogger("adapters")
 MAX_LISTED_DROPS = 200
 """How many dropped attributes of one adapter are listed."""
 
+_KINDS = (
+    events.ObservationDropped,
+    events.AdapterStarted,
+    events.AdapterAnswered,
+    events.AdapterProgressed,
+    events.AdapterFileChecked,
+    events.AdapterErrored,
+)
+
 
 class AdapterStatus(StrEnum):
     """What became of an adapter's first poll and of its latest poll or command; see `AdapterHealth.status`."""
@@ -66,7 +75,7 @@ class Health:
 
     def __init__(self, adapters: Iterable[str], bus: Bus) -> None:
         self._adapters = {name: AdapterHealth(name=name) for name in adapters}
-        bus.listen(self._on_event)
+        bus.listen(self._on_event, *_KINDS)
 
     def list_adapters(self) -> list[AdapterHealth]:
         """Every adapter, by name."""

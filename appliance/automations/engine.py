@@ -33,6 +33,14 @@ from appliance.lua.lua_catalog import Asset, Catalog
 
 log = logging.getLogger("automations")
 
+_KINDS: tuple[type[events.Event], ...] = (
+    events.DeviceStateChanged,
+    events.DeviceEvent,
+    events.DeviceRemoved,
+    events.AdapterAnswered,
+    *SUBJECTS,
+)
+
 MAX_NEXT = 10
 """How many next times of an automation are listed."""
 
@@ -67,7 +75,7 @@ class Engine:
     async def __aenter__(self) -> Engine:
         self._baseline = Baseline(self._registry)
         self._arm_all()
-        self._listening.callback(self._bus.listen(self._on_event))
+        self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
         return self
 
     async def __aexit__(self, *_: object) -> None:

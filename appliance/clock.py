@@ -9,9 +9,11 @@ import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 SETTLE_ITERATIONS = 20
 """Iterations of the event loop in which ready tasks run before simulated time advances."""
@@ -44,13 +46,11 @@ class Clock:
 
     recheck_secs = 1.0
 
-    def now(self) -> datetime:
-        """The present instant, in UTC."""
-        return datetime.now(UTC)
+    now: Callable[[], datetime] = staticmethod(partial(datetime.now, UTC))
+    """The present instant, in UTC."""
 
-    def monotonic(self) -> float:
-        """Seconds on a clock that is never set and goes on while the machine sleeps; only differences count."""
-        return time.clock_gettime(_REAL_TIME)
+    monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
+    """Seconds on a clock that is never set and goes on while the machine sleeps; only differences count."""
 
     def is_synchronised(self) -> bool:
         """Whether the kernel says that the clock is synchronised, usually by NTP; False where that is not known."""
@@ -151,8 +151,6 @@ async def _let_others_run() -> None:
     for _ in range(SETTLE_ITERATIONS):
         await asyncio.sleep(0)
 
-
-_REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 _CLOCK_ERROR, _FAILED = 5, -1
 """What adjtimex(2) returns while the clock is not synchronised, and where it may not be asked."""

@@ -109,17 +109,21 @@ class ElgatoAdapter(PollingAdapter):
         for device_id in device_ids:
             check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._client.fetch_lights()
+        states = [_parse(raw) for raw in lights]
         changes: dict[int, dict[str, int]] = {}
         results: dict[int, CommandResult] = {}
         for index in map(_index, device_ids):
             try:
                 changes[index] = _CHANGES[command.capability, command.action](
-                    command, self._light(lights, index, command.action)
+                    command, self._light(states, index, command.action)
                 )
             except BadAnswer as error:
                 results[index] = CommandResult(error=str(error))
         if changes:
-            written = [_written(raw, changes.get(index, {})) for index, raw in enumerate(lights)]
+            written = [
+                _written(raw, state, changes.get(index, {}))
+                for index, (raw, state) in enumerate(zip(lights, states, strict=True))
+            ]
             await self._client.put_lights(written, repeat=command.action != "toggle")
             results |= await self._confirm(changes)
         return [results[_index(device_id)] for device_id in device_ids]
@@ -171,13 +175,12 @@ class ElgatoAdapter(PollingAdapter):
         ]
         return f"{self.http.address}: light {index} was told {', '.join(wrong)}" if wrong else None
 
-    def _light(self, lights: list[Any], index: int, action: str) -> LightState:
-        if index >= len(lights):
+    def _light(self, states: list[LightState | Invalid], index: int, action: str) -> LightState:
+        if index >= len(states):
             raise BadAnswer(f"{self.http.address}: light {index} is not there any more")
-        try:
-            light = LightState.parse(lights[index])
-        except Invalid as fault:
-            raise BadAnswer(f"{self.http.address}: light {index} {fault}") from None
+        light = states[index]
+        if isinstance(light, Invalid):
+            raise BadAnswer(f"{self.http.address}: light {index} {light}")
         if light.on is None and action == "toggle":
             raise BadAnswer(f"{self.http.address}: light {index} does not say if it is on, so it cannot be toggled")
         return light
@@ -191,11 +194,10 @@ class ElgatoAdapter(PollingAdapter):
     def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
         """The light of this index; None where it cannot be read, which is logged once."""
         device_id, name = ids[index], name_of(self._facts)
-        try:
-            light = LightState.parse(raw)
-        except Invalid as fault:
+        light = _parse(raw)
+        if isinstance(light, Invalid):
             if device_id not in self._unreadable:
-                log.warning("%s: cannot be read: %s", device_id, fault)
+                log.warning("%s: cannot be read: %s", device_id, light)
             self._unreadable.add(device_id)
             return None
         self._unreadable.discard(device_id)
@@ -229,11 +231,17 @@ def _index(device_id: str) -> int:
     return int(device_id.rpartition(":")[2])
 
 
-def _written(raw: Any, change: Mapping[str, int]) -> RawLight:
-    """The light as it was read with the change; a temperature ends colour mode. Nothing of what is malformed."""
+def _parse(raw: Any) -> LightState | Invalid:
+    """The light; what is wrong with it where nothing of it can be read."""
     try:
-        light = LightState.parse(raw)
-    except Invalid:
+        return LightState.parse(raw)
+    except Invalid as fault:
+        return fault
+
+
+def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> RawLight:
+    """The light as it was read with the change; a temperature ends colour mode. Nothing of what is malformed."""
+    if isinstance(light, Invalid):
         return {}
     dropped = {*light.wrong, *(("hue", "saturation") if "temperature" in change else ())}
     return {**{name: value for name, value in raw.items() if name not in dropped}, **change}

@@ -97,7 +97,7 @@ class LateSession:
     def open(self) -> Any:
         """The one `DeviceSession`; leaving the context closes it."""
         if self._session is None:
-            from appliance.adapters.device_session import DeviceSession
+            from appliance.adapters.device_http import DeviceSession
 
             self._session = DeviceSession()
         return self._session

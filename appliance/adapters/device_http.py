@@ -1,26 +1,49 @@
-"""HTTP to vendors' devices: a client for each address, with limits on time and size."""
+"""HTTP to vendors' devices: the session of all, and a client for each address, with limits on time and size."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import math
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 import orjson
-from aiohttp import ClientMiddlewareType, ClientResponse
+from aiohttp import AddrInfoType, ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.tracing import Trace
 from msgspec import Struct, field
 
-from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS, KEEP_SECS, DeviceSession, send_once
+from appliance.adapters.device_resolver import DeviceResolver
 from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
-from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
+from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.tables.fields import Redacted
+
+CONNECT_TIMEOUT_SECS = 2.0
+"""Seconds that a device has to accept a connection."""
+
+KEEP_SECS = 1.0
+"""Seconds that a connection is kept for any request; no known device closes an idle one sooner."""
+
+LASTING_SECS = 60.0
+"""Seconds that one is kept for requests that may be repeated: a device may have closed it meanwhile."""
+
+GOODBYE_SECS = 1.0
+"""Seconds that the last frame to a WebSocket may take; then the connection is closed without it."""
+
+MAX_WAITING_RESPONSES = 8
+"""Responses on a connection that nobody has read, interim ones (1xx) included."""
+
+RECEIVE_BUFFER_BYTES = 16 * 1024
+"""What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
 
 RETRY_AFTER_SECS = 0.25
 """Seconds before a request that was never answered is sent once more."""
@@ -28,8 +51,101 @@ RETRY_AFTER_SECS = 0.25
 MAX_RESPONSE_BYTES = 256 * 1024
 """Bytes of a response that are read; no known device sends more."""
 
-MESSAGES_AT_ONCE = 50
-"""Messages of one connection that are taken before others of the loop come."""
+
+class DeviceSession:
+    """The session for every adapter, until it is closed: connections that are kept briefly, and lasting ones.
+
+    Those who ask for an address at most every minute keep one connection to it, as long as the device does.
+    """
+
+    def __init__(self) -> None:
+        self.brief = _open(KEEP_SECS)
+        self.lasting = _open(LASTING_SECS)
+
+    async def __aenter__(self) -> DeviceSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.brief.close()
+        await self.lasting.close()
+
+
+def _open(keep_secs: float) -> aiohttp.ClientSession:
+    """No cookies, no proxies, no compression."""
+    return aiohttp.ClientSession(
+        connector=_Connector(keep_secs),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
+        headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
+        json_serialize_bytes=orjson.dumps,
+        auto_decompress=False,
+        middlewares=(send_once,),
+        ws_response_class=_PromptSocket,
+    )
+
+
+def _open_socket(address: AddrInfoType) -> socket.socket:
+    opened = socket.socket(*address[:3])
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    return opened
+
+
+class _Protocol(ResponseHandler):
+    """One connection, which is given up where more responses wait on it than were asked for."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if len(self._buffer) > MAX_WAITING_RESPONSES:
+            self.abort()
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
+
+    def __init__(self, keep_secs: float) -> None:
+        super().__init__(keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket)
+        build: Callable[..., ResponseHandler] = _Protocol
+        self._factory = partial(build, loop=self._loop)
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        connection = await super().connect(req, traces, timeout)
+        if req.headers.get("Connection") == "close" and connection.protocol is not None:
+            connection.protocol.force_close()
+        return connection
+
+
+class _PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
+    """Says goodbye and closes, without reading on until the other side does: that may send without end."""
+
+    async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
+        self._close_code = self._close_code or code  # aiohttp waits for the other's only where it has none
+        try:
+            async with asyncio.timeout(GOODBYE_SECS):
+                return await super().close(code=code, message=message)
+        except TimeoutError:
+            return False
+
+
+async def send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Neither repeat a request that was cut off (`HttpClient` may) nor redirect the handshake of a WebSocket."""
+    try:
+        response = await handler(request)
+        if response.status // 100 == 3 and "Upgrade" in request.headers:
+            response.close()
+            raise aiohttp.WSServerHandshakeError(response.request_info, (), status=response.status)
+        return response
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _CutOff(reason_of(error)) from None
+
+
+class _CutOff(aiohttp.ClientError):
+    """The connection failed or ended before a response came."""
 
 
 class HttpAccess(Redacted, frozen=True, kw_only=True):
@@ -250,12 +366,15 @@ class HttpClient:
                 max_msg_size=max_bytes,
             ) as opened:
                 self.answers += 1
-                yield Messages(self, opened, self._clock, parse or parse_json)
+                yield Messages(self.address, opened, self._clock, parse or parse_json, self._count_answer)
         except aiohttp.WSServerHandshakeError as error:
             self.answers += 1
             raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
+
+    def _count_answer(self) -> None:
+        self.answers += 1
 
     def _check_status(self, path: str, status: int) -> None:
         if not 200 <= status < 300:
@@ -271,56 +390,6 @@ class HttpClient:
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} broke off its answer") from None
         return bytes(body)
-
-
-class Messages(AsyncIterator[Any]):
-    """The two directions of one WebSocket. One task reads; any may send."""
-
-    def __init__(
-        self, http: HttpClient, opened: aiohttp.ClientWebSocketResponse, clock: Clock, parse: DecodeMessage
-    ) -> None:
-        self._http = http
-        self._socket = opened
-        self._clock = clock
-        self._parse = parse
-        self._count = 0
-
-    async def __anext__(self) -> Any:
-        """The next message of text or bytes. Raises `BadAnswer` for one that is too large or cannot be parsed."""
-        while (message := await self._next_frame()).type in (aiohttp.WSMsgType.PING, aiohttp.WSMsgType.PONG):
-            if message.type is aiohttp.WSMsgType.PING:
-                await self._answer_ping(message.data)
-        if message.type is aiohttp.WSMsgType.ERROR:
-            raise BadAnswer(f"{self._http.address} sent something that is no WebSocket message, or too large a one")
-        self._http.answers += 1
-        return self._parse(message.data, self._http.address)
-
-    async def _next_frame(self) -> aiohttp.WSMessage:
-        """The next message, pings included; others of the loop come between, even where many wait."""
-        self._count += 1
-        if self._count % MESSAGES_AT_ONCE == 0:
-            await self._clock.sleep(0)
-        return await self._socket.__anext__()
-
-    async def _answer_ping(self, data: bytes) -> None:
-        try:
-            await self._socket.pong(data)
-        except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"{self._http.address} has closed the connection ({reason_of(error)})") from None
-
-    async def send(self, message: Any) -> None:
-        """Send a text as it is, anything else as its JSON. Raises `Unreachable` where the socket has been closed.
-
-        It waits while the other side does not read: the caller limits the time.
-        """
-        try:
-            await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
-        except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"{self._http.address} has closed the connection ({reason_of(error)})") from None
-
-
-DecodeMessage = Callable[[bytes | str, str], Any]
-"""Makes a message of a frame's body; the address is for the sentence of the `BadAnswer` that it may raise."""
 
 
 def parse_json(body: bytes | str, address: str) -> Any:

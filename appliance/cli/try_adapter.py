@@ -15,7 +15,7 @@ import orjson
 from appliance import config
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.origins import Origins

@@ -12,11 +12,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, Messages, parse_json
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import (
+    MAX_RESPONSE_BYTES,
+    RETRY_AFTER_SECS,
+    DeviceSession,
+    HttpClient,
+    parse_json,
+)
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http_errors import HttpRefused
-from appliance.adapters.server_events import EventDecoder, ServerEvent, read_events
+from appliance.adapters.http_push import EventDecoder, Messages, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
@@ -485,14 +490,14 @@ class Ready:
 TEXT, PONG = (aiohttp.WSMessage(kind, "7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
 
 
-async def test_others_of_the_loop_come_between_what_is_there_already(session: DeviceSession) -> None:
+async def test_others_of_the_loop_come_between_what_is_there_already() -> None:
     messages, pongs, lines = Ready([TEXT] * 1001), Ready([PONG] * 1000 + [TEXT]), Ready([b"\n" * 65536])
     for flood in (messages, pongs, lines):
         counting = asyncio.ensure_future(flood.count())
         if flood is lines:
             assert [each async for each in read_events(flood, Clock(), 1000)] == []  # type: ignore[arg-type]
         else:
-            socket = Messages(HttpClient(session, "http://x", Clock()), flood, Clock(), parse_json)  # type: ignore[arg-type]
+            socket = Messages("http://x", flood, Clock(), parse_json, lambda: None)  # type: ignore[arg-type]
             while await anext(socket) and flood is messages and next(flood._parts, None) is not None:
                 pass
         counting.cancel()

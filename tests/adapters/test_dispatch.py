@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable, Unsupported
 from appliance.health import Health

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.adapters.base import CommandResult
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights import adapter as adapter_module
 from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, mired_of
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight

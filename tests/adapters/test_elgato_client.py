@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from yarl import URL
 
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
 from appliance.errors import BadAnswer, Invalid
 from tests.fakes.clock import VirtualClock

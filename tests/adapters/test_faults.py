@@ -17,7 +17,7 @@ from appliance.adapters import address_gates
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import MAX_BACK_OFF_SECS, back_off
 from appliance.errors import BadAnswer, Unreachable

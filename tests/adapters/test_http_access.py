@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.adapters.device_http import HttpAccess, HttpClient
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession, HttpAccess, HttpClient
 from appliance.errors import AdapterFailed, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance import config
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.polling import PollingAdapter

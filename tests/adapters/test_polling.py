@@ -16,8 +16,7 @@ from appliance.adapters import address_gates
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.confirmation import Confirmation
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import CONNECT_TIMEOUT_SECS, DeviceSession
+from appliance.adapters.device_http import CONNECT_TIMEOUT_SECS, DeviceSession, HttpClient
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.adapter import RokuAdapter

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.roku_tv.adapter import TV_COMMANDS, RokuAdapter
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import BadAnswer, Unreachable

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import CommandResult
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.polling import delay_after
 from appliance.clock import JITTER, MAX_BACK_OFF_SECS
 from appliance.errors import BadAnswer, Unreachable

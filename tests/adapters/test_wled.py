@@ -12,8 +12,7 @@ import pytest
 from yarl import URL
 
 from appliance.adapters import polling
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from appliance.adapters.device_http import HttpClient, Messages
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.http_push import Messages, ServerEvent
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import decode_json
-from appliance.adapters.server_events import ServerEvent
 from appliance.errors import Invalid, Unanswered, Unreachable
 
 SOCKET_PING_SECS = 20.0

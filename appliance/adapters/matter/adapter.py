@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
-from appliance.adapters.device_http import HttpClient, Messages
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.http_push import Messages
 from appliance.adapters.matter.clusters import IDENTIFY
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.live_nodes import LiveNodes, Place

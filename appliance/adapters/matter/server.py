@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from appliance.adapters.device_http import Messages
+from appliance.adapters.http_push import Messages
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import shown

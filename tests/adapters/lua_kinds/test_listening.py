@@ -12,7 +12,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.lua_kinds.connection import MAX_PUSHED, PushConnection, Pushed
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition

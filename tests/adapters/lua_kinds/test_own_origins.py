@@ -8,7 +8,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.origins import Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, for_lua, read_request

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt import broker_session, entity_catalog
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements import announced, config_topic

@@ -10,7 +10,7 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.availability import Refusal

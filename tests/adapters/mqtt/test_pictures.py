@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.base import Picture
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt import picture_store
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entities.pictures import MAX_PICTURE_BYTES

@@ -1,21 +1,30 @@
-"""Server-sent events: the messages of a `text/event-stream`, as the HTML standard reads one, within bounds."""
+"""What devices push over HTTP: server-sent events, as the HTML standard reads them, and messages of WebSockets."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import aiohttp
+import orjson
 from msgspec import Struct
 
+from appliance.adapters.http_errors import reason_of
 from appliance.clock import Clock
-from appliance.errors import BadAnswer
+from appliance.errors import BadAnswer, Unreachable
 
 EVENT_STREAM = "text/event-stream"
 """The media type."""
 
 SLICE_BYTES = 2048
 """Bytes of a stream that are parsed before others of the loop come."""
+
+MESSAGES_AT_ONCE = 50
+"""Messages of one connection that are taken before others of the loop come."""
+
+DecodeMessage = Callable[[bytes | str, str], Any]
+"""Makes a message of a frame's body; the address is for the sentence of the `BadAnswer` that it may raise."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -96,3 +105,55 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
             for event in decoder.feed(piece[start : start + SLICE_BYTES]):
                 yield event
             await clock.sleep(0)
+
+
+class Messages(AsyncIterator[Any]):
+    """The two directions of one WebSocket; `on_message` is called at each message. One task reads; any may send."""
+
+    def __init__(
+        self,
+        address: str,
+        opened: aiohttp.ClientWebSocketResponse,
+        clock: Clock,
+        parse: DecodeMessage,
+        on_message: Callable[[], None],
+    ) -> None:
+        self._address = address
+        self._socket = opened
+        self._clock = clock
+        self._parse = parse
+        self._on_message = on_message
+        self._count = 0
+
+    async def __anext__(self) -> Any:
+        """The next message of text or bytes. Raises `BadAnswer` for one that is too large or cannot be parsed."""
+        while (message := await self._next_frame()).type in (aiohttp.WSMsgType.PING, aiohttp.WSMsgType.PONG):
+            if message.type is aiohttp.WSMsgType.PING:
+                await self._answer_ping(message.data)
+        if message.type is aiohttp.WSMsgType.ERROR:
+            raise BadAnswer(f"{self._address} sent something that is no WebSocket message, or too large a one")
+        self._on_message()
+        return self._parse(message.data, self._address)
+
+    async def _next_frame(self) -> aiohttp.WSMessage:
+        """The next message, pings included; others of the loop come between, even where many wait."""
+        self._count += 1
+        if self._count % MESSAGES_AT_ONCE == 0:
+            await self._clock.sleep(0)
+        return await self._socket.__anext__()
+
+    async def _answer_ping(self, data: bytes) -> None:
+        try:
+            await self._socket.pong(data)
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
+
+    async def send(self, message: Any) -> None:
+        """Send a text as it is, anything else as its JSON. Raises `Unreachable` where the socket has been closed.
+
+        It waits while the other side does not read: the caller limits the time.
+        """
+        try:
+            await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None

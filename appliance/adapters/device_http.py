@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import math
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 import orjson
-from aiohttp import AddrInfoType, ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+from aiohttp import AddrInfoType, ClientHandlerType, ClientRequest, ClientResponse
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
-from msgspec import Struct, field
+from msgspec import Struct
 
 from appliance.adapters.device_resolver import DeviceResolver
+from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
-from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, ServerEvent, read_events
+from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
 from appliance.clock import Clock
-from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
-from appliance.tables.fields import Redacted
+from appliance.errors import BadAnswer, Unanswered, Unreachable
 
 CONNECT_TIMEOUT_SECS = 2.0
 """Seconds that a device has to accept a connection."""
@@ -35,9 +31,6 @@ KEEP_SECS = 1.0
 
 LASTING_SECS = 60.0
 """Seconds that one is kept for requests that may be repeated: a device may have closed it meanwhile."""
-
-GOODBYE_SECS = 1.0
-"""Seconds that the last frame to a WebSocket may take; then the connection is closed without it."""
 
 MAX_WAITING_RESPONSES = 8
 """Responses on a connection that nobody has read, interim ones (1xx) included."""
@@ -84,7 +77,7 @@ def _open(keep_secs: float) -> aiohttp.ClientSession:
         json_serialize_bytes=orjson.dumps,
         auto_decompress=False,
         middlewares=(send_once,),
-        ws_response_class=_PromptSocket,
+        ws_response_class=PromptSocket,
     )
 
 
@@ -120,18 +113,6 @@ class _Connector(aiohttp.TCPConnector):
         return connection
 
 
-class _PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
-    """Says goodbye and closes, without reading on until the other side does: that may send without end."""
-
-    async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
-        self._close_code = self._close_code or code  # aiohttp waits for the other's only where it has none
-        try:
-            async with asyncio.timeout(GOODBYE_SECS):
-                return await super().close(code=code, message=message)
-        except TimeoutError:
-            return False
-
-
 async def send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
     """Neither repeat a request that was cut off (`HttpClient` may) nor redirect the handshake of a WebSocket."""
     try:
@@ -146,49 +127,6 @@ async def send_once(request: ClientRequest, handler: ClientHandlerType) -> Clien
 
 class _CutOff(aiohttp.ClientError):
     """The connection failed or ended before a response came."""
-
-
-class HttpAccess(Redacted, frozen=True, kw_only=True):
-    """Credentials for one address, and how its certificate is verified.
-
-    `token` is sent as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. With https,
-    the certificate must be signed by an authority that the box trusts, or by that in `ca_file`, or be the one whose
-    SHA-256 is `fingerprint` (hexadecimal). `headers` are sent with every request.
-    """
-
-    HIDDEN = ("password", "token")
-    headers: Mapping[str, str] = field(default_factory=dict)
-    username: str | None = None
-    password: str | None = None
-    is_digest: bool = False
-    token: str | None = None
-    ca_file: Path | None = None
-    fingerprint: str | None = None
-
-    def all_headers(self) -> dict[str, str]:
-        """The headers of every request, credentials included."""
-        credentials = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
-        if self.username is not None and not self.is_digest:
-            pair = f"{self.username}:{self.password or ''}".encode()
-            credentials = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
-        return {**self.headers, **credentials}
-
-    def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
-        """The middlewares of each request."""
-        if self.username is None or not self.is_digest:
-            return (send_once,)
-        return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""), send_once)
-
-    def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
-        """How a certificate is verified; raises `AdapterFailed` where `ca_file` holds none."""
-        if self.fingerprint is not None:
-            return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
-        if self.ca_file is None:
-            return True
-        try:
-            return ssl.create_default_context(cafile=str(self.ca_file))
-        except OSError as error:
-            raise AdapterFailed(f"{self.ca_file} holds no certificates: {reason_of(error)}") from None
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
@@ -224,7 +162,7 @@ class HttpClient:
         self._clock = clock
         access = access or HttpAccess()
         self._headers = access.all_headers()
-        self._middlewares = access.middlewares()
+        self._middlewares = (*access.middlewares(), send_once)
         self._tls = access.tls()
 
     async def request(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 import orjson
@@ -16,6 +17,9 @@ from appliance.errors import BadAnswer, Unreachable
 
 EVENT_STREAM = "text/event-stream"
 """The media type."""
+
+GOODBYE_SECS = 1.0
+"""Seconds that the last frame to a WebSocket may take; then the connection is closed without it."""
 
 SLICE_BYTES = 2048
 """Bytes of a stream that are parsed before others of the loop come."""
@@ -157,3 +161,16 @@ class Messages(AsyncIterator[Any]):
             await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
+
+
+class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
+    """Says goodbye and closes, without reading on until the other side does: that may send without end."""
+
+    async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
+        """Send the Close frame, for `GOODBYE_SECS` at most, and close; False where that or the connection failed."""
+        self._close_code = self._close_code or code  # aiohttp waits for the other's only where it has none
+        try:
+            async with asyncio.timeout(GOODBYE_SECS):
+                return await super().close(code=code, message=message)
+        except TimeoutError:
+            return False

@@ -31,7 +31,8 @@ class LinePost:
         """The status of the answer, and what it says, without the token. Raises `AdapterFailed` where none came."""
         if self._http is None:
             await import_ahead(["appliance.adapters.device_http"])
-            from appliance.adapters.device_http import HttpAccess, HttpClient
+            from appliance.adapters.device_http import HttpClient
+            from appliance.adapters.http_access import HttpAccess
 
             scheme = "" if self._token is None or " " in self._token else "Token "
             headers = {} if self._token is None else {"Authorization": f"{scheme}{self._token}"}

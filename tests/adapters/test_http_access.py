@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.adapters.device_http import DeviceSession, HttpAccess, HttpClient
+from appliance.adapters.device_http import DeviceSession, HttpClient
+from appliance.adapters.http_access import HttpAccess
 from appliance.errors import AdapterFailed, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor

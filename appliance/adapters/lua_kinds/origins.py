@@ -10,7 +10,8 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec.structs import replace
 
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpAccess, HttpClient
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, WebResponse
 from appliance.adapters.url_paths import url_path

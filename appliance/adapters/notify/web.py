@@ -10,7 +10,8 @@ from urllib.parse import quote, urlsplit
 from xml.sax.saxutils import escape
 
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpAccess, HttpClient
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.http_errors import named_status
 from appliance.adapters.notify.kind import PLACEHOLDER, SERVICES, NotifySection
 from appliance.errors import BadAnswer

@@ -1,0 +1,59 @@
+"""Credentials for vendors' addresses, and how their certificates are verified."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+from aiohttp import ClientMiddlewareType
+from msgspec import field
+
+from appliance.adapters.http_errors import reason_of
+from appliance.errors import AdapterFailed
+from appliance.tables.fields import Redacted
+
+
+class HttpAccess(Redacted, frozen=True, kw_only=True):
+    """Credentials for one address, and how its certificate is verified.
+
+    `token` is sent as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. With https,
+    the certificate must be signed by an authority that the box trusts, or by that in `ca_file`, or be the one whose
+    SHA-256 is `fingerprint` (hexadecimal). `headers` are sent with every request.
+    """
+
+    HIDDEN = ("password", "token")
+    headers: Mapping[str, str] = field(default_factory=dict)
+    username: str | None = None
+    password: str | None = None
+    is_digest: bool = False
+    token: str | None = None
+    ca_file: Path | None = None
+    fingerprint: str | None = None
+
+    def all_headers(self) -> dict[str, str]:
+        """The headers of every request, credentials included."""
+        credentials = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        if self.username is not None and not self.is_digest:
+            pair = f"{self.username}:{self.password or ''}".encode()
+            credentials = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        return {**self.headers, **credentials}
+
+    def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
+        """The middlewares of each request."""
+        if self.username is None or not self.is_digest:
+            return ()
+        return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""),)
+
+    def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
+        """How a certificate is verified; raises `AdapterFailed` where `ca_file` holds none."""
+        if self.fingerprint is not None:
+            return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
+        if self.ca_file is None:
+            return True
+        try:
+            return ssl.create_default_context(cafile=str(self.ca_file))
+        except OSError as error:
+            raise AdapterFailed(f"{self.ca_file} holds no certificates: {reason_of(error)}") from None

@@ -508,7 +508,14 @@ async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_an
         await visit.open()
         page = visit.page
         switch = page.locator("section", has=page.get_by_role("heading", name="Den")).get_by_role("switch").first
-        for answer, expected in (("Cancel", ("on", "off")), ("Off", ("off", "off")), ("On", ("on", "on"))):
+        on, off = ("on", "off")
+        for answer, expected in (
+            ("Cancel", (on, off)),
+            ("Off", (off, off)),
+            ("On", (on, on)),
+            ("Cancel", (off, on)),
+            ("Cancel", (on, on)),
+        ):
             await switch.click()
             dialog = page.get_by_role("dialog")
             await expect(dialog).to_contain_text("Simulated TV")
@@ -516,6 +523,7 @@ async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_an
             await expect(page.locator("[aria-busy]")).to_have_count(0)
             shown = [(await house.device(each))["attributes"]["power"] for each in (LIGHT, TV)]
             assert tuple(shown) == expected
+            await expect(switch).to_have_attribute("aria-checked", "true" if expected[0] == on else "false")
             await expect(page.locator(".outcomes")).to_have_count(0)
         assert not [each for each in visit.requests if each.endswith("/rooms/den/command")]
 

@@ -125,12 +125,15 @@ export function roomSwitch(room, devices) {
 
 export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
 
-// The commands that any of these devices takes, each once; and what they show together.
+// The commands that any of these devices takes, each once; and what they show together. Where there are lights, they alone say
+// whether it is on: the switch acts on them, and a plug that stays on would keep it from ever switching them on.
 const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
 
 function shared(devices) {
-	const isOn = devices.some((device) => device.attributes.power === "on");
-	return { ...Object.assign({}, ...devices.map((each) => each.attributes).reverse()), ...(isOn && { power: "on" }) };
+	const lights = devices.filter(({ kind }) => kind === "Light");
+	const isOn = (lights.length ? lights : devices).some(({ attributes }) => attributes.power === "on");
+	const shown = Object.assign({}, ...devices.map((each) => each.attributes).reverse());
+	return "power" in shown ? { ...shown, power: isOn ? "on" : "off" } : shown;
 }
 
 function Group({ group }) {

@@ -63,9 +63,17 @@ class AnnouncedFields:
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
         except (TypeError, ValueError, OverflowError):
-            self.problems.append(f"{key} is no number")
+            self._note(f"{key} is no number")
             return default
         return found if abs(found) < 1e15 else default
+
+    def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
+        """Two numbers, the first no larger than the second; where they are announced otherwise, as by default."""
+        found = self.number(low_key, low), self.number(high_key, high)
+        if found[0] <= found[1]:
+            return found
+        self._note(f"{low_key} is above {high_key}")
+        return low, high
 
     def flag(self, key: str, default: bool = False) -> bool:
         """A boolean, or the text of one."""
@@ -96,8 +104,7 @@ class AnnouncedFields:
                 try:
                     return template(text)
                 except TemplateFailed as fault:
-                    if (problem := f"{key} {fault}") not in self.problems:
-                        self.problems.append(problem)
+                    self._note(f"{key} {fault}")
                     return _UNREADABLE
         return None
 
@@ -107,8 +114,12 @@ class AnnouncedFields:
             return None
         if isinstance(value, str) and is_valid(value):
             return value
-        self.problems.append(f"{key} is no topic")
+        self._note(f"{key} is no topic")
         return None
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
 
 
 class _UnreadableTemplate(Template):

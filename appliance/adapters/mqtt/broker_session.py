@@ -254,10 +254,11 @@ class LiveDevices:
     ) -> None:
         if not intent.shows:
             return
-        if entity.is_optimistic:
+        assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
+        if apply(entity, assumed):
+            self._publish.device(device.observation())
+        if len(assumed) == len(intent.shows):
             pending.done.set()
-            if apply(entity, intent.shows):
-                self._publish.device(device.observation())
             return
         pending.check(intent.shows, entity)
         is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)

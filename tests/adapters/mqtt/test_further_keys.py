@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -88,13 +89,13 @@ WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tu
 """Component, keys, states by topic, a command, and the messages that it comes to; JSON as an object."""
 
 
-def announced(component: str, keys: dict[str, Any], states: dict[str, str]) -> Any:
-    """The device of one entity that has been sent these states."""
+def announced(component: str, keys: dict[str, Any], states: dict[str, str], said: Sequence[str] = ()) -> Any:
+    """The device of one entity that has been sent these states; `said` are the reasons of what is no use of it."""
     catalog = new_catalog()
     config = json.dumps({**keys, "unique_id": "x"}).encode()
     sent = [Sent(topic, text.encode(), False) for topic, text in states.items()]
     take(catalog, (Sent(f"homeassistant/{component}/x/config", config, True), *sent))
-    assert not catalog.refused
+    assert [each.reason for each in catalog.refused.values()] == list(said)
     return catalog.devices["mqtt:x"]
 
 
@@ -128,6 +129,27 @@ def test_what_is_no_moment_is_refused_with_an_example(component: str, value: str
     entity, _ = device.offers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is no {component} like"):
         entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
+
+
+BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
+    ("number", {"min": 10, "max": 1, "step": 0}, "custom.mqtt.x", {"min": 1, "max": 100, "step": 1},
+     ["min is above max"]),
+    ("number", {"min": 5, "max": 5, "step": -1}, "custom.mqtt.x", {"min": 5, "max": 5, "step": 1}, []),
+    ("text", {"min": 9, "max": 2}, "custom.mqtt.x", {"min_length": 0, "max_length": 255}, ["min is above max"]),
+    ("climate", {"temperature_command_topic": "c", "min_temp": 30, "max_temp": 5, "temp_step": 0},
+     "target_temperature", {"unit": "°C", "min": 7, "max": 35}, ["min_temp is above max_temp"]),
+    ("humidifier", {"target_humidity_command_topic": "c", "min_humidity": 90, "max_humidity": 5},
+     "custom.mqtt.target_humidity", {"unit": "%", "min": 0, "max": 100}, ["min_humidity is above max_humidity"]),
+]  # fmt: skip
+"""Component, keys, attribute, what it takes, and what is said of them."""
+
+
+@pytest.mark.parametrize(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)
+def test_bounds_that_no_value_meets_are_those_by_default_and_said(
+    component: str, keys: dict[str, Any], attribute: str, bounds: dict[str, Any], problems: list[str]
+) -> None:
+    _, offer = announced(component, {**TOPICS, **keys}, {}, problems).offers[attribute]
+    assert {key: value for key, value in offer.schema.items() if key != "type"} == bounds
 
 
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:

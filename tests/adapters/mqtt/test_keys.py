@@ -138,7 +138,7 @@ def use(device: MqttDevice) -> None:
     """Show a device, send it messages and every command that it offers."""
     device.observation()
     for entity in device.entities:
-        assert entity.is_optimistic in (True, False)
+        assert entity.is_assumed("power") in (True, False)
         for reader in entity.readers:
             for text in MESSAGES:
                 try:

@@ -116,7 +116,8 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
                 apply(change.entity, change.update)
                 if change.entity is entity:
                     pending.check(change.update, entity)
-    assert not intent.shows or entity.is_optimistic or pending.done.is_set(), _shown(entity, intent.shows)
+    is_done = all(map(entity.is_assumed, intent.shows)) or pending.done.is_set()
+    assert is_done, _shown(entity, intent.shows)
 
 
 def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:

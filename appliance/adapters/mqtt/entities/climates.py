@@ -107,7 +107,7 @@ class Climate(Entity):
         if attribute == "custom.mqtt.target_humidity":
             return {"type": "number", "unit": "%", **bounds_of(self.config, "humidity", 30, 99)}
         kind: dict[str, Value] = {"unit": self._unit} if attribute == "target_temperature" else {"type": "number"}
-        step = {"step": plain_number(self.config.number("temp_step", 1))} if "temp_step" in self.config else {}
+        step = {"step": plain_number(each)} if (each := self.config.number("temp_step", 0)) > 0 else {}
         return {**kind, **bounds_of(self.config, "temp", *_DEFAULT_RANGE[self._unit]), **step}
 
     def write(self, command: Command) -> Intent:
@@ -120,6 +120,8 @@ class Climate(Entity):
 
 class Regulator(Entity):
     """A humidifier or a water heater: on and off, a mode, a target, and what is measured."""
+
+    confirmed_by: Mapping[str, tuple[str, ...]] = {"power": ("state_topic",)}
 
     def setup(self) -> None:
         """Read and offer what is announced; attributes are those of the component."""
@@ -179,7 +181,8 @@ def unit_of(config: AnnouncedFields) -> str:
 
 def bounds_of(config: AnnouncedFields, name: str, low: float, high: float) -> dict[str, Value]:
     """The range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
-    return {end: plain_number(config.number(f"{end}_{name}", each)) for end, each in (("min", low), ("max", high))}
+    low, high = config.bounds(f"min_{name}", f"max_{name}", low, high)
+    return {"min": plain_number(low), "max": plain_number(high)}
 
 
 def temperature(unit: str) -> dict[str, Callable[[Any], Any]]:

@@ -47,6 +47,7 @@ class Cover(Entity):
 
     component_class = "cover"
     more_keys = ("cover_position", "cover_tilt")
+    confirmed_by = dict.fromkeys(("cover_position", "door", "garage_door"), ("state_topic", "position_topic"))
 
     def setup(self) -> None:
         """Find what is announced: steps, positions, tilt."""
@@ -134,7 +135,7 @@ class Cover(Entity):
             message = self._position(target)
         else:
             message = self._step(command.action)
-        if command.action != "set" and not self.readers:
+        if command.action != "set" and self.is_assumed(self._attribute):
             state = {"open": "open", "close": "closed"}[command.action]
             return Intent(messages=(message,), shows={self._attribute: state if self._door else target})
         return Intent(messages=(message,), shows={"cover_position": target}, begins=self._begins(target))

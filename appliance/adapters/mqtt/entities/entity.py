@@ -90,6 +90,8 @@ class Entity:
     """The events that it announces; empty where it says of none."""
     more_keys: tuple[str, ...] = ()
     """Attributes that it may show beside those that it claims, offers or names after itself."""
+    confirmed_by: Mapping[str, tuple[str, ...]] = {}
+    """By attribute the keys of which one must be announced for it to be read; any other is read where anything is."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -130,10 +132,11 @@ class Entity:
         """The topics to subscribe to, each once."""
         return list(dict.fromkeys([*(each.topic for each in self.readers), *self.availability.topics]))
 
-    @property
-    def is_optimistic(self) -> bool:
-        """Whether no message will confirm a command."""
-        return self.config.flag("optimistic", not self.readers)
+    def is_assumed(self, attribute: str) -> bool:
+        """Whether no message will confirm this attribute after a command."""
+        keys = self.confirmed_by.get(attribute)
+        is_unconfirmed = keys is not None and not any(key in self.config for key in keys)
+        return self.config.flag("optimistic", not self.readers) or is_unconfirmed
 
     @property
     def custom_offer(self) -> Offer | None:
@@ -310,7 +313,7 @@ def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) ->
 
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
     """The value as a whole number from low to high."""
-    return min(max(round(value), low), high)
+    return round(min(max(value, low), high))
 
 
 def apply(entity: Entity, update: Update) -> bool:

@@ -58,9 +58,10 @@ class Number(Input):
         """The range; 1 to 100 in steps of 1 unless something else is announced. A bound that is no whole number
         takes the steps away where none are announced.
         """
-        defaults = {"min": 1, "max": 100, "step": 1}
-        bounds = {name: plain_number(self.config.number(name, default)) for name, default in defaults.items()}
-        if "step" not in self.config and any(isinstance(each, float) for each in bounds.values()):
+        low, high = self.config.bounds("min", "max", 1, 100)
+        step = self.config.number("step", 0)
+        bounds = {"min": plain_number(low), "max": plain_number(high), "step": plain_number(step if step > 0 else 1)}
+        if step <= 0 and any(isinstance(each, float) for each in bounds.values()):
             del bounds["step"]
         schema: dict[str, Value] = {"type": "number", **bounds}
         unit = self.config.text("unit_of_measurement")
@@ -98,11 +99,8 @@ class Text(Input):
 
     def schema(self) -> dict[str, Value]:
         """Strings of the announced lengths, 0 to 255 characters unless they say otherwise."""
-        return {
-            "type": "string",
-            "min_length": int(self.config.number("min", 0)),
-            "max_length": int(self.config.number("max", 255)),
-        }
+        low, high = self.config.bounds("min", "max", 0, 255)
+        return {"type": "string", "min_length": int(low), "max_length": int(high)}
 
     def write(self, command: Command) -> Intent:
         """The text; `Invalid` where it is too short or too long."""

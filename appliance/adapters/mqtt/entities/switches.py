@@ -90,12 +90,13 @@ class Fan(OnOff):
 
     component_class = "fan"
     more_keys = ("custom.mqtt.percentage", "preset_mode", "custom.mqtt.oscillation", "custom.mqtt.direction")
+    confirmed_by: Mapping[str, tuple[str, ...]] = {"power": ("state_topic",)}
 
     def setup(self) -> None:
         """Offer power, and what else is announced."""
         super().setup()
-        self._low = self.config.number("speed_range_min", 1)
-        self._speeds = max(self.config.number("speed_range_max", 100) - self._low + 1, 1)
+        self._low, high = self.config.bounds("speed_range_min", "speed_range_max", 1, 100)
+        self._speeds = high - self._low + 1
         self.read("state_topic", word_parser("power", self.states), "state_value_template")
         self.offers["power"] = SWITCHABLE
         presets = self.config.texts("preset_modes")

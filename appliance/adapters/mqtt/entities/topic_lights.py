@@ -45,6 +45,19 @@ _COLOR_TOPICS = (
 class TopicLight(LightEntity):
     """A light that has a topic for each of its properties."""
 
+    confirmed_by: Mapping[str, tuple[str, ...]] = {
+        "power": ("state_topic",),
+        "brightness": ("brightness_state_topic",),
+        "color_temperature": ("color_temp_state_topic",),
+        "color_rgb": ("rgb_state_topic", "rgbw_state_topic", "rgbww_state_topic"),
+        "color_hs": ("hs_state_topic",),
+        "color_xy": ("xy_state_topic",),
+        "color_mode": ("color_mode_state_topic",),
+        "custom.mqtt.white": ("rgbw_state_topic",),
+        "custom.mqtt.cold_white": ("rgbww_state_topic",),
+        "custom.mqtt.warm_white": ("rgbww_state_topic",),
+    }
+
     def setup(self) -> None:
         """Read every topic that is announced, and offer what can be published."""
         self._payloads = {"on": self.config.text("payload_on", "ON"), "off": self.config.text("payload_off", "OFF")}
@@ -84,11 +97,6 @@ class TopicLight(LightEntity):
             return {**self.mode_update(notation), f"color_{notation}": make(*parts[:count]), **whites}
 
         return parse
-
-    @property
-    def is_optimistic(self) -> bool:
-        """Without a topic for its power no message confirms a command."""
-        return self.config.flag("optimistic", self.config.topic("state_topic") is None)
 
     def write(self, command: Command) -> Intent:
         """The property's own message, and the one that switches on, before or behind it as announced."""
@@ -240,6 +248,8 @@ def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
 class TemplateLight(LightEntity):
     """A light whose one command is made by templates."""
 
+    confirmed_by: Mapping[str, tuple[str, ...]] = {"power": ("state_template",)}
+
     def setup(self) -> None:
         """A property is there if its template is."""
         self._has_brightness = "brightness_template" in self.config
@@ -282,11 +292,6 @@ class TemplateLight(LightEntity):
             return {"color_rgb": clamp_rgb(*(self._parts[color] for color in ("red", "green", "blue")))}
 
         return parse
-
-    @property
-    def is_optimistic(self) -> bool:
-        """Without a template for its power no message confirms a command."""
-        return self.config.flag("optimistic", "state_template" not in self.config or not self.readers)
 
     def write(self, command: Command) -> Intent:
         """One message; the template sees only what the command names."""

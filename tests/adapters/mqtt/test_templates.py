@@ -248,6 +248,7 @@ RENDERED = [
         {},
         "abab[1, 1] x=1 True 3.14",
     ),
+    ("{% if value_json.a is defined %}{{ value_json.a }}{% else %}{{ this.state }}{% endif %}", {"a": 1}, "1"),
     ("{% with x = 1, y = value_json.a %}{{ x }}{{ y }}{% set z = 3 %}{% endwith %}{{ x }}{{ z }}", {"a": 2}, "12"),
     ("{% filter upper | replace('B', value_json.a) %}ab{% set y = 1 %}{% endfilter %}{{ y }}", {"a": "-"}, "A-"),
     ("{% set n | length %}abc{% set y = 1 %}{% endset %}{{ n + 1 }}{{ y }}", {}, "4"),

@@ -228,8 +228,10 @@ FUNCTIONS: Mapping[str, TemplateFunction] = {
 
 CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 
-_UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "this", "trigger")
-"""Names that Home Assistant or Jinja knows and that are not offered here."""
+_UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
+"""Names that Home Assistant or Jinja knows and that are not offered here. `this` is undefined: announcers ask for
+`this.state` where the value is to stay as it was, and so it does.
+"""
 
 
 def _changed(run: Rendering, loop: Loop, *values: Any) -> bool:

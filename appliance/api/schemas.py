@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from appliance.adapters.dispatch import Status
 from appliance.api.auth import Role
 from appliance.api.responses import CODES
-from appliance.automations.trigger_kinds import TRIGGER_KINDS
+from appliance.automations.definition import TRIGGER_KINDS
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import CHECKS

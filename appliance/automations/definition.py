@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import seconds
 from appliance.automations.condition_kinds import explain, parse_conditions
 from appliance.automations.conditions import Condition
+from appliance.automations.device_triggers import DEVICE_TRIGGERS
 from appliance.automations.home_view import HomeView
 from appliance.automations.policy import Policy
-from appliance.automations.trigger_kinds import parse_trigger
-from appliance.automations.triggers import TimedTrigger, Trigger
+from appliance.automations.time_triggers import TIMED_TRIGGERS
+from appliance.automations.triggers import EVENT_TRIGGERS, TimedTrigger, Trigger
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home_locale import Locale
 from appliance.lua.modes import Mode, ModeType, mode_check
-from appliance.tables.checks import boolean, function, string
+from appliance.tables.checks import boolean, function, one_of, string
 from appliance.tables.fields import Problem, Table
+
+TRIGGER_KINDS: Mapping[str, type[Trigger]] = {**DEVICE_TRIGGERS, **EVENT_TRIGGERS, **TIMED_TRIGGERS}
+
+
+def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    """The trigger that a table states, for a home at this place; None where something is wrong, which is noted."""
+    kind = table.need("type", one_of(*TRIGGER_KINDS))
+    if kind is None:
+        return None
+    id_ = table.take("id", check.text)
+    trigger = TRIGGER_KINDS[kind].parse(kind, table, locale, now)
+    table.refuse_others(f"a field of the trigger {kind}")
+    return trigger if trigger is None or id_ is None else replace(trigger, id=id_)
+
 
 RESERVED_IDS = ("reload",)
 """Ids that automations cannot have: `/automations/reload` is no automation."""

@@ -329,7 +329,7 @@ def _version() -> int:
 
 
 def _licences() -> int:
-    code: int = importlib.import_module("appliance.cli.licences").print_licences()
+    code: int = importlib.import_module("appliance.cli.single_file").print_licences()
     return code
 
 

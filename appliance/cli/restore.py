@@ -13,17 +13,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from appliance.cli import archive
-from appliance.cli.archive import Archive
+from appliance.cli.archive import UNREADABLE, Archive, history_of
 from appliance.cli.master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
-from appliance.cli.restored_history import forget_history, put_history, stage_history
 from appliance.cli.terminal import progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.atomic import sync_folder
 from appliance.store.lock import DirectoryLock
+from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import CARD, MASTER_KEY
 from appliance.store.replacement import finish, forget, prepare, replace_document
 from appliance.tables.plain_files import read_plain
@@ -247,3 +247,54 @@ def _filesystem_errors() -> Iterator[None]:
         needs = f" (user {os.geteuid()}, whose home this is, must be allowed to write there)"
         why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
         raise StartFailed(f"cannot restore: {where}{why}; everything is as it was", os.EX_IOERR) from None
+
+
+def stage_history(data_dir: Path, found: Archive) -> int:
+    """Write the archive's months beside those of the box, on the device when this returns; how many there are.
+
+    Nothing counts yet. Raises `StartFailed`; then nothing is left of it.
+    """
+    stage, count = data_dir / f"{HISTORY_FOLDER}{STAGE}", 0
+    shutil.rmtree(stage, ignore_errors=True)
+    try:
+        for name, stream in history_of(found):
+            stage.mkdir(mode=0o700, exist_ok=True)
+            target = stage / name
+            target.touch(mode=0o600)
+            with target.open("wb") as written:
+                shutil.copyfileobj(stream, written)
+                written.flush()
+                os.fsync(written.fileno())
+            count += 1
+        if count:
+            sync_folder(stage)
+    except UNREADABLE as error:
+        shutil.rmtree(stage, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or error
+        raise StartFailed(f"the history cannot be restored: {reason}; everything is as it was", os.EX_IOERR) from None
+    return count
+
+
+def put_history(data_dir: Path, stamp: str) -> Path | None:
+    """Put what was staged in place of the box's history; where that is kept, None where there was none.
+
+    Raises `StartFailed`.
+    """
+    stage, folder = data_dir / f"{HISTORY_FOLDER}{STAGE}", data_dir / HISTORY_FOLDER
+    old = data_dir / f"{HISTORY_FOLDER}.before-restore-{stamp}"
+    try:
+        kept = old if folder.exists() else None
+        if kept is not None:
+            folder.rename(kept)
+        stage.rename(folder)
+        sync_folder(data_dir)
+    except OSError as error:
+        raise StartFailed(
+            f"all is restored but the history: {error.strerror}; rename {stage} to {folder}", os.EX_IOERR
+        ) from None
+    return kept
+
+
+def forget_history(data_dir: Path) -> None:
+    """Remove what was staged."""
+    shutil.rmtree(data_dir / f"{HISTORY_FOLDER}{STAGE}", ignore_errors=True)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
 import threading
+import zipfile
+from pathlib import Path
 
+from appliance.cli.terminal import say
 from appliance.clock import Clock
+from appliance.errors import StartFailed
 
 SEAL_AFTER_SECS = 3.0
 """So soon after the first answer what Python compiled is kept for good: a power cut does not undo that any more."""
@@ -44,3 +49,24 @@ def _do(step: str, what: str) -> None:
         getattr(importlib.import_module("lares_settle"), step)()
     except OSError as error:
         log.warning("cannot %s: %s", what, error)
+
+
+NOTICE = "NOTICE"
+"""Its part that holds all of that."""
+
+
+def print_licences() -> int:
+    """Print the list and the texts from within the file."""
+    held = sys.modules.get("lares_file")
+    if held is None or held.__file__ is None:
+        say("Lares is under the Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0).")
+        say("It runs from Python packages here, each with its own licence; lares.pyz prints all that it holds.")
+        return os.EX_OK
+    file = Path(held.__file__).parent
+    try:
+        with zipfile.ZipFile(file) as archive:
+            text = archive.read(NOTICE).decode(errors="replace")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise StartFailed(f"{file} cannot be read, copy it to this box again ({error})", os.EX_DATAERR) from None
+    say(*text.splitlines())
+    return os.EX_OK

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.conditions import DeviceState, PlaceState
 from appliance.automations.cron import Cron
-from appliance.automations.definition import AutomationDefinition
+from appliance.automations.definition import TRIGGER_KINDS, AutomationDefinition
 from appliance.automations.device_triggers import Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Equal, Within
 from appliance.automations.policy import Policy
 from appliance.automations.sun import SunEvent
 from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
 from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
-from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger, Trigger
 from appliance.lua.modes import Mode, ModeType
 from appliance.tables.checks import Function

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
-from appliance.automations.trigger_kinds import TRIGGER_KINDS
+from appliance.automations.definition import TRIGGER_KINDS
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, open_house

@@ -24,7 +24,7 @@ from tests.automations import homes
 from tests.lua import library
 
 definition = pytest.importorskip("appliance.automations.definition")
-trigger_kinds = pytest.importorskip("appliance.automations.trigger_kinds")
+trigger_kinds = pytest.importorskip("appliance.automations.definition")
 condition_kinds = pytest.importorskip("appliance.automations.condition_kinds")
 locale = pytest.importorskip("appliance.home_locale")
 

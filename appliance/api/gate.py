@@ -20,7 +20,7 @@ from appliance.api.request_metrics import Handle
 from appliance.api.responses import error_response, no_content, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock
-from appliance.errors import LaresError, RateLimited
+from appliance.errors import LaresError, MalformedRequest, RateLimited
 from appliance.settings import RateLimit
 
 ALLOWED_HEADERS = "authorization, content-type"
@@ -181,16 +181,16 @@ def _token_of(request: Request, route: Route | None) -> str | None:
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token
-    if route.role is Role.HOOK:
-        return request.args.get("token")  # type: ignore[no-any-return]
-    return _token_of_browser(request) if route.is_websocket else None
+    stated = _offered(request) if route.is_websocket else []
+    if route.is_websocket or route.role is Role.HOOK:
+        stated = stated or request.args.getlist("token", [])
+    if len(stated) > 1:
+        raise MalformedRequest("the request states more than one token")
+    return stated[0] if stated else None
 
 
-def _token_of_browser(request: Request) -> str | None:
-    """The token of a client that cannot set a header: as a sub-protocol or in the query, percent-encoded."""
-    offered = ",".join(request.headers.getall("sec-websocket-protocol", []))
-    for name in offered.split(","):
-        if name.strip().startswith(_SUBPROTOCOL_PREFIX):
-            return unquote(name.strip().removeprefix(_SUBPROTOCOL_PREFIX))
-    token: str | None = request.args.get("token")
-    return token
+def _offered(request: Request) -> list[str]:
+    """The tokens that a browser, which can set no header, offers as sub-protocols, percent-encoded."""
+    names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
+    tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
+    return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

@@ -371,6 +371,13 @@ class TestTheEventStream:
             async with call(shared.url) as caller:
                 assert (await caller.ask(request("GET", path, *UPGRADE, header))).status == 401, (path, header)
 
+    async def test_two_tokens_are_refused_whichever_is_right(self, shared: House) -> None:
+        right, offer = f"token={MASTER}", f"Sec-WebSocket-Protocol: bearer.{MASTER}, lares.events"
+        for query, header in ((f"{right}&token=x", "X: y"), (f"token=x&{right}", "X: y"), ("", f"{offer}, bearer.x")):
+            async with call(shared.url) as caller:
+                reply = await caller.ask(request("GET", f"/events?{query}", *UPGRADE, header))
+            assert (reply.status, reply.json["error"]) == (400, "the request states more than one token")
+
     async def test_a_header_counts_more_than_what_a_browser_sends(self, shared: House) -> None:
         async with call(shared.url) as caller:
             wrong = "Authorization: Bearer wrong"

@@ -126,7 +126,11 @@ class AdapterRunner:
         self, adapter: Adapter, device_ids: Sequence[str], command: Command
     ) -> list[LaresError | None]:
         try:
-            results = await adapter.within_limit(_ask(adapter, device_ids, command))
+            results = await adapter.within_limit(adapter.command_many(device_ids, command))
+            if len(results) != len(device_ids):
+                raise AdapterFailed(
+                    f"{adapter.name} answered for {len(results)} devices instead of {len(device_ids)}"
+                )
         except Unreachable as error:
             adapter.on_unreachable(error)
             adapter.gate.fail_waiting(error, None if adapter.shares_outages else device_ids)
@@ -240,15 +244,6 @@ class AdapterRunner:
             message = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
             publish.failed(AdapterFailed(message))
             publish.started()
-
-
-async def _ask(adapter: Adapter, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-    if adapter.takes_many:
-        results = await adapter.command_many(device_ids, command)
-        if len(results) != len(device_ids):
-            raise AdapterFailed(f"{adapter.name} answered for {len(results)} devices instead of {len(device_ids)}")
-        return results
-    return [await adapter.command(device_id, command) for device_id in device_ids]
 
 
 async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]) -> Value:

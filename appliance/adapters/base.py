@@ -137,7 +137,7 @@ class Adapter(ABC):
         raise Unsupported(f"{device_id} takes no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """As `command`, for several devices at once; a result for each. Called only where `takes_many` is true."""
+        """As `command`, for several devices at once where it `takes_many`, else for one; a result for each."""
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -74,11 +73,12 @@ class Dispatcher:
 
         `source` is what the audit names: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Never raises.
         """
-        queues: defaultdict[AddressGate | None, _CommandQueue] = defaultdict(_CommandQueue)
+        queues: dict[AddressGate | None, _CommandQueue] = {}
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
         for batch in self._batches(devices):
             runner = self._runners.get(batch[0].metadata.source)
-            queue = queues[None if runner is None else runner.gate]
+            gate = None if runner is None else runner.gate
+            queue = queues.setdefault(gate, _CommandQueue(1 if gate is None else gate.concurrency))
             name = f"command to {', '.join(device.id for device in batch)}"
             task = self._tasks.start(self._send(batch, command, source, queue), name)
             tasks |= dict.fromkeys((device.id for device in batch), task)
@@ -211,14 +211,12 @@ class _CommandQueue:
     the gate allows. Where the adapter `shares_outages`, those behind one that got no answer are not sent.
     """
 
-    def __init__(self) -> None:
-        self._semaphore: asyncio.Semaphore | None = None
+    def __init__(self, concurrency: int) -> None:
+        self._semaphore = asyncio.Semaphore(concurrency)
         self._outage: Unreachable | None = None
 
     async def send(self, runner: AdapterRunner, ids: list[str], command: Command) -> list[LaresError | None]:
         """Send the command after those before it; as `AdapterRunner.command`."""
-        if self._semaphore is None:
-            self._semaphore = asyncio.Semaphore(runner.gate.concurrency)
         async with self._semaphore:
             if self._outage is not None:
                 raise self._outage

@@ -27,6 +27,9 @@ SLICE_BYTES = 2048
 MESSAGES_AT_ONCE = 50
 """Messages of one connection that are taken before others of the loop come."""
 
+LARGE_MESSAGE = 1 << 20
+"""Bytes or characters of a message that is parsed only after others of the loop have come."""
+
 DecodeMessage = Callable[[bytes | str, str], Any]
 """Makes a message of a frame's body; the address is for the sentence of the `BadAnswer` that it may raise."""
 
@@ -46,7 +49,8 @@ class EventDecoder:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._pending = bytearray()
+        self._line = bytearray()
+        self._held = b""
         self._is_first = True
         self._event = ""
         self._data: list[str] = []
@@ -55,25 +59,24 @@ class EventDecoder:
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
         """The messages that end in this piece. Raises `BadAnswer` for one that is too large."""
-        self._pending += piece
-        if self._is_first and len(self._pending) >= 3:
-            self._pending = self._pending.removeprefix(b"\xef\xbb\xbf")
-            self._is_first = False
-        for line in self._take_lines() if _LINE_END.search(piece) else ():
-            self._size += len(line)
-            self._check(self._size)
-            if line:
-                self._read_field(line.decode(errors="replace"))
-            elif (event := self._end()) is not None:
+        piece = self._held + piece
+        whole = len(piece) - piece.endswith(b"\r")  # which may be half of an end
+        self._held = piece[whole:]
+        for number, part in enumerate(_LINE_END.split(piece[:whole])):
+            if number > 0 and (event := self._end_line()) is not None:
                 yield event
-        self._check(self._size + len(self._pending))
+            self._line += part
+            self._check(self._size + len(self._line))
 
-    def _take_lines(self) -> list[bytes]:
-        """The lines that have ended; a carriage return at the very end may be half of an end."""
-        whole = len(self._pending) - self._pending.endswith(b"\r")
-        *lines, rest = _LINE_END.split(bytes(self._pending[:whole]))
-        self._pending = bytearray(rest) + self._pending[whole:]
-        return lines
+    def _end_line(self) -> ServerEvent | None:
+        line, self._line = self._line, bytearray()
+        self._size += len(line)
+        if self._is_first:
+            line, self._is_first = line.removeprefix(b"\xef\xbb\xbf"), False
+        if not line:
+            return self._end()
+        self._read_field(line.decode(errors="replace"))
+        return None
 
     def _check(self, size: int) -> None:
         if size > self._max_bytes:
@@ -107,6 +110,8 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
             return
         for start in range(0, len(piece), SLICE_BYTES):
             for event in decoder.feed(piece[start : start + SLICE_BYTES]):
+                if len(event.data) > LARGE_MESSAGE:
+                    await clock.sleep(0)
                 yield event
             await clock.sleep(0)
 
@@ -137,6 +142,8 @@ class Messages(AsyncIterator[Any]):
         if message.type is aiohttp.WSMsgType.ERROR:
             raise BadAnswer(f"{self._address} sent something that is no WebSocket message, or too large a one")
         self._on_message()
+        if len(message.data) > LARGE_MESSAGE:
+            await self._clock.sleep(0)
         return self._parse(message.data, self._address)
 
     async def _next_frame(self) -> aiohttp.WSMessage:

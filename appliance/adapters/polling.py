@@ -15,7 +15,7 @@ from appliance.clock import MAX_BACK_OFF_SECS, back_off
 from appliance.errors import AdapterFailed, Unanswered, Unreachable
 from appliance.home.model import Report
 from appliance.home.values import Value
-from appliance.tasks import end_within, run_together
+from appliance.tasks import end_within, in_steps, run_together
 
 POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; so does one command."""
@@ -165,11 +165,12 @@ class PollingAdapter(Adapter):
                 outcome: Report | AdapterFailed = await self.within_limit(self.poll())
             except AdapterFailed as error:
                 outcome = error
-        if self.gate.is_stale(ended_before):
-            return
+            if self.gate.is_stale(ended_before):
+                return
+            if isinstance(outcome, Report):
+                await in_steps(self.clock, self.publish.report_parts(outcome, reading))
         if isinstance(outcome, Report):
             self.misses = 0
-            self.publish.report(outcome, reading)
             self.publish.answered(self.clock.monotonic() - began)
         elif isinstance(outcome, Unreachable):
             self._on_miss(outcome, self.misses + 1)

@@ -60,6 +60,8 @@ class Reading:
 MAX_FAULTS = 100
 """Different faults of an adapter's commands that are logged; further ones are not."""
 
+MAX_OBSERVATIONS_AT_ONCE = 50
+
 log = logging.getLogger("adapters")
 
 
@@ -113,6 +115,15 @@ class Publisher:
         for each in self._readings:
             each.note_report(report, self._registry)
         self._registry.apply(report)
+
+    def report_parts(self, report: Report, reading: Reading | None = None) -> Iterator[None]:
+        """As `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`, after each of which others of the loop may come."""
+        seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
+        while len(seen) > size:
+            self.report(replace(report, present=None, observations=seen[:size]), reading)
+            seen = seen[size:]
+            yield
+        self.report(replace(report, observations=seen), reading)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Some attributes of a device that was published before; its others stay."""

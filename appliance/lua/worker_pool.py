@@ -39,6 +39,9 @@ STUCK_PAUSE_SECS = 60.0
 
 MAX_KILLS_KEPT = 20
 
+MAX_CALL_BYTES = 20 << 20
+"""Of JSON that a function of a kind of adapter can be called with."""
+
 MIN_SPARE_AGE_SECS = 10.0
 """A worker that ends younger is replaced only when something is to run, so that one that always crashes rests."""
 
@@ -113,6 +116,8 @@ class WorkerPool:
         One that the end of a worker cut off is begun once more if `call` says `repeat`. Raises `ScriptFailed`.
         """
         given, tries = orjson.dumps(call), 2 if call.get("repeat") else 1
+        if len(given) > MAX_CALL_BYTES:
+            raise ScriptFailed(Fault(source.name, 0, f"{name} cannot take {len(given) >> 20} MiB"))
         while True:
             execution, failure = await self._finish(self._begin(FrameKind.CALL, source, given, calls, name))
             tries -= 1

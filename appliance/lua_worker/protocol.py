@@ -9,7 +9,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-MAX_FRAME_BYTES = 8 << 20
+MAX_FRAME_BYTES = 24 << 20
 """A longer frame is a fault of its sender."""
 
 _HEADER = Struct("<IBI")

@@ -6,11 +6,12 @@ nothing of an adapter along.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
@@ -30,6 +31,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.told_devices import (
     DeviceReader,
     ToldDevices,
+    ToldUpdate,
     report_of,
 )
 from appliance.adapters.lua_kinds.web_request import Transport
@@ -46,7 +48,7 @@ from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
 from appliance.home.values import Value
 from appliance.tables.checks import is_number, shown
-from appliance.tasks import run_together
+from appliance.tasks import in_steps, run_together
 
 MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 """Seconds between two messages that are handed to a file while more than so many wait."""
@@ -57,8 +59,6 @@ MAX_SAID = 100
 MAX_POLL_SECS = 86_400
 MAX_SENTENCE_CHARS = 500
 """Characters of a refusal in a file's own words."""
-
-T = TypeVar("T")
 
 log = logging.getLogger("adapters")
 
@@ -105,8 +105,9 @@ class LuaAdapter(PollingAdapter):
         found = await self._call(["poll"], repeat=True)
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
-        told = self._read("poll", lambda: self._reader.read_all(found["first"], "poll"))
-        self._tell_events(told)
+        told = ToldDevices()
+        await self._read("poll", self._reader.read_all(found["first"], "poll", told))
+        await in_steps(self.clock, self._tell_events(told))
         return report_of(self.name, told, is_complete=True)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -148,7 +149,7 @@ class LuaAdapter(PollingAdapter):
         found = await self._call(["operations", name], dict(payload), secs=secs)
         if isinstance(found["second"], str):
             raise BadAnswer(found["second"][:MAX_SENTENCE_CHARS])
-        return self.redact.in_value(found["first"])
+        return await asyncio.to_thread(self.redact.in_value, found["first"])
 
     async def _call(
         self,
@@ -184,12 +185,13 @@ class LuaAdapter(PollingAdapter):
 
     async def _update(self, function: str, raw: Any) -> None:
         """Publish what a function said of some devices, or of all, and do what it asks for."""
-        update = self._read(function, lambda: self._reader.read_update(raw, function))
+        update = ToldUpdate()
+        await self._read(function, self._reader.read_update(raw, function, update))
         told = update.devices
-        self.publish.report(report_of(self.name, told, is_complete=update.complete))
-        for device_id, attributes in told.parts:
-            self.publish.attributes(device_id, attributes)
-        self._tell_events(told)
+        report = report_of(self.name, told, is_complete=update.complete)
+        await in_steps(self.clock, self.publish.report_parts(report))
+        await in_steps(self.clock, self._tell_parts(told))
+        await in_steps(self.clock, self._tell_events(told))
         self.note_heard()
         self.publish.answered()
         if update.send is not None and self._connection is not None:
@@ -211,15 +213,26 @@ class LuaAdapter(PollingAdapter):
                 await self.clock.sleep(pause)
 
     def _say_once(self, error: AdapterFailed) -> None:
-        """Log what was wrong with a message, each sentence once."""
+        """Log what was wrong with a message, once for each place in the file: the rest may be the vendor's words."""
         self.publish.record_error(error)
-        if str(error) not in self._said and len(self._said) < MAX_SAID:
-            self._said.add(str(error))
+        place = str(error).partition(": ")[0]
+        if place not in self._said and len(self._said) < MAX_SAID:
+            self._said.add(place)
             log.warning("%s: %s", self.name, error)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
         """The connection of the file's `listen`, where it has one."""
-        return None if self._connection is None else self._connection.open()
+        return None if self._connection is None else self._open_push(self._connection)
+
+    @asynccontextmanager
+    async def _open_push(self, connection: PushConnection) -> AsyncIterator[AsyncIterator[Any]]:
+        """The connection; what was wrong with what came over it is logged once."""
+        try:
+            async with connection.open() as messages:
+                yield messages
+        except BadAnswer as error:
+            self._say_once(error)
+            raise
 
     async def _hello(self) -> Any:
         return (await self._call(["listen", "hello"]))["first"]
@@ -237,20 +250,26 @@ class LuaAdapter(PollingAdapter):
             raise BadAnswer(f"the second thing that poll returned must be seconds, not {shown(secs)}")
         return float(self._interval)
 
-    def _read(self, function: str, read: Callable[[], T]) -> T:
+    async def _read(self, function: str, reading: Iterable[None]) -> None:
         try:
-            return read()
+            await in_steps(self.clock, reading)
         except Invalid as fault:
             raise AdapterFailed(self.redact(f"what {function} returned cannot be used: {fault}")) from None
 
-    def _tell_events(self, told: ToldDevices) -> None:
+    def _tell_parts(self, told: ToldDevices) -> Iterator[None]:
+        for device_id, attributes in told.parts:
+            self.publish.attributes(device_id, attributes)
+            yield
+
+    def _tell_events(self, told: ToldDevices) -> Iterator[None]:
         for device_id, event, data in told.events:
             self.publish.event(device_id, event, data)
+            yield
 
     async def _shown(self, device_id: str, *, is_fresh: bool) -> Device:
         """The device as it shows now, after a poll where it is to be fresh."""
         if is_fresh and self._loaded.definition.has_poll:
-            self.publish.report(await self.poll())
+            await in_steps(self.clock, self.publish.report_parts(await self.poll()))
         device = self.publish.find(device_id)
         if device is None:
             raise BadAnswer(f"{device_id} is not there any more")
@@ -258,7 +277,7 @@ class LuaAdapter(PollingAdapter):
 
     def _answered(self, device_id: str, raw: Any, confirmation: Confirmation) -> CommandResult:
         """The result where the file said what the device shows now."""
-        seen = self._read("command", lambda: self._reader.read_one(raw, device_id, "command"))
+        seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
             return CommandResult(error=f"command answered what is no device: {shown(raw)}")
         error = None if confirmation.is_done(seen.attributes) else confirmation.sentence(device_id, seen.attributes)

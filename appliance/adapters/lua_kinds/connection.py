@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
+import msgspec
+import orjson
+
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.http_push import Messages, ServerEvent
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
-from appliance.adapters.lua_kinds.libraries import decode_json
-from appliance.errors import Invalid, Unanswered, Unreachable
+from appliance.adapters.lua_kinds.libraries import compact_json
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 
 SOCKET_PING_SECS = 20.0
 """Seconds without a message before a ping is sent over a WebSocket."""
@@ -22,16 +25,20 @@ EVENTS_SILENCE_SECS = 600.0
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
 """Messages that wait for the file, and their bytes; while there are so many, nothing is read."""
 
+MAX_TEXT = 1 << 20
+"""Bytes or characters of a message that is no JSON; larger ones must be."""
+
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
 """Questions that wait for their answer at a time."""
 
 
 class Pushed(NamedTuple):
-    """A message, and how many bytes or characters it had."""
+    """A message as the file gets it, how many bytes or characters it had, and its JSON where it is some."""
 
     size: int
     value: Any
+    json: bytes = b""
 
 
 class PushConnection:
@@ -58,6 +65,8 @@ class PushConnection:
         self._is_open = False
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
+        number = ("number", int, msgspec.field(name=listen.reply or "id"))
+        self._reply: Any = msgspec.json.Decoder(msgspec.defstruct("Reply", [number]))
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +93,7 @@ class PushConnection:
             path, silence = self._listen.path, EVENTS_SILENCE_SECS
             async with self._http.events(path, silence_secs=silence, max_bytes=size) as events:
                 async with self._standing(None):
-                    yield self._read(_message_of(each) async for each in events)
+                    yield self._read(_message_of(each, self._http.address) async for each in events)
             return
         async with self._http.messages(
             self._listen.path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_pushed
@@ -144,7 +153,7 @@ class PushConnection:
     async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
         """Hand each message to who asked for it, else let it wait for the file."""
         async for message in messages:
-            if not self._is_reply(message.value):
+            if not self._is_reply(message):
                 while self._waiting_bytes > 0 and self._waiting_bytes + message.size > MAX_PUSHED_BYTES:
                     self._has_room.clear()
                     await self._has_room.wait()
@@ -152,23 +161,31 @@ class PushConnection:
                 await self._waiting.put(message)
             yield message
 
-    def _is_reply(self, message: Any) -> bool:
-        number = message.get(self._listen.reply) if isinstance(message, dict) and self._listen.reply else None
-        future = self._asked.get(number) if isinstance(number, int) else None
+    def _is_reply(self, message: Pushed) -> bool:
+        if not self._asked:
+            return False
+        try:
+            number = self._reply.decode(message.json).number
+        except msgspec.DecodeError:
+            return False
+        future = self._asked.get(number)
         if future is None or future.done():
             return False
-        future.set_result(message)
+        future.set_result(message.value)
         return True
 
 
-def _message_of(event: ServerEvent) -> Pushed:
-    data = _pushed(event.data, "")
-    return Pushed(data.size, {"event": event.event, "data": data.value, "id": event.id})
+def _message_of(event: ServerEvent, address: str) -> Pushed:
+    data = _pushed(event.data, address)
+    return Pushed(data.size, {"event": event.event, "data": data.value, "id": event.id}, data.json)
 
 
 def _pushed(body: bytes | str, address: str) -> Pushed:
-    """The message as JSON where it is some, else as it came: text or bytes."""
+    """The message as JSON where it is some, else as it came: text or bytes. Raises `BadAnswer` for much of those."""
     try:
-        return Pushed(len(body), decode_json(body))
-    except Invalid:
+        text = compact_json(body)
+        return Pushed(len(body), orjson.Fragment(text), text)
+    except Invalid as fault:
+        if len(body) > MAX_TEXT:
+            raise BadAnswer(f"{address} sent a large message, which {fault}") from None
         return Pushed(len(body), body)

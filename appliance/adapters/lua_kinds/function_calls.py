@@ -8,7 +8,7 @@ import html
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -17,7 +17,7 @@ import orjson
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
-from appliance.adapters.lua_kinds.libraries import compute, decode_json, decode_xml
+from appliance.adapters.lua_kinds.libraries import compact_json, compute, decode_xml
 from appliance.adapters.lua_kinds.section import texts_in
 from appliance.adapters.lua_kinds.web_request import (
     DEFAULT_TIMEOUT_SECS,
@@ -61,19 +61,13 @@ class KeptTexts:
         self._secrets = secrets
         self._lock = asyncio.Lock()
         stored = secrets.get(KEPT)
-        self._texts: dict[str, str] = {} if stored is None else orjson.loads(stored)
+        self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
+        self.secrets = _secrets_in(self._texts.values())
+        """Every text, and the texts in it that are long enough to be secrets, where it is JSON."""
 
     def get(self, key: str) -> str | None:
         """The text under the key, None if there is none."""
         return self._texts.get(key)
-
-    def list_texts(self) -> list[str]:
-        """Every text, and the texts in it that are long enough to be secrets, where it is JSON."""
-        found = list(self._texts.values())
-        for text in self._texts.values():
-            with suppress(orjson.JSONDecodeError):
-                found += [each for each in texts_in(orjson.loads(text)) if len(each) >= MIN_INNER_CHARS]
-        return found
 
     async def put(self, key: Any, text: Any) -> None:
         """Store the text, on the card when this returns; None forgets it. Raises `Invalid` or `StoreFailed`."""
@@ -90,7 +84,15 @@ class KeptTexts:
                 raise Invalid(f"ctx:keep: {MAX_KEPT} texts are kept already")
             if texts != self._texts:
                 await self._secrets.put(KEPT, orjson.dumps(texts).decode())
-                self._texts = texts
+                self._texts, self.secrets = texts, _secrets_in(texts.values())
+
+
+def _secrets_in(texts: Collection[str]) -> tuple[str, ...]:
+    found = list(texts)
+    for text in texts:
+        with suppress(orjson.JSONDecodeError):
+            found += [each for each in texts_in(orjson.loads(text)) if len(each) >= MIN_INNER_CHARS]
+    return tuple(found)
 
 
 class Redaction:
@@ -99,13 +101,17 @@ class Redaction:
     def __init__(self, secrets: Sequence[str], kept: KeptTexts) -> None:
         self._secrets = secrets
         self._kept = kept
+        self._known: tuple[str, ...] | None = None
+        self._forms: list[str] = []
 
     def __call__(self, text: str) -> str:
         """The text without them."""
-        for secret in sorted((*self._secrets, *self._kept.list_texts()), key=len, reverse=True):
-            if len(secret) >= MIN_SECRET_CHARS:
-                for form in sorted(_forms(secret), key=len, reverse=True):
-                    text = text.replace(form, HIDDEN)
+        if self._known is not self._kept.secrets:
+            self._known = self._kept.secrets
+            secrets = [each for each in (*self._secrets, *self._known) if len(each) >= MIN_SECRET_CHARS]
+            self._forms = sorted({form for each in secrets for form in _forms(each)}, key=len, reverse=True)
+        for form in self._forms:
+            text = text.replace(form, HIDDEN)
         return text
 
     def in_value(self, value: Any) -> Any:
@@ -208,7 +214,7 @@ class FunctionCalls:
     async def parse_json(self, text: Any, _: Any) -> Any:
         """The value that a text holds, or why it holds none."""
         try:
-            return {"value": decode_json(text)}
+            return {"value": orjson.Fragment(compact_json(text))}
         except Invalid as fault:
             return {"fault": str(fault)}
 

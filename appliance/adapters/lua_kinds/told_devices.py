@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -49,6 +49,7 @@ _DEVICE: Fields = {
     "name": Field(string, required=False),
     "attributes": Field(_mapping, required=False),
     "state": Field(one_of("online", "unavailable"), required=False),
+    "events": Field(_array, required=False),
 }
 _COMMAND: Fields = {
     "capability": Field(string),
@@ -68,6 +69,7 @@ _UPDATE: Fields = {
     "send": Field(lambda value: value, required=False),
     "poll": Field(boolean, default=False),
     "complete": Field(boolean, default=False),
+    "events": Field(_array, required=False),
 }
 
 HappenedEvent = tuple[str, str, Mapping[str, Value]]
@@ -86,7 +88,7 @@ class ToldDevices(Struct, kw_only=True):
 class ToldUpdate(Struct, kw_only=True):
     """What `receive` or `hook` returned."""
 
-    devices: ToldDevices
+    devices: ToldDevices = field(default_factory=ToldDevices)
     send: Any = None
     poll: bool = False
     complete: bool = False
@@ -105,9 +107,11 @@ class DeviceReader:
         self._find = publish.find
         self._published: set[tuple[str, str]] = set()
 
-    def read_all(self, raw: Any, what: str, *, in_part: bool = False) -> ToldDevices:
-        """The devices of a list; of those `in_part`, attributes that are not named stay. Raises `Invalid`."""
-        told = ToldDevices()
+    def read_all(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool = False) -> Iterator[None]:
+        """Note the devices of a list in `told`, one a step; of those `in_part`, attributes that are not named stay.
+
+        Raises `Invalid`.
+        """
         try:
             rows = _array({} if raw is None else raw)
         except Invalid as fault:
@@ -116,24 +120,28 @@ class DeviceReader:
             raise Invalid(f"{what} must tell at most {MAX_DEVICES} devices, not {len(rows)}")
         for number_, row in enumerate(rows, 1):
             self._read(row, f"device {number_} of {what}", told, in_part=in_part)
-        return told
+            yield
 
-    def read_update(self, raw: Any, what: str) -> ToldUpdate:
-        """What `receive` or `hook` returned; nothing is an update without anything in it."""
+    def read_update(self, raw: Any, what: str, update: ToldUpdate) -> Iterator[None]:
+        """Note in `update` what `receive` or `hook` returned, one device or event a step. Raises `Invalid`.
+
+        Nothing is an update without anything in it.
+        """
         findings = Findings(LUA)
         try:
             table = Table(_mapping({} if raw is None else raw), findings)
         except Invalid as fault:
             raise Invalid(f"what {what} returned {fault}") from None
         found = table.read(_UPDATE)
-        devices, happened = table.raw("devices"), table.raw("events")
+        devices = table.raw("devices")
         table.refuse_others("a field of an update")
         if findings.faults:
             raise Invalid(f"what {what} returned: {findings.faults[0]}")
-        told = self.read_all(devices, f"devices of {what}", in_part=True)
-        for row in _array(happened if happened is not None else []):
-            self._read_event(row, None, told)
-        return ToldUpdate(devices=told, **found)
+        update.send, update.poll, update.complete = found["send"], found["poll"], found["complete"]
+        yield from self.read_all(devices, f"devices of {what}", update.devices, in_part=True)
+        for row in found["events"] or []:
+            self._read_event(row, None, update.devices)
+            yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
         """The one device that a command answered, whose id may be left out; None where it tells none."""
@@ -172,7 +180,6 @@ class DeviceReader:
         table.raw("id")
         found = table.read(_DEVICE)
         info, commands = self._info(table), self._commands(table, known)
-        happened = table.raw("events")
         table.refuse_others("a field of a device")
         if found["kind"] is None and known is None and not table.has("kind"):
             table.fault("kind", f"is missing; it is one of {', '.join(DeviceKind)}")
@@ -193,7 +200,7 @@ class DeviceReader:
                 is_available=found["state"] != "unavailable",
             )
         )
-        for each in _array(happened if happened is not None else []):
+        for each in found["events"] or []:
             self._read_event({"event": each} if isinstance(each, str) else each, id_, told)
 
     def _info(self, table: Table) -> dict[str, str]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+import orjson
 from msgspec import Struct
 
-from appliance.adapters.lua_kinds.libraries import decode_json
+from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.url_paths import url_path
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA, is_number, nearest, number_within, shown, string
@@ -134,12 +135,12 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
 
 
 def for_lua(response: WebResponse) -> dict[str, Any]:
-    """The response as `ctx:http` returns it: `json` is there where the body is JSON."""
+    """The response as `ctx:http` returns it, for `orjson.dumps`: `json` is there where the body is JSON."""
     answer: dict[str, Any] = {
         "status": response.status,
         "headers": dict(response.headers),
         "body": response.body.decode("latin-1"),
     }
     with suppress(Invalid):
-        answer["json"] = decode_json(response.body)
+        answer["json"] = orjson.Fragment(compact_json(response.body))
     return answer

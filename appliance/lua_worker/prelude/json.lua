@@ -6,15 +6,23 @@ local find, sub, byte, format, gsub = string.find, string.sub, string.byte, stri
 local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
 
 local MAX_DEPTH = 32
-local MAX_VALUE_BYTES = 262144  -- bytes of one value on its way to the hub, which parses it on its loop
+local MAX_VALUE_BYTES, MAX_TABLES = 262144, 20000  -- of one value on its way to the hub, which parses it on its loop
 local arrays = setmetatable({}, {__mode = 'k'})   -- tables that came as arrays, so that an empty one goes back as []
 
----------------------------------------------------------------- reading: compact JSON that the hub wrote, so it is well-formed
+---------------------------------------------------------------- reading: compact JSON that the hub wrote or checked
 local ESCAPES = {b = '\b', f = '\f', n = '\n', r = '\r', t = '\t'}
 
+local high                     -- the first half of a surrogate pair; the second follows at once
+
 local function unescape(kind, digits)
-  if kind == 'u' then return utf8char(tonumber(digits, 16)) end
-  return (ESCAPES[kind] or kind) .. digits
+  if kind ~= 'u' then return (ESCAPES[kind] or kind) .. digits end
+  local code = tonumber(digits, 16)
+  if code & 0xFC00 == 0xD800 then
+    high = code
+    return ''
+  end
+  if code & 0xFC00 == 0xDC00 then code = 0x10000 + ((high & 0x3FF) << 10 | code & 0x3FF) end
+  return utf8char(code)
 end
 
 -- The string that begins behind the quote, and the position behind it.
@@ -54,7 +62,7 @@ local function read_array(text, at)
   return array, at + 1
 end
 
--- null is nil, which is the same as absent.
+-- null is nil, which is the same as absent; so is a number that is too large for Lua.
 read_value = function(text, at)
   local first = byte(text, at)
   if first == 34 then return read_string(text, at + 1) end
@@ -64,7 +72,9 @@ read_value = function(text, at)
   if first == 102 then return false, at + 5 end
   if first == 110 then return nil, at + 4 end
   local _, last = find(text, '^[-+0-9.eE]+', at)
-  return tonumber(sub(text, at, last)), last + 1
+  local number = tonumber(sub(text, at, last))
+  if number == huge or number == -huge then number = nil end
+  return number, last + 1
 end
 
 function lares.decode(text)
@@ -136,6 +146,8 @@ end
 
 local function put_table(value, depth)
   if depth > MAX_DEPTH then error({'is nested more than 32 levels deep, or holds itself'}, 0) end
+  writer.tables = writer.tables + 1
+  if writer.tables > MAX_TABLES then error({'holds more than 20000 tables'}, 0) end
   local length = rawlen(value)
   if length > 0 or (arrays[value] and next(value) == nil) then put_array(value, length, depth) else put_object(value, depth) end
   writer.path[depth] = nil
@@ -156,7 +168,7 @@ end
 -- The value as JSON; or nil and a sentence that begins with `what` and the path. With `functions`, a function becomes
 -- the line where it is defined.
 function lares.encode(value, what, functions)
-  writer = {count = 0, bytes = 0, path = {}, functions = functions}
+  writer = {count = 0, bytes = 0, tables = 0, path = {}, functions = functions}
   local ok, fault = lares.raw_pcall(put_value, value, 1)
   if ok then return concat(writer, '', 1, writer.count) end
   lares.caught(ok, fault)

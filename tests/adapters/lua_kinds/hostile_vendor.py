@@ -96,6 +96,10 @@ BODIES: dict[str, Callable[[], Iterator[bytes]]] = {
     "/later-garbage": lambda: later(b"\0" * PIECE),
     "/deep": lambda: iter((JSON + b"\r\n" + b"[" * 500_000,)),
     "/wide": lambda: iter((JSON + b"\r\n[" + b"[],[]," * 170_000 + b"[]]",)),
+    "/nested": lambda: iter((JSON + b"\r\n" + b"[" * 900 + b"]" * 900,)),
+    "/keys": lambda: iter((JSON + b"\r\n{" + b",".join(b'"k%d":%d' % (n, n) for n in range(60_000)) + b"}",)),
+    "/numbers": lambda: iter((JSON + b"\r\n[" + b"1e999," * 80_000 + b"9" * 500_000 + b"]",)),
+    "/text": lambda: iter((JSON + b'\r\n"' + b"\\ud83d\\ude00" * 80_000 + b'"',)),
 }
 STREAMS: dict[str, Callable[[], Iterator[bytes]]] = {
     "/events": lambda: iter_then(HEAD_OF_STREAM, flood(b'data: {"level": 7}\n\n')),
@@ -134,7 +138,7 @@ class Hostile(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         """Send what the path asks for until it ends or nobody takes it."""
         with suppress(OSError):
-            head = self.request.recv(65536)
+            head = self.request.recv(65536) or b"GET / HTTP/1.1"
             path = head.split(b" ", 2)[1].partition(b"?")[0].decode()
             if path in SOCKETS:
                 self._upgrade(head)

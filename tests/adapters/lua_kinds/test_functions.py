@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -13,6 +14,7 @@ import pytest
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
 from appliance.home.bus import Bus
 from appliance.lua.execution_limits import ExecutionLimits
@@ -113,6 +115,54 @@ async def test_tables_for_bytes_and_texts(pool: WorkerPool, tmp_path: Path) -> N
         "a1bt",
         "is not XML",
     ]
+
+
+async def test_json_of_any_depth_size_and_number_crosses_to_lua(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """
+      local told = ctx:http({ path = "/" }).json
+      local deep, depth = told.deep, 0
+      while deep do deep, depth = deep[1], depth + 1 end
+      local texts = { depth, told.pair, tostring(told.huge), (told.text:gsub("%c", "!")), #told.empty,
+        tostring(json.decode("1e999")) }
+      return { { id = "a", kind = "Sensor", name = table.concat(texts, "|") } }
+    """
+    told = (
+        b'{ "deep" : '
+        + b"[" * 900
+        + b"]" * 900
+        + rb""", "pair": "\ud83d\uDE00\\ud83d\u00e9",
+      "huge": 1e999, "text": "\"\/\n", "empty": [ ] }"""
+    )
+    it = await start(pool, tmp_path, kind(poll), Vendor({"/": (200, told)}))
+    assert (await it.poll())["a"].name == '900|\U0001f600\\ud83dé|nil|"/!|0|nil'
+    with pytest.raises(Invalid, match=f"has more than {MAX_JSON_MARKS} values"):
+        compact_json(b"[" + b"1," * MAX_JSON_MARKS + b"1]")
+    tables = "local found = {} for n = 1, 20000 do found[n] = {} end return found"
+    it = await start(
+        pool, tmp_path, kind("return {}", f"operations = {{ it = function() {tables} end }},"), Vendor({})
+    )
+    with pytest.raises(AdapterFailed, match="holds more than 20000 tables"):
+        await it.adapter.operations["it"]({})
+
+
+async def test_thousands_of_devices_let_others_of_the_loop_come(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """local all = {}
+      for n = 1, 1000 do all[n] = { id = "d" .. n, kind = "Light", attributes = { brightness = 1 } } end
+      return all"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    most = 0
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            before = len(it.registry.list_devices())
+            await asyncio.sleep(0)
+            most = max(most, len(it.registry.list_devices()) - before)
+
+    watching = asyncio.create_task(watch())
+    await it.adapter.poll_once()
+    watching.cancel()
+    assert len(it.registry.list_devices()) == 1000 and most <= 500
 
 
 async def test_bodies_are_bytes_in_both_directions(pool: WorkerPool, tmp_path: Path) -> None:

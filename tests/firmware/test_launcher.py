@@ -215,14 +215,14 @@ class TestChoice:
     def test_a_card_that_fills_up_meanwhile_leaves_nothing_and_the_next_is_tried(
         self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write = lares_unpack.write
+        place = lares_unpack.place
 
         def full(path: str, data: bytes) -> None:
             if str(tmp_path / "a") in path and "two" in path:
                 raise OSError(errno.ENOSPC, "No space left on device")
-            write(path, data)
+            place(path, data)
 
-        monkeypatch.setattr(lares_unpack, "write", full)
+        monkeypatch.setattr(lares_unpack, "place", full)
         assert self.choose(archive, tmp_path / "a", tmp_path / "b") == tmp_path / "b"
         assert [path.name for path in (tmp_path / "a").iterdir()] == ["lock"]
 

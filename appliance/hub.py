@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -24,7 +24,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.home_names import HomeNames, NameWatcher
+from appliance.automations.home_names import HomeNames, NameWatcher, PastNames
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
@@ -270,8 +270,8 @@ class Hub:
     def _inspect(self, source: Source) -> Iterator[Fault]:
         return self._places().inspect(source)
 
-    def _view_names(self, sent: Mapping[str, Collection[str]]) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
-        """The names that the home has, given the events that devices sent, and what is switched on."""
+    def _view_names(self, past: Mapping[str, PastNames]) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
+        """The names that the home has, given what devices sent and showed, and what is switched on."""
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
         others = [*(scene.source for scene in scenes), *(() if folder is None else folder.read().sources)]
@@ -286,7 +286,7 @@ class Hub:
             called=[*others, *(asset.source for asset in armed)],
             notify_targets=self._config.notify.targets,
         )
-        return known.with_devices(self.registry.list_devices(), self.registry.layout, sent), armed
+        return known.with_devices(self.registry.list_devices(), self.registry.layout, past), armed
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config

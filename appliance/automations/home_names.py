@@ -8,8 +8,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from appliance.automations.automation_fields import NamedThing, Subject
@@ -48,14 +49,21 @@ TOLERANCE_SECS = 0.5
 MAX_TOLD_NAMES = 10
 """Names of attributes or events that a sentence lists."""
 
-MAX_EVENT_NAMES = 100
-"""Names of events that are remembered of a device."""
+MAX_PAST_NAMES = 100
+"""Names of events and of attributes, each, beyond which no more are remembered of a device."""
 
 SENT_PREFIX = "sent/"
-"""Keys in the document: `sent/<device id>` holds the names of the `events` that the device has sent."""
+"""Keys in the document: `sent/<device id>` holds the `PastNames` of the device."""
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?""")
 """A call that sets a variable or starts a timer; its name, where it is a plain text."""
+
+
+class PastNames(Struct, frozen=True, kw_only=True):
+    """What a device has sent, and the attributes that it has shown and shows no more: values expire."""
+
+    events: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
 
 
 class HomeNames(Struct, frozen=True, kw_only=True):
@@ -81,22 +89,23 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     notify_targets: Collection[str] = ()
 
     def with_devices(
-        self, devices: Collection[Device], layout: Layout, sent: Mapping[str, Collection[str]] | None = None
+        self, devices: Collection[Device], layout: Layout, past: Mapping[str, PastNames] | None = None
     ) -> HomeNames:
-        """With these devices in these places, of which each has `sent` events of these names.
+        """With these devices in these places, and with what each has sent and shown in the `past`.
 
         What a device takes counts as shown, since a lamp that is off shows little; so does what it announces as sent.
         """
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
+        was = {each.id: (past or {}).get(each.id, PastNames()) for each in devices}
         takes = {each.id: {spec.capability for spec in each.commands or ()} for each in devices}
         return replace(
             self,
             rooms=layout.rooms,
             groups=layout.groups,
             members={**rooms, **groups},
-            devices={each.id: takes[each.id].union(each.attributes) for each in devices},
-            events={each.id: {*each.events, *(sent or {}).get(each.id, ())} for each in devices},
+            devices={each.id: takes[each.id].union(each.attributes, was[each.id].attributes) for each in devices},
+            events={each.id: was[each.id].events.union(each.events) for each in devices},
         )
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
@@ -208,17 +217,17 @@ def _list(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:MAX_TOLD_NAMES])
 
 
-def read_sent(stored: DocumentReader) -> dict[str, set[str]]:
-    """The names of the events that devices have sent, by id."""
-    return {device_id: set(value["events"]) for device_id, value in stored.items(SENT_PREFIX)}
+def read_past(stored: DocumentReader) -> dict[str, PastNames]:
+    """What devices have sent and shown, by id."""
+    return {device_id: convert(value, PastNames) for device_id, value in stored.items(SENT_PREFIX)}
 
 
 class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
     Where one answers later, it does so with that answer. What a load said already it does not say again. `view` gives
-    the names that the home has now, and the automations that are switched on; it may read the disk. What events
-    devices have sent is remembered over restarts.
+    the names that the home has now, and the automations that are switched on; it may read the disk. What devices
+    have sent and shown is remembered over restarts.
     """
 
     def __init__(
@@ -226,7 +235,7 @@ class NameWatcher:
         bus: Bus,
         clock: Clock,
         storage: Storage,
-        view: Callable[[Mapping[str, Collection[str]]], tuple[HomeNames, list[Asset[AutomationDefinition]]]],
+        view: Callable[[Mapping[str, PastNames]], tuple[HomeNames, list[Asset[AutomationDefinition]]]],
         has_answered: Callable[[], bool],
     ) -> None:
         self._bus, self._clock = bus, clock
@@ -235,14 +244,14 @@ class NameWatcher:
         self._tasks = Tasks()
         self._is_due = True
         self._remember = storage.remember
-        self._sent = read_sent(storage.stored)
+        self._past = read_past(storage.stored)
 
     def known(self) -> HomeNames:
         """The names that the home has now; it reads the scripts' folder."""
-        return self._view(self._sent)[0]
+        return self._view(self._past)[0]
 
     def _find(self) -> list[Fault]:
-        known, armed = self._view(self._sent)
+        known, armed = self._view(self._past)
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
         said = set(at_load.list_faults(armed))
         return [fault for fault in known.list_faults(armed) if fault not in said]
@@ -262,17 +271,22 @@ class NameWatcher:
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceEvent):
-            self._note_sent(event.device_id, event.event)
-        elif isinstance(event, DeviceRemoved) and self._sent.pop(event.device_id, None) is not None:
+            self._note(event.device_id, "events", {event.event})
+        elif isinstance(event, DeviceStateChanged):
+            if event.previous is not None and (gone := event.previous.attributes.keys() - event.device.attributes):
+                self._note(event.device.id, "attributes", gone)
+        elif isinstance(event, DeviceRemoved) and self._past.pop(event.device_id, None) is not None:
             self._remember(SENT_PREFIX + event.device_id, None)
         self._is_due = self._is_due or isinstance(event, CatalogReloaded)
         self.recheck()
 
-    def _note_sent(self, device_id: str, event: str) -> None:
-        sent = self._sent.setdefault(device_id, set())
-        if event not in sent and len(sent) < MAX_EVENT_NAMES:
-            sent.add(event)
-            self._remember(SENT_PREFIX + device_id, {"events": sorted(sent)})
+    def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
+        past = self._past.setdefault(device_id, PastNames())
+        known: set[str] = getattr(past, part)
+        if not known.issuperset(names) and len(known) < MAX_PAST_NAMES:
+            known.update(names)
+            stated = {"events": sorted(past.events), "attributes": sorted(past.attributes)}
+            self._remember(SENT_PREFIX + device_id, stated)
 
     def recheck(self) -> None:
         """Judge the names now, where that is due and the home has settled."""

@@ -18,7 +18,7 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automation_setup import catalog_of
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.home_names import HomeNames, read_sent
+from appliance.automations.home_names import HomeNames, read_past
 from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
@@ -148,7 +148,7 @@ def find_wrong_names(
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
-        named.with_devices(devices, layout, read_sent(stored)),
+        named.with_devices(devices, layout, read_past(stored)),
         variables=[name for name, _ in stored.items(VARIABLE_PREFIX)],
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
         scenes=scenes,

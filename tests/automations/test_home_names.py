@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
-from appliance.automations.home_names import HomeNames, NameWatcher, read_sent
+from appliance.automations.home_names import HomeNames, NameWatcher, PastNames, read_past
 from appliance.home.commands import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
@@ -23,7 +23,7 @@ from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source
 from appliance.store.records import Storage
 from appliance.tables.checks import Function
-from tests.automations.homes import device, parse
+from tests.automations.homes import change, device, parse
 from tests.fakes.automations import Card, automation, bench
 
 MOTION, LAMP, BUTTON = "mqtt:hall_motion", "desk:light:0", "mqtt:button"
@@ -231,8 +231,8 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
     asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def view(sent: Mapping[str, Collection[str]]) -> tuple[HomeNames, list[Any]]:
-        loop.call_soon_threadsafe(asked.put_nowait, sent)
+    def view(past: Mapping[str, PastNames]) -> tuple[HomeNames, list[Any]]:
+        loop.call_soon_threadsafe(asked.put_nowait, {**past})
         return names(), []
 
     card = Card()
@@ -248,14 +248,19 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
         assert asked.empty()
         await it.pass_by(40)
         watcher.recheck()
-        assert await asked.get() == {LAMP: {"press"}}
+        assert await asked.get() == {LAMP: PastNames(events={"press"})}
         it.show()
         it.bus.publish(CatalogReloaded(target="automations", loaded_count=1, faults=(), duration_ms=1))
-        assert await asked.get() == {LAMP: {"press"}}
+        assert await asked.get() == {LAMP: PastNames(events={"press"})}
         assert asked.empty()
-        assert read_sent(card) == {LAMP: {"press"}}, "so that it is known after a restart, and to `lares check`"
+        assert read_past(card) == {LAMP: PastNames(events={"press"})}, (
+            "so that it is known after a restart, and to `lares check`"
+        )
+        it.bus.publish(change({"power": "on", "battery": 80}, {"power": "on"}))
+        it.bus.publish(change({"power": "on"}, {"power": "off"}))
+        assert read_past(card) == {LAMP: PastNames(events={"press"}, attributes={"battery"})}
         it.bus.publish(DeviceRemoved(device_id=LAMP))
-        assert read_sent(card) == {}
+        assert read_past(card) == {}
 
 
 def test_a_name_in_a_call_that_is_not_there_is_warned_of_with_its_line() -> None:
@@ -300,18 +305,19 @@ def test_where_a_wrong_name_stands_is_told_by_its_path() -> None:
 
 
 def test_an_event_that_a_device_announces_and_has_not_sent_yet_is_known() -> None:
-    known = names().with_devices([BUTTON_ITSELF, device({})], Layout(), {BUTTON: {"double"}})
+    known = names().with_devices([BUTTON_ITSELF, device({})], Layout(), {BUTTON: PastNames(events={"double"})})
     assert sentences(known, trigger={**PRESS, "event": "hold"}) == []
     [wrong] = sentences(known, trigger={**PRESS, "event": "holt"})
     assert wrong.endswith("did you mean hold")
 
 
-def test_an_attribute_that_a_device_takes_and_does_not_show_now_is_known() -> None:
+def test_an_attribute_that_a_device_takes_or_once_showed_is_known() -> None:
     lamp = replace(device({"power": "off"}), commands=(CommandSpec(capability="brightness", actions=("set",)),))
-    known = names().with_devices([lamp], Layout())
+    known = names().with_devices([lamp], Layout(), {LAMP: PastNames(attributes={"color_temperature"})})
+    assert sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "color_temperature"}) == []
     assert sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "brightness"}) == []
     [wrong] = sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "battery"})
-    assert wrong.endswith("it has shown brightness, power")
+    assert wrong.endswith("it has shown brightness, color_temperature, power")
 
 
 def test_where_no_device_is_known_none_is_missed_and_where_there_is_none_each_is() -> None:

@@ -19,8 +19,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.mqtt.hub_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
-from appliance.automations.automation_setup import catalog_of, open_automations
-from appliance.automations.automations import Automations
+from appliance.automations.automations import Automations, catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from appliance.automations.condition_result import HOLDS, ConditionResult, refused
 from appliance.automations.conditions import HOME_CONDITIONS, Condition
-from appliance.automations.home_view import HomeView
+from appliance.automations.environment import HomeView
 from appliance.automations.time_conditions import TIME_CONDITIONS
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of

@@ -15,7 +15,7 @@ from msgspec import Struct
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, take_attribute, take_equal, take_matcher
 from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
-from appliance.automations.home_view import HomeView
+from appliance.automations.environment import HomeView
 from appliance.automations.matchers import Matcher, Within, describe, number_in, wanted
 from appliance.errors import NotFound
 from appliance.home.model import Device

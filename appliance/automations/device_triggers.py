@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, take_attribute, take_matcher
-from appliance.automations.home_view import HomeView
+from appliance.automations.environment import HomeView
 from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.automations.triggers import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event

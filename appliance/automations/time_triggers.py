@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from appliance.automations import automation_fields as check
 from appliance.automations.cron import LAST_YEAR, Cron
-from appliance.automations.home_view import HomeView
+from appliance.automations.environment import HomeView
 from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
 from appliance.automations.triggers import TimedTrigger, Trigger
 from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, Subject, take_matcher
-from appliance.automations.home_view import HomeView
+from appliance.automations.environment import HomeView
 from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.clock import timestamp
 from appliance.home import events

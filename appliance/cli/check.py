@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from appliance import config
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.automations.automation_setup import catalog_of
+from appliance.automations.automations import catalog_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.home_names import HomeNames, read_past
 from appliance.automations.states import TOGGLE_PREFIX

@@ -15,7 +15,7 @@ from msgspec import Struct
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.alarms import MICROSECOND
-from appliance.automations.automation_setup import catalog_of, open_automations
+from appliance.automations.automations import catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment

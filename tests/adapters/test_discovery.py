@@ -15,9 +15,8 @@ import pytest
 from appliance import config
 from appliance.adapters.discovery import dns_messages as dns
 from appliance.adapters.discovery import ssdp
-from appliance.adapters.discovery.discovery import Discovery, list_found
+from appliance.adapters.discovery.discovery import DISCOVERY_METHODS, Discovery, list_found
 from appliance.adapters.discovery.mdns import Instance, MdnsAnswers, choose_address
-from appliance.adapters.discovery.methods import DISCOVERY_METHODS
 from appliance.adapters.discovery.scan import (
     MAX_PACKETS_PER_SENDER,
     Scan,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from appliance.automations.home_view import CHANGED_PREFIX, ChangeTimes
+from appliance.automations.environment import CHANGED_PREFIX, ChangeTimes
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from appliance.automations.automation_setup import Parts, open_automations
+from appliance.automations.automations import Parts, open_automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment

@@ -14,7 +14,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
-from appliance.automations.automation_setup import open_automations
+from appliance.automations.automations import open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment

@@ -13,8 +13,8 @@ from appliance.api.reasons import Reasons
 from appliance.api.resource import ApiResource
 from appliance.api.route import Call, route
 from appliance.api.routes.keys import read_preferences
+from appliance.automations.environment import CHANGED_PREFIX
 from appliance.automations.home_names import SENT_PREFIX
-from appliance.automations.home_view import CHANGED_PREFIX
 from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX

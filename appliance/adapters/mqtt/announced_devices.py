@@ -31,7 +31,7 @@ class MqttDevice(Struct):
     """One device: its entities, and for each attribute that can be commanded the entity that takes it.
 
     `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached, `identifier` what
-    its id was made of.
+    its id was made of. Once it `is_restored`, it shows what it showed before its announcement came or was another.
     """
 
     id: str
@@ -43,6 +43,7 @@ class MqttDevice(Struct):
     entities: list[Entity] = field(default_factory=list)
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
+    is_restored: bool = False
 
     @property
     def is_available(self) -> bool:

@@ -174,12 +174,7 @@ class LiveDevices:
         """
         self.pictures.keep_only(self.catalog.devices)
         for device in devices:
-            for entity in device.entities:
-                if isinstance(entity, StillPicture):
-                    apply(entity, {entity.custom: self.pictures.media_type(device, entity)})
-            known = self._shown_before.pop(device.id, None)
-            if (known := self._publish.find(device.id) or known) is not None:
-                self._restore(device, known)
+            self._restore(device)
             yield
         rebuilt = {id(device) for device in devices}
         for received in list(self._remembered.values()):
@@ -191,22 +186,36 @@ class LiveDevices:
                 yield
             yield
 
-    def _restore(self, device: MqttDevice, known: Device) -> None:
-        """Show what was shown before, except for values that have expired since."""
+    def _show(self, device: MqttDevice) -> None:
+        """Publish a device; what it showed before is restored first, or it would be lost with this."""
+        self._restore(device)
+        self._publish.device(device.observation())
+
+    def _restore(self, device: MqttDevice) -> None:
+        """Show what was shown before, once, except for values that have expired since."""
+        if device.is_restored:
+            return
+        device.is_restored = True
+        for entity in device.entities:
+            if isinstance(entity, StillPicture):
+                apply(entity, {entity.custom: self.pictures.media_type(device, entity)})
+        known = self._shown_before.pop(device.id, None)
+        if (known := self._publish.find(device.id) or known) is None:
+            return
         heard_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
         age = (self._clock.now() - heard_at).total_seconds()
         for entity in device.entities:
-            if entity.expire_after > 0 and age >= entity.expire_after:
-                entity.is_expired = bool(entity.keys & known.attributes.keys())
-            elif entity.restore(known.attributes):
+            if not 0 < entity.expire_after <= age and entity.restore(known.attributes):
                 self._set_due(device, entity, age)
+            elif entity.expire_after > 0 and not entity.reports_events:
+                entity.is_expired = not entity.attributes
 
     def flushing(self) -> Iterator[None]:
         """Publish the devices that changed, one a step: one message may concern thousands."""
         for device_id in list(self._changed):
             device = self._changed.pop(device_id, None)
             if device is not None and self.catalog.devices.get(device_id) is device:
-                self._publish.device(device.observation())
+                self._show(device)
             yield
 
     def tick(self) -> None:
@@ -256,7 +265,7 @@ class LiveDevices:
             return
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
         if apply(entity, assumed):
-            self._publish.device(device.observation())
+            self._show(device)
         if len(assumed) == len(intent.shows):
             pending.done.set()
             return
@@ -266,7 +275,7 @@ class LiveDevices:
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
         if (changed := self._changed.pop(device.id, None)) is not None:
-            self._publish.device(changed.observation())
+            self._show(changed)
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 

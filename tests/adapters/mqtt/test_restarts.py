@@ -1,0 +1,87 @@
+"""What devices showed before a restart, which many announcers say once only: it is there until it is said anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from appliance.adapters.device_http import DeviceSession
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.inbox import Received
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+from tests.adapters.mqtt.table import new_catalog, rebuild
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+
+TOPIC = "homeassistant/sensor/x/config"
+VALUE = {"custom.mqtt.x": 21}
+
+
+class RestartingHub:
+    """A hub of one device, restarted as often as `restart` is called; the home outlives it."""
+
+    def __init__(self, session: DeviceSession, clock: VirtualClock, **fields: Any) -> None:
+        bus = Bus()
+        self.registry = Registry(bus, clock)
+        self._clock, self._publish = (
+            clock,
+            context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish,
+        )
+        config = {"unique_id": "x", "state_topic": "x", "unit_of_measurement": "m", **fields}
+        self._config = json.dumps(config).encode()
+        self.restart()
+
+    def restart(self, *first: Received) -> None:
+        """Begin anew; `first` are the messages that come before the device is shown what it showed."""
+        self.live = LiveDevices(new_catalog(), self._publish, self._clock)
+        self.live.remember_devices()
+        self.live.catalog.take_config(TOPIC, self._config)
+        rebuilt = rebuild(self.live.catalog)
+        for received in first:
+            self.hear(received.topic, received.payload)
+        list(self.live.replay(rebuilt))
+        for device in rebuilt:
+            self._publish.device(device.observation())
+
+    def hear(self, topic: str, payload: bytes) -> None:
+        """Take a message in and publish what it changes."""
+        self.live.take(Received(topic, payload, is_retained=True))
+        list(self.live.flushing())
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """The attributes of the device."""
+        return self.registry.find_devices(["mqtt:x"])[0].attributes
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_what_is_not_retained_outlives_restarts_in_which_the_availability_comes_first(
+    session: DeviceSession, clock: VirtualClock, count: int
+) -> None:
+    hub = RestartingHub(session, clock, availability_topic="x/status")
+    hub.hear("x/status", b"online")
+    hub.hear("x", b"21")
+    for _ in range(count):
+        hub.restart(Received("x/status", b"online", is_retained=True))
+        assert hub.shown == {**VALUE, "state": "online"}
+
+
+async def test_what_had_expired_before_a_restart_is_unavailable_until_it_says_something(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    hub = RestartingHub(session, clock, expire_after=60)
+    hub.hear("x", b"21")
+    hub.restart()
+    assert hub.shown == {**VALUE, "state": "online"}
+    await clock.advance(61, sleepers=0)
+    hub.live.tick()
+    list(hub.live.flushing())
+    for _ in range(2):
+        assert hub.shown == {"state": "unavailable"}
+        hub.restart()
+    hub.hear("x", b"21")
+    assert hub.shown == {**VALUE, "state": "online"}

@@ -238,6 +238,7 @@ class MqttAdapter(Adapter):
         if complete:
             refused = self.live.catalog.refused
             broken = (id_ for id_, device in self.publish.devices().items() if _topics_of(device) & refused.keys())
+            self.live.forget_restored()
             self.publish.full_list((), present=(*self.live.catalog.devices, *broken))
 
     def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:

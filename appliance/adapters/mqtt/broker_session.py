@@ -167,6 +167,12 @@ class LiveDevices:
         """Keep what the home shows of the devices: one whose announcement comes late shows it again."""
         self._shown_before |= self._publish.devices()
 
+    def forget_restored(self) -> None:
+        """Forget what was shown before of the devices that are there: all of their entities have come."""
+        self._shown_before = {
+            id_: each for id_, each in self._shown_before.items() if id_ not in self.catalog.devices
+        }
+
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
         """Show what rebuilt devices showed before, and process the newest kept messages once more for them, in steps.
 
@@ -199,13 +205,14 @@ class LiveDevices:
         for entity in device.entities:
             if isinstance(entity, StillPicture):
                 apply(entity, {entity.custom: self.pictures.media_type(device, entity)})
-        known = self._shown_before.pop(device.id, None)
-        if (known := self._publish.find(device.id) or known) is None:
+        shown = self._publish.find(device.id)
+        if (known := self._shown_before.get(device.id, shown)) is None:
             return
+        attributes = {**known.attributes, **(shown.attributes if shown is not None else {})}
         heard_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
         age = (self._clock.now() - heard_at).total_seconds()
         for entity in device.entities:
-            if not 0 < entity.expire_after <= age and entity.restore(known.attributes):
+            if not 0 < entity.expire_after <= age and entity.restore(attributes):
                 self._set_due(device, entity, age)
             elif entity.expire_after > 0 and not entity.reports_events:
                 entity.is_expired = not entity.attributes

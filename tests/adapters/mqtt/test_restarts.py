@@ -17,12 +17,14 @@ from tests.adapters.mqtt.table import new_catalog, rebuild
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
-TOPIC = "homeassistant/sensor/x/config"
-VALUE = {"custom.mqtt.x": 21}
+VALUE = {"custom.mqtt.x": 21, "custom.mqtt.y": 21}
 
 
 class RestartingHub:
-    """A hub of one device, restarted as often as `restart` is called; the home outlives it."""
+    """A hub of one device, restarted as often as `restart` is called; the home outlives it.
+
+    The entities of the device are announced one after the other, as in a flood of announcements.
+    """
 
     def __init__(self, session: DeviceSession, clock: VirtualClock, **fields: Any) -> None:
         bus = Bus()
@@ -31,21 +33,27 @@ class RestartingHub:
             clock,
             context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish,
         )
-        config = {"unique_id": "x", "state_topic": "x", "unit_of_measurement": "m", **fields}
-        self._config = json.dumps(config).encode()
+        device = {"identifiers": ["x"]}
+        config = {"device": device, "state_topic": "x", "unit_of_measurement": "m", **fields}
+        self._configs = [
+            (f"homeassistant/sensor/{name}/config", json.dumps({**config, "unique_id": name}).encode())
+            for name in ("x", "y")
+        ]
         self.restart()
 
     def restart(self, *first: Received) -> None:
         """Begin anew; `first` are the messages that come before the device is shown what it showed."""
         self.live = LiveDevices(new_catalog(), self._publish, self._clock)
         self.live.remember_devices()
-        self.live.catalog.take_config(TOPIC, self._config)
-        rebuilt = rebuild(self.live.catalog)
-        for received in first:
-            self.hear(received.topic, received.payload)
-        list(self.live.replay(rebuilt))
-        for device in rebuilt:
-            self._publish.device(device.observation())
+        for topic, config in self._configs:
+            self.live.catalog.take_config(topic, config)
+            rebuilt = rebuild(self.live.catalog)
+            for received in first:
+                self.hear(received.topic, received.payload)
+            list(self.live.replay(rebuilt))
+            for device in rebuilt:
+                self._publish.device(device.observation())
+        self.live.forget_restored()
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Take a message in and publish what it changes."""

@@ -125,6 +125,7 @@ document.body.replaceChildren();
 whenChanged(drawSoon);
 addEventListener("hashchange", () => {
 	places.set(`${shown.view} ${shown.id}`, scrollY);
+	document.body.classList.remove("first"); // to come back to a place, all above it has to have its height
 	shown = readRoute();
 	takeAddress();
 	drawSoon();

@@ -36,11 +36,10 @@ export function controls(to, commands, attributes) {
 	return [corner && control(to, corner, attributes, { isBare: true }), others.map((each) => control(to, each, attributes))];
 }
 
-// The first cards stand whole at once, the others by their names; then some a frame are filled, each time twice as many.
+// The first cards stand whole at once, the others by their names; these are filled together once the first are painted.
 const FIRST_CARDS = 24;
 const unfilled = new Set();
 let drawn = 0;
-let batch = FIRST_CARDS;
 
 function useFilling() {
 	const card = useRef({ isFirst: undefined }).current;
@@ -49,24 +48,17 @@ function useFilling() {
 	useEffect(() => {
 		if (isFull) return undefined;
 		const fill = () => setFull(true);
-		if (unfilled.size === 0) setTimeout(fillSome);
+		if (unfilled.size === 0) setTimeout(fillAll);
 		unfilled.add(fill);
 		return () => unfilled.delete(fill);
 	}, []);
 	return isFull;
 }
 
-function fillSome() {
-	for (const fill of [...unfilled].slice(0, batch)) {
-		unfilled.delete(fill);
-		fill();
-	}
-	batch *= 2;
-	if (unfilled.size > 0) requestAnimationFrame(() => setTimeout(fillSome));
-	else {
-		drawn = -Infinity; // whoever comes back finds all as it was
-		document.body.classList.remove("filling");
-	}
+function fillAll() {
+	drawn = -Infinity; // whoever comes back finds all as it was
+	for (const fill of unfilled) fill();
+	unfilled.clear();
 }
 
 const DeviceCard = memo(({ device, error, mayCommand, list }) => {

@@ -109,8 +109,15 @@ function settingOf({ schema: { type, values = [] } }, look) {
 
 const FIRST = ["power", "lock", "brightness", "color_temperature", ...Object.keys(COLORS), "target_temperature"];
 
+const drawable = new WeakMap();
+
 // The commands of a device as they are drawn: one colour, however many ways there are to state it.
 export function commandsOf(device) {
+	if (!drawable.has(device)) drawable.set(device, findDrawable(device));
+	return drawable.get(device);
+}
+
+function findDrawable(device) {
 	const { commands = [] } = device;
 	const color = Object.keys(COLORS).find((each) => commands.some(({ capability }) => capability === each));
 	const rank = ({ capability }) => FIRST.indexOf(capability) + 1 || 50;

@@ -83,15 +83,19 @@ function patch(parent, old, fresh, within) {
 }
 
 function drawPart(parent, item, before, isNew) {
-	const names = Object.keys({ ...before, ...item.props });
-	const isSame = !isNew && item.type.isMemo && !item.isDirty && names.every((name) => before[name] === item.props[name]);
-	if (isSame) return;
+	if (!isNew && item.type.isMemo && !item.isDirty && isSame(before, item.props)) return;
 	item.isDirty = false;
 	const [outer, at] = [owner, slot];
 	[owner, slot] = [item, 0];
 	const drawn = orElse(() => item.type(item.props));
 	[owner, slot] = [outer, at];
 	item.kids = [patch(parent, item.kids[0], drawn, item)];
+}
+
+function isSame(before, props) {
+	for (const name in before) if (!(name in props)) return false;
+	for (const name in props) if (before[name] !== props[name]) return false;
+	return true;
 }
 
 function orElse(run) {
@@ -130,6 +134,10 @@ function set(node, name, value, isNew) {
 }
 
 function patchAll(parent, old, fresh, within) {
+	if (old.length === 0) return fresh.map((each) => patch(parent, undefined, each, within));
+	if (fresh.every((each, at) => each?.key === old[at]?.key) && fresh.length === old.length) {
+		return fresh.map((each, at) => patch(parent, old[at], each, within));
+	}
 	const keyed = new Map(old.filter((each) => each.key !== undefined).map((each) => [each.key, each]));
 	const kept = new Set();
 	const next = fresh.map((each, at) => {

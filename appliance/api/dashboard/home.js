@@ -78,6 +78,7 @@ const headingOf = (id) => `room ${id}`;
 function bar(rooms) {
 	const jump = (id) => {
 		if (isIn("folded", id)) flip("folded", id);
+		document.body.classList.remove("first"); // what lies between has to have its height
 		const heading = document.getElementById(headingOf(id));
 		heading.scrollIntoView();
 		heading.focus({ preventScroll: true });

@@ -37,7 +37,7 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
-LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500
+LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
 """How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
 
 FAULT = pytest.StashKey[str]()
@@ -115,7 +115,8 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """End the process, with the lines at which each thread is, when the test takes for ever."""
-    limit = SLOW_LIMIT_SECS if item.get_closest_marker("slow") or item.get_closest_marker("musl") else LIMIT_SECS
+    limits = {"box": BOX_LIMIT_SECS, "musl": SLOW_LIMIT_SECS, "slow": SLOW_LIMIT_SECS}
+    limit = next((secs for marker, secs in limits.items() if item.get_closest_marker(marker)), LIMIT_SECS)
     faulthandler.dump_traceback_later(limit, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
     try:
         return (yield)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -71,9 +72,10 @@ class Model:
     keys: list[Key] = field(default_factory=list)
     labels: dict[str, Cell] = field(default_factory=dict)
     runs: list[TimerRun] = field(default_factory=list)
-    acknowledged: int = 0
-    cut_off: int = 0
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    cut_off: Counter[str] = field(default_factory=Counter)
     up_since: float = field(default_factory=time.time)
+    outcomes: Counter[str] = field(default_factory=Counter)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     failures: list[str] = field(default_factory=list)
 
@@ -89,12 +91,13 @@ class Model:
 
     def _repeat(self, change: Callable[[random.Random], None], stop: threading.Event) -> None:
         chance = random.Random(self.chance.random())
+        kind = change.__name__.strip("_")
         while not stop.is_set():
             try:
                 change(chance)
-                self.acknowledged += 1
+                self.acknowledged[kind] += 1
             except NoAnswer:
-                self.cut_off += 1
+                self.cut_off[kind] += 1
                 return
             except AssertionError as failure:
                 self.failures.append(str(failure))
@@ -136,7 +139,7 @@ class Model:
     def _change_lamp(self, chance: random.Random) -> None:
         if chance.random() < 0.5:
             wanted: Any = f"Lamp {self._next()}"
-            cell = self._cell("lamp name", None)
+            cell = self._cell("lamp name", LAMP)  # nobody has named it
             cell.ask(wanted)
             self.box.demand("POST", f"/devices/{LAMP}/name", {"name": wanted})
         else:
@@ -257,6 +260,7 @@ class Model:
                 assert not is_there, f"timer {run} was cancelled"
                 assert not self._count(run), f"timer {run} was cancelled, and fired"
                 run.is_settled = True
+                self.outcomes["cancelled"] += 1
             elif is_there:
                 run.is_known = True
             else:
@@ -269,6 +273,8 @@ class Model:
             time.sleep(0.5)
         assert count <= 1, f"timer {run} fired {count} times"
         run.is_settled = True
+        never = "begun when it was cut" if run.is_known else "start or end not acknowledged"
+        self.outcomes["fired once" if count else never] += 1
 
     def _count(self, run: TimerRun) -> int:
         status, answer = self.box.ask("GET", f"/variables/over.{run.number}")

@@ -137,7 +137,7 @@ def test_what_confines_lua_is_there_and_what_a_start_costs(image: Image, install
         assert len(pids) == 2, "the hub and its Lua worker"
         assert filters[1] == filters[0] + 1, "the worker has a filter beyond the unit's"
         for pid in pids:
-            say(pid, box.run(f"tr '\\0' ' ' </proc/{pid}/cmdline; grep -E 'VmRSS|RssAnon|VmHWM' /proc/{pid}/status"))
+            say(pid, box.run(f"tr '\\0' ' ' </proc/{pid}/cmdline; grep -E '^(Rss|Pss):' /proc/{pid}/smaps_rollup"))
         began = time.monotonic()
         box.run("systemctl restart lares")
         say(f"restart {time.monotonic() - began:.1f} s")
@@ -192,7 +192,8 @@ def test_the_plug_is_pulled(image: Image, installed: Path, tmp_path: Path) -> No
         say(box.run("lares doctor || true"))
         box.power_off()
         is_sound(box.disk, tmp_path)
-        say(f"{PULLS} cuts; {model.acknowledged} changes, {model.cut_off} cut off; {len(model.runs)} timers")
+        say(f"{PULLS} cuts; acknowledged {dict(model.acknowledged)}, cut off {dict(model.cut_off)}, none missing")
+        say(f"{len(model.runs)} timers: {dict(model.outcomes)}")
         whole = sorted(each for each in starts if each)
         say(f"power to ready: median {whole[len(whole) // 2]:.0f} s, most {whole[-1]:.0f} s")
 
@@ -222,7 +223,8 @@ def pull_once(box: Emulator, model: Model, chance: random.Random, number: int) -
     took = time.monotonic() - began
     model.note_start()
     model.compare()
-    say(f"{number}: ready after {took:.0f} s; {model.acknowledged} acknowledged, {model.cut_off} cut off in all")
+    acknowledged, cut_off = model.acknowledged.total(), model.cut_off.total()
+    say(f"{number}: ready after {took:.0f} s; {acknowledged} acknowledged, {cut_off} cut off in all")
     return took
 
 
@@ -232,4 +234,5 @@ def is_sound(disk: Path, folder: Path) -> None:
     subprocess.run(["qemu-img", "convert", "-O", "raw", disk, raw], check=True)
     found = subprocess.run(["e2fsck", "-f", "-p", raw], capture_output=True, text=True)  # counts of free blocks: 1
     raw.unlink()
+    say(found.stdout.strip())
     assert found.returncode in (0, 1), found.stdout

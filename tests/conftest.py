@@ -6,16 +6,19 @@ import faulthandler
 import gc
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
+from appliance.lua import process
 from tests.fakes import contract_recorder, forked
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import House, open_house
@@ -47,6 +50,16 @@ FAULT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis try less where only the quick tests were asked for."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
+
+
+# Hundreds of Lua workers are started too, and most tests are about what runs in one, not about its start.
+vars(process)["subprocess"] = SimpleNamespace(Popen=forked.ForkedWorker, DEVNULL=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lua workers that are started as on a box, by an interpreter each."""
+    monkeypatch.setattr(process, "subprocess", subprocess)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.store.replacement import PENDING, prepare, read_document
-from tests.cli.test_reports import lares
-from tests.fakes.process import ROOT, running
+from tests.fakes.process import ROOT, lares, running
 
 PAGE = ROOT / "docs" / "moving.md"
 

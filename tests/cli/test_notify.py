@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.cli.test_reports import asked, lares
-from tests.fakes.process import configure, running
+from tests.cli.test_reports import asked
+from tests.fakes.process import configure, lares, running
 
 TOKEN = "token-of-the-telephone"
 

@@ -28,7 +28,7 @@ from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
 from tests.fakes.house import LIGHT
-from tests.fakes.process import ROOT, Process, configure, light_section, running
+from tests.fakes.process import ROOT, Process, configure, lares, light_section, running
 from tests.fakes.programs import need
 
 AUTOMATION = """
@@ -43,19 +43,6 @@ return {
   end,
 }
 """
-
-
-def lares(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """The command in this folder, to its end."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("LARES_")}
-    return subprocess.run(
-        [sys.executable, "-m", "appliance", *arguments],
-        cwd=folder,
-        env={**environment, "PYTHONPATH": str(ROOT), "TZ": "UTC", **more},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 async def asked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

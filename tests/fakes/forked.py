@@ -1,4 +1,4 @@
-"""`lares` without the half second that importing takes: forked from a process that has imported it already.
+"""`lares` and Lua workers without the time that importing takes: forked from processes that have imported it already.
 
 What a start imports, and when, is not what such a process proves; tests of that start an interpreter.
 """
@@ -20,7 +20,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -29,21 +28,26 @@ MAX_REQUEST_BYTES = 1 << 17
 
 
 class Forked:
-    """A `lares` that runs: what the tests need of `subprocess.Popen`."""
+    """A process that runs: what the tests need of `subprocess.Popen`. This one is a `lares`."""
 
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
     ) -> None:
         """Start it with nothing to read; `stdout` and `stderr` are files or descriptors."""
+        outs = [each if isinstance(each, int) else each.fileno() for each in (stdout, stderr)]
+        self._start(HUBS, arguments, {1: outs[0], 2: outs[1]}, cwd=str(cwd), env={**env})
+
+    def _start(self, kind: str, arguments: Sequence[str], descriptors: Mapping[int, int], **more: Any) -> None:
+        """Have the process of this kind fork, with these descriptors under those numbers."""
         self.args = arguments
         self.returncode: int | None = None
+        self._reading = threading.Lock()
         reading, writing = os.pipe()
-        request = json.dumps({"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}).encode()
-        outs = [each if isinstance(each, int) else each.fileno() for each in (stdout, stderr)]
-        socket.send_fds(_server().socket, [request], [*outs, writing])
+        request = json.dumps({"arguments": [*arguments], "numbers": [*descriptors], **more}).encode()
+        socket.send_fds(_server(kind).socket, [request], [*descriptors.values(), writing])
         os.close(writing)
-        self._status = open(reading, "rb", buffering=0)  # noqa: SIM115, PTH123 - closed when it has ended
-        self.pid = int(self._status.readline())
+        self._status = reading
+        self.pid = self._read_number()
 
     def __enter__(self) -> Self:
         """For `with`, whose end waits for it."""
@@ -76,21 +80,40 @@ class Forked:
         """Ask it to stop."""
         self.send_signal(signal.SIGTERM)
 
+    def __del__(self) -> None:
+        os.close(self._status)
+
     def _wait(self, timeout: float | None) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
-            self.returncode = os.waitstatus_to_exitcode(int(self._status.readline()))
-            self._status.close()
+            with self._reading:
+                if self.returncode is None:
+                    self.returncode = os.waitstatus_to_exitcode(self._read_number())
         return self.returncode
+
+    def _read_number(self) -> int:
+        digits = b""
+        while (byte := os.read(self._status, 1)) not in (b"\n", b""):
+            digits += byte
+        return int(digits)
+
+
+class ForkedWorker(Forked):
+    """A Lua worker that runs."""
+
+    def __init__(self, command: Sequence[str], *, stdin: int, **_: Any) -> None:
+        """Start it by the command that starts an interpreter for it, its socket as descriptor 0."""
+        arguments = command[command.index("-c") + 2 :]
+        self._start(WORKERS, arguments[2:7], {0: stdin})
 
 
 class _Server:
     """The process that forks for this one; it ends when its socket closes."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fakes.forked", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.fakes.forked", kind, str(theirs.fileno())],
                 cwd=ROOT,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -98,21 +121,27 @@ class _Server:
             )
 
 
-@cache
-def _server() -> _Server:
-    return _Server()
+_SERVERS: dict[str, _Server] = {}
+_STARTING = threading.Lock()
+
+
+def _server(kind: str) -> _Server:
+    with _STARTING:
+        if kind not in _SERVERS:
+            _SERVERS[kind] = _Server(kind)
+        return _SERVERS[kind]
 
 
 def close() -> None:
-    """End the process that forks, at the end of the tests."""
-    if _server.cache_info().currsize:
-        _server().socket.close()
-        _server().process.wait()
-        _server.cache_clear()
+    """End the processes that fork, at the end of the tests."""
+    while _SERVERS:
+        server = _SERVERS.popitem()[1]
+        server.socket.close()
+        server.process.wait()
 
 
-def _serve(requests: socket.socket) -> Sequence[str]:
-    """Fork for each request; returns only in what was forked, with its arguments."""
+def _serve(requests: socket.socket) -> dict[str, Any]:
+    """Fork for each request; returns only in what was forked, with the request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 3)
@@ -122,24 +151,39 @@ def _serve(requests: socket.socket) -> Sequence[str]:
         if not data:
             os._exit(0)
         if not os.fork():
-            return _become(json.loads(data), requests, *descriptors)
+            requests.close()
+            request: dict[str, Any] = json.loads(data)
+            _become(descriptors, request["numbers"])
+            return request
         for each in descriptors:
             os.close(each)
 
 
-def _become(request: Any, requests: socket.socket, out: int, err: int, status: int) -> Sequence[str]:
+def _become(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
     """Fork again; one tells how the other ended, and the other returns."""
-    requests.close()
+    *given, status = descriptors
     if pid := os.fork():
-        os.close(out)
-        os.close(err)
+        for each in given:
+            os.close(each)
         os.write(status, b"%d\n" % pid)
         os.write(status, b"%d\n" % os.waitpid(pid, 0)[1])
         os._exit(0)
-    for number, descriptor in ((1, out), (2, err)):
+    for number, descriptor in zip(numbers, given, strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.close(status)
+
+
+def _run_hub(requests: socket.socket) -> NoReturn:
+    from appliance.cli.main import main
+
+    for package in ("appliance.cli", "appliance.adapters.elgato_lights", "appliance.adapters.roku_tv"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            importlib.import_module(f"{package}.{module.name}")
+    for name in ("aiohttp", "astral.sun", "argon2", "watchfiles", "aiomqtt"):
+        importlib.import_module(name)
+    gc.freeze()
+    request = _serve(requests)
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - as Python opens them
     sys.stderr = open(2, "w", 1, closefd=False, errors="backslashreplace")  # noqa: SIM115
     os.chdir(request["cwd"])
@@ -149,7 +193,20 @@ def _become(request: Any, requests: socket.socket, out: int, err: int, status: i
     signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments: list[str] = request["arguments"]
     sys.argv = [str(ROOT / "appliance" / "__main__.py"), *arguments]
-    return arguments
+    sys.orig_argv = [sys.executable, "-m", "appliance", *arguments]
+    _end(main, arguments)
+
+
+def _run_worker(requests: socket.socket) -> NoReturn:
+    from appliance.lua_worker.worker_execution import prelude
+    from appliance.lua_worker.worker_main import main
+
+    prelude()
+    request = _serve(requests)
+    os.environ.clear()
+    os.setsid()
+    main([str(os.getppid()), *request["arguments"]])
+    raise AssertionError("a worker does not return")
 
 
 def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoReturn:
@@ -168,13 +225,8 @@ def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoRet
     sys.exit(code)
 
 
-if __name__ == "__main__":
-    from appliance.cli.main import main
+HUBS, WORKERS = "hubs", "workers"
+_RUN = {HUBS: _run_hub, WORKERS: _run_worker}
 
-    for package in ("appliance.cli", "appliance.adapters.elgato_lights", "appliance.adapters.roku_tv"):
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-            importlib.import_module(f"{package}.{module.name}")
-    for name in ("aiohttp", "astral.sun", "argon2", "watchfiles", "aiomqtt"):
-        importlib.import_module(name)
-    gc.freeze()
-    _end(main, _serve(socket.socket(fileno=int(sys.argv[1]))))
+if __name__ == "__main__":
+    _RUN[sys.argv[1]](socket.socket(fileno=int(sys.argv[2])))

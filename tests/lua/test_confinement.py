@@ -19,6 +19,8 @@ from appliance.lua_worker import system_calls
 from appliance.lua_worker.system_calls import ALLOW, KILL, NO_SUCH_CALL, REFUSE, build_filter
 from tests.lua.bench import TRIVIAL, open_pool, run
 
+pytestmark = pytest.mark.usefixtures("whole_workers")
+
 ESCAPED = r"""
 import ctypes, importlib, json, os, resource, signal, socket, sys, threading, time, traceback
 

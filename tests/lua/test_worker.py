@@ -48,6 +48,7 @@ async def test_executions_that_sleep_end_at_once_with_their_worker(
     assert figures["kills"] == 1 and number.name in figures["last_kills"][0]["reason"]
 
 
+@pytest.mark.usefixtures("whole_workers")
 async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh_one() -> None:
     async with open_pool() as pool:
         await run(pool, TRIVIAL)
@@ -279,6 +280,7 @@ def _thread_count(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
+@pytest.mark.usefixtures("whole_workers")
 async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     async with open_pool() as pool:

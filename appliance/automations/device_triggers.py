@@ -146,8 +146,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         value = device.attributes.get(self.attribute)
         if value is not None:
             return f"shows {self.attribute} = {describe(value)}"
-        names = ", ".join(sorted(each for each in device.attributes if each != "state")) or "nothing"
-        return f"shows no {self.attribute}, but {names}"
+        names = ", ".join(sorted(each for each in device.attributes if each != "state"))
+        return f"shows no {self.attribute}, but {names}" if names else "shows nothing now"
 
     @property
     def wait_secs(self) -> float | None:

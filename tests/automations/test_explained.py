@@ -19,6 +19,10 @@ WAITS: list[tuple[dict[str, Any], str]] = [
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
         "until 'mqtt:hall_motion' shows motion = any value; it shows no motion, but occupancy",
     ),
+    (
+        {**CHANGE, "device_id": "mqtt:button", "attribute": "battery"},
+        "until 'mqtt:button' shows battery = any value; it shows nothing now",
+    ),
     ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),
     ({**CHANGE, "room_id": "den"}, "until a device in room 'den' changes"),
     ({**PRESS, "event": "doubel"}, "until 'mqtt:button' sends doubel; it sends single, hold"),

@@ -21,7 +21,7 @@ AS_FILE = (PYTHON, "-I", "-S", str(FILE))
 SANIC, EMPTY = 'python -c "import sanic"', "the same without a section"
 
 IMPORTING = "beside what Sanic imports stand the modules of the hub, Sanic's routing and the command line"
-UNPACKING = "Python compiles 650 modules for the first time, and 1,450 files are written and read back"
+UNPACKING = "Python compiles 400 modules for the first time, and 1,570 files are written and read back"
 
 WARM = {
     "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),

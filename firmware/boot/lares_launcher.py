@@ -64,6 +64,9 @@ def run(archive: str, folder: str) -> int:
     user = os.geteuid()
     gc.disable()  # until the command is imported: next to nothing of that is garbage
     try:
+        is_compiled = os.path.exists(os.path.join(folder, SITE, "sanic", "__pycache__"))
+        if not is_compiled and starts_a_hub(sys.argv[1:]) and len(os.sched_getaffinity(0)) > 1:
+            compile_on_two_cores()
         from appliance.cli.main import main
     except Exception as error:  # a damaged file can fail in any way
         print(f"lares: cannot be started: {type(error).__name__}: {error}", file=sys.stderr)
@@ -75,6 +78,23 @@ def run(archive: str, folder: str) -> int:
         discard(folder)
         os.execv(sys.executable, sys.orig_argv)
     return code
+
+
+def compile_on_two_cores() -> None:
+    """Import most of what a hub needs, for the first time: another process compiles Sanic and what that imports."""
+    try:
+        other = os.fork()
+    except OSError:  # Python compiles it all here, as it imports
+        return
+    if other == 0:
+        try:
+            import sanic  # noqa: F401
+        finally:
+            os._exit(os.EX_OK)
+    try:
+        import appliance.hub  # noqa: F401
+    finally:
+        os.waitpid(other, 0)
 
 
 def is_not_foreign(path: str) -> bool:

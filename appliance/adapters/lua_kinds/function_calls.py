@@ -42,6 +42,9 @@ MIN_SECRET_CHARS = 3
 MIN_INNER_CHARS = 8
 """Shorter texts within one that is kept as JSON are words."""
 
+MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
+"""Shorter secrets, and shorter texts that are kept, may be what a device shows: `50`, `fan_only`."""
+
 _LEVELS = {
     "trace": logging.DEBUG,
     "debug": logging.DEBUG,
@@ -103,26 +106,46 @@ class Redaction:
         self._kept = kept
         self._known: tuple[str, ...] | None = None
         self._forms: list[str] = []
+        self._shown_forms: list[str] = []
 
     def __call__(self, text: str) -> str:
         """The text without them."""
-        if self._known is not self._kept.secrets:
-            self._known = self._kept.secrets
-            secrets = [each for each in (*self._secrets, *self._known) if len(each) >= MIN_SECRET_CHARS]
-            self._forms = sorted({form for each in secrets for form in _forms(each)}, key=len, reverse=True)
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        return text
+        self._update_forms()
+        return str(_without(self._forms, text))
 
     def in_value(self, value: Any) -> Any:
         """A JSON value without them."""
-        if isinstance(value, str):
-            return self(value)
-        if is_number(value):
-            return HIDDEN if str(value) in self._secrets else value
-        if isinstance(value, Mapping):
-            return {self(name): self.in_value(each) for name, each in value.items()}
-        return [self.in_value(each) for each in value] if isinstance(value, list) else value
+        self._update_forms()
+        return _without(self._forms, value)
+
+    def in_device(self, value: Any) -> Any:
+        """What a device is to show, without those that are too long to be a word or a reading of it."""
+        self._update_forms()
+        return _without(self._shown_forms, value)
+
+    def _update_forms(self) -> None:
+        if self._known is not self._kept.secrets:
+            self._known = kept = self._kept.secrets
+            self._forms = _all_forms(MIN_SECRET_CHARS, (*self._secrets, *kept))
+            long = _all_forms(MIN_SHOWN_CHARS, self._secrets) + _all_forms(MIN_SHOWN_KEPT_CHARS, kept)
+            self._shown_forms = sorted(long, key=len, reverse=True)
+
+
+def _all_forms(min_chars: int, secrets: Sequence[str]) -> list[str]:
+    found = {form for each in secrets if len(each) >= min_chars for form in _forms(each)}
+    return sorted(found, key=len, reverse=True)
+
+
+def _without(forms: Sequence[str], value: Any) -> Any:
+    if isinstance(value, str):
+        for form in forms:
+            value = value.replace(form, HIDDEN)
+        return value
+    if is_number(value):
+        return HIDDEN if str(value) in forms else value
+    if isinstance(value, Mapping):
+        return {_without(forms, name): _without(forms, each) for name, each in value.items()}
+    return [_without(forms, each) for each in value] if isinstance(value, list) else value
 
 
 def _forms(secret: str) -> set[str]:

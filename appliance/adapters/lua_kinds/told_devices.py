@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
+from appliance.adapters.lua_kinds.function_calls import Redaction
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
 from appliance.home.commands import CommandSpec
@@ -97,10 +98,10 @@ class ToldUpdate(Struct, kw_only=True):
 class DeviceReader:
     """Reads what the functions of one section return. Each fault of a device is published once while it lives.
 
-    `redact` takes secrets out of the sentences.
+    `redact` takes secrets out of the sentences, and out of what the devices show.
     """
 
-    def __init__(self, publish: Publisher, redact: Callable[[str], str]) -> None:
+    def __init__(self, publish: Publisher, redact: Redaction) -> None:
         self._section = publish.name
         self._publish = publish
         self._redact = redact
@@ -155,7 +156,7 @@ class DeviceReader:
 
     def _read(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool) -> None:
         try:
-            row = _mapping(raw)
+            row = _mapping(self._redact.in_device(raw))
             local = string(row.get("id"))
             if not local or not local.isprintable() or len(local) > 200 or local != local.strip():
                 raise Invalid(f"has the id {shown(local)}, which cannot be one")
@@ -230,7 +231,7 @@ class DeviceReader:
     def _read_event(self, raw: Any, id_: str | None, told: ToldDevices) -> None:
         findings = Findings(LUA)
         try:
-            table = Table(_mapping(raw), findings)
+            table = Table(_mapping(self._redact.in_device(raw)), findings)
             local = None if id_ is not None else table.need("id", string)
             found = table.read(_EVENT)
             table.refuse_others("a field of an event")

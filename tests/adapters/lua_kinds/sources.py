@@ -164,6 +164,6 @@ class Ollama(Vendor):
             "done": True,
         }
         self.answers = {
-            "/api/tags": {"models": [{"name": "llama3.2:latest", "size": 2019393189}]},
+            "/api/tags": {"models": [{"name": "llama3.2:latest", "model": "llama3.2:latest", "size": 2019393189}]},
             "/api/chat": lambda asked: self.reply,
         }

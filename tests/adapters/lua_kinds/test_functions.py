@@ -209,6 +209,34 @@ async def test_what_is_kept_lasts_and_stands_in_no_text(
             await it.adapter.kept.put(f"k{number}", "x")
 
 
+async def test_no_device_shows_a_secret(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """
+      local token, path = ctx.settings.token, "/x?key=" .. crypto.hex.encode(ctx.settings.token)
+      ctx:keep("session", "session-0123456789") ctx:keep("mode", "fan_only")
+      return { { id = "a", kind = "Sensor", name = "with " .. token, info = { serial = token },
+        commands = { { capability = "custom.it.x", actions = { "set" }, values = { token } } },
+        events = { { event = "press", data = { by = token } } },
+        attributes = { hvac_mode = ctx:kept("mode"), brightness = ctx.settings.pin,
+          ["custom.it.pin"] = ctx.settings.number, ["custom.it.x"] = { { path }, [2] = ctx:kept("session") } } } }
+    """
+    settings = (
+        "settings = { pin = { type = 'integer', secret = true }, number = { type = 'integer', secret = true } },"
+    )
+    it = await start(pool, tmp_path, kind(poll, settings), Vendor({}), token="tok en/1", pin=50, number=12345678)
+    await it.poll()
+    device = (await it.poll())["a"]
+    assert device.attributes == {
+        "state": "online",
+        "hvac_mode": "fan_only",
+        "brightness": 50,
+        "custom.it.pin": "***",
+        "custom.it.x": [["/x?key=***"], "***"],
+    }
+    assert (device.name, device.info.serial) == ("with ***", "***")
+    assert [each.values for each in device.commands or ()] == [("***",)]
+    assert {str(each.data["by"]) for each in it.happened} == {"***"}
+
+
 async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """return {
       { id = "good", kind = "Sensor" }, { id = "bad", kind = "Lamp" }, { kind = "Sensor" },

@@ -186,6 +186,10 @@ class HttpClient:
         self._check_status(path, response.status)
         return response.body
 
+    async def request_json(self, method: str, path: str, **sent: Any) -> Any:
+        """As `request`, with the body as JSON; `BadAnswer` where it is none."""
+        return parse_json(await self.request(method, path, **sent), self.address)
+
     async def exchange(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, repeat: bool = False, **sent: Any
     ) -> HttpResponse:

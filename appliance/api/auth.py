@@ -211,9 +211,9 @@ class Authenticator:
             return known
         return await self._verify(token, digest)
 
-    def recheck(self, principal: Principal) -> None:
-        """Raise `Unauthenticated` when the principal's key was revoked meanwhile."""
-        if not self._is_valid(principal):
+    def recheck(self, principal: Principal | None) -> None:
+        """Raise `Unauthenticated` when the principal's key was revoked meanwhile; None is who needs no key."""
+        if principal is not None and not self._is_valid(principal):
             raise Unauthenticated("authentication required")
 
     def close(self) -> None:

@@ -123,7 +123,7 @@ class Gate:
 
         async def handle(request: Request, **ids: str) -> HTTPResponse | None:
             principal = await self._authorize(request, route, ids.get("hook_id"))
-            recheck = partial(self._recheck, principal)
+            recheck = partial(self._authenticator.recheck, principal)
             call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
             answered = await answer(call, **ids)
             if route.is_websocket:
@@ -153,10 +153,6 @@ class Gate:
         if exchange.is_on_box:
             return ON_BOX
         return await self._authenticator.identify(_token_of(request, route))
-
-    def _recheck(self, principal: Principal | None) -> None:
-        if principal is not None:
-            self._authenticator.recheck(principal)
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """The response to a request that failed, or to a CORS preflight."""

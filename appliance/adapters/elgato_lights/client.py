@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.device_http import HttpClient, parse_json
+from appliance.adapters.device_http import HttpClient
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.model import Info
 from appliance.tables.checks import integer, number, shown
@@ -72,7 +72,7 @@ class ElgatoClient:
 
     async def fetch_lights(self) -> list[Any]:
         """The lights as the device lists them, unchecked: one malformed entry must not fail the others."""
-        answer = _object(await self._http.request("GET", "/elgato/lights"), self._http.address)
+        answer = await self._fetch_object("/elgato/lights")
         lights = answer.get("lights")
         if not isinstance(lights, list):
             raise BadAnswer(f"{self._http.address}/elgato/lights answered without a list of lights")
@@ -85,11 +85,17 @@ class ElgatoClient:
 
     async def fetch_info(self) -> dict[str, Any]:
         """The answer to `accessory-info`: product, firmware, serial number and so on, as this model gives them."""
-        return _object(await self._http.request("GET", "/elgato/accessory-info"), self._http.address)
+        return await self._fetch_object("/elgato/accessory-info")
 
     async def identify(self) -> None:
         """Make the light blink, so that a person sees which one it is."""
         await self._http.request("POST", "/elgato/identify")
+
+    async def _fetch_object(self, path: str) -> dict[str, Any]:
+        answer = await self._http.request_json("GET", path)
+        if not isinstance(answer, dict):
+            raise BadAnswer(f"{self._http.address} answered with JSON that is not an object")
+        return answer
 
 
 def name_of(facts: Mapping[str, Any]) -> str | None:
@@ -110,10 +116,3 @@ def info_of(facts: Mapping[str, Any]) -> Info:
 def _text(facts: Mapping[str, Any], name: str) -> str | None:
     value = facts.get(name)
     return value.strip() or None if isinstance(value, str) else None
-
-
-def _object(body: bytes, address: str) -> dict[str, Any]:
-    answer = parse_json(body, address)
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"{address} answered with JSON that is not an object")
-    return answer

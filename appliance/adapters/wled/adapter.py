@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from appliance.adapters.base import AdapterContext, CommandResult
-from appliance.adapters.device_http import HttpClient, parse_json
+from appliance.adapters.device_http import HttpClient
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command, CommandSpec, check_offered
@@ -59,7 +59,7 @@ class WledAdapter(PollingAdapter):
 
     async def poll(self) -> Report:
         """The strip as it describes itself."""
-        found = parse_json(await self.http.request("GET", "/json"), self.http.address)
+        found = await self.http.request_json("GET", "/json")
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -73,8 +73,8 @@ class WledAdapter(PollingAdapter):
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
         repeat = command.action != "toggle"
-        answer = await self.http.request("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
-        report = self._report({"state": parse_json(answer, self.http.address), "info": self._info}, self._effects)
+        answer = await self.http.request_json("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
+        report = self._report({"state": answer, "info": self._info}, self._effects)
         return CommandResult(report=report, error=_mismatch(report, device_id, command))
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:

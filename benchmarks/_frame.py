@@ -19,7 +19,7 @@ HEAD = """\
 
 Written by `python3 build.py bench`. Each measure runs in a process of its own, the hub as `lares run` in another, its
 limit in the same rounds, one after the other. A figure is the median of the rounds, the least and the most in
-brackets; a ratio is taken round by round. Times hold for this machine and day only, ratios for longer.
+brackets; a ratio is taken round by round. Times hold for a section's machine and day only, ratios for longer.
 """
 
 
@@ -132,8 +132,9 @@ def write(outcomes: Sequence[Outcome]) -> None:
     if TABLE.exists():
         for text in TABLE.read_text().split("\n## ")[1:]:
             sections[text.split("\n", 1)[0]] = f"\n## {text.rstrip()}"
-    sections |= {each.name: "\n".join(each.lines()) for each in outcomes}
-    text = "\n".join([HEAD, f"Machine: {_describe_machine()}.", *(sections[name] for name in sorted(sections))])
+    machine = f"\nMachine: {_describe_machine()}."
+    sections |= {each.name: "\n".join([*each.lines(), machine]) for each in outcomes}
+    text = "\n".join([HEAD.rstrip(), *(sections[name] for name in sorted(sections))])
     TABLE.write_text(text + "\n")
 
 

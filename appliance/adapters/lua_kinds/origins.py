@@ -101,7 +101,7 @@ def _follow(address: str, path: str, location: str) -> str:
     try:
         target = urlsplit(urljoin(address + path, location))
         found = url_path(target.path + (f"?{target.query}" if target.query else ""))
-        is_own = _origin(target) == _origin(here) and found.startswith(f"{prefix}/")
+        is_own = _origin(target) == _origin(here) and found.startswith(f"{prefix}/") and location.isprintable()
     except (Invalid, ValueError):
         is_own = False
     if not is_own or "@" in target.netloc:
@@ -110,7 +110,8 @@ def _follow(address: str, path: str, location: str) -> str:
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
 
 
 def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:

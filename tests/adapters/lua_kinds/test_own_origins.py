@@ -115,6 +115,12 @@ LOCATIONS = (
     "http://:80/",
     "http://lamp.local:80@other.example/",
     "http://@lamp.local/",
+    "http://lamp.local:0/",
+    "http://lamp.local:65536/",
+    "http://lamp\t.local/",
+    "http://lamp\n.local/y",
+    "http://lamp.local\r/y",
+    "/y\n",
 )
 
 
@@ -138,7 +144,7 @@ def test_no_redirect_leads_to_another_origin(location: str) -> None:
     [
         ("http://lamp.local", "/y?a=b", "/y?a=b"),
         ("http://lamp.local", "z", "/z"),
-        ("http://lamp.local", "http://LAMP.local:80/y", "/y"),
+        ("http://lamp.local", "HTTP://LAMP.local:080/y", "/y"),
         ("http://lamp.local/hub", "/hub/y", "/y"),
     ],
 )

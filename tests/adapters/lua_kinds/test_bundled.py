@@ -144,6 +144,36 @@ async def test_parts_of_the_second_generation(pool: WorkerPool, tmp_path: Path) 
             assert found["cover:0"].commands and "set" not in found["cover:0"].commands[0].actions
 
 
+SENSORS: tuple[tuple[int, dict[str, Any], dict[str, Any]], ...] = (
+    (
+        1,
+        {
+            "gas_sensor": {"sensor_state": "normal", "alarm_state": "mild"},
+            "concentration": {"ppm": 7, "is_valid": True},
+        },
+        {"custom.shelly.gas": {"value": 7, "unit": "ppm"}, "custom.shelly.gas_alarm": "mild"},
+    ),
+    (1, {"flood": True, "bat": {"value": 80}}, {"water_leak": True, "battery": 80}),
+    (1, {"sensor": {"state": "close"}, "lux": {"value": 12}}, {"contact": "closed", "illuminance": 12}),
+    (1, {"sensor": {"motion": True}}, {"motion": "detected"}),
+    (1, {"smoke": False, "tmp": {"tC": 20.5}}, {"smoke": False, "temperature": {"value": 20.5, "unit": "°C"}}),
+    (2, {"smoke:0": {"id": 0, "alarm": True}}, {"smoke": True}),
+    (2, {"flood:0": {"id": 0, "alarm": False}, "devicepower:0": {"battery": {"percent": 9}}}, {"water_leak": False}),
+)
+
+
+@pytest.mark.parametrize(("generation", "status", "shown"), SENSORS)
+async def test_sensors_of_shelly(
+    pool: WorkerPool, tmp_path: Path, generation: int, status: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    whole = {"mac": "AABB", "sys": {"mac": "AABB"}, **status}
+    about = {"mac": "AABB", "type": "SHGS-1", "gen": generation}
+    vendor = Vendor({"/shelly": about, "/status": whole, "/rpc/Shelly.GetStatus": whole})
+    it = await start(pool, tmp_path, None, vendor, "shelly")
+    attributes = (await it.poll())["sensor"].attributes
+    assert {**attributes, **shown} == attributes and it.dropped == []
+
+
 async def test_meters_lamps_and_covers_of_the_first_generation(pool: WorkerPool, tmp_path: Path) -> None:
     status = {
         "mac": "AABB",

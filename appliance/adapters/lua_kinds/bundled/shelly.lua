@@ -67,6 +67,8 @@ local function cover(id, position, attributes)
   return device(id, "Switch", "cover", position and COVER or MOVES, attributes)
 end
 
+local CONTACTS, MOTIONS = { open = "open", close = "closed" }, { [true] = "detected", [false] = "clear" }
+
 local function first_generation(ctx)
   local status, found = get(ctx, "/status", "mac"), {}
   local relays, meters, counts = part(status, "relays"), part(status, "meters"), 60         -- meters count watt-minutes
@@ -90,8 +92,11 @@ local function first_generation(ctx)
     local shown = { power_consumption = measure(roller.power, "W") }
     found[#found + 1] = cover("cover:" .. number - 1, roller.positioning and roller.current_pos or nil, shown)
   end
+  local told = part(status, "sensor")
   return found, { temperature = measure(part(status, "tmp").tC, "°C"), battery = part(status, "bat").value,
-    humidity = measure(part(status, "hum").value, "%"), illuminance = part(status, "lux").value }
+    humidity = measure(part(status, "hum").value, "%"), illuminance = part(status, "lux").value,
+    water_leak = status.flood, smoke = status.smoke, contact = CONTACTS[told.state], motion = MOTIONS[told.motion],
+    ["custom.shelly.gas"] = measure(part(status, "concentration").ppm, "ppm"), ["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state }
 end
 
 local METERS = { pm1 = true, em = true, em1 = true }
@@ -115,6 +120,8 @@ local function second_generation(ctx)
     elseif what == "temperature" then sensor.temperature = sensor.temperature or measure(told.tC, "°C")
     elseif what == "humidity" then sensor.humidity = sensor.humidity or measure(told.rh, "%")
     elseif what == "illuminance" then sensor.illuminance = told.lux
+    elseif what == "smoke" then sensor.smoke = told.alarm
+    elseif what == "flood" then sensor.water_leak = told.alarm
     elseif what == "devicepower" then sensor.battery = part(told, "battery").percent
     end
   end

@@ -4,48 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import aiomqtt
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from appliance import config
-from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker, running
-from tests.dashboard.conftest import Visit, visiting
-from tests.dashboard.npm import AXE, script
-from tests.fakes.announced import ANNOUNCED, announce
-from tests.fakes.furnished import furnish, many, show
+from tests.dashboard.conftest import visiting
+from tests.dashboard.homes import announced_home, large
+from tests.fakes.announced import ANNOUNCED
+from tests.fakes.furnished import furnish
 from tests.fakes.house import LIGHT, READER, House, open_house
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
-
-TOML = f'[adapters.mqtt]\nhost = "127.0.0.1"\nusername = "{USER}"\npassword = "{PASSWORD}"\nport = '
 
 
 def card(page: Page, name: str) -> Locator:
     """The card of a device."""
     exact = re.compile(f"^{re.escape(name)}$")
     return page.locator("article.card", has=page.locator("strong", has_text=exact))
-
-
-@asynccontextmanager
-async def announced_home(tmp_path: Path) -> AsyncIterator[tuple[House, aiomqtt.Client]]:
-    """A home whose devices are announced by this client, and shown as they are."""
-    async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
-        await announce(client)
-        adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
-        async with open_house(adapters=adapters) as house:
-            registry = house.hub.registry
-            await until(lambda: len(registry.list_devices()) == len(ANNOUNCED), 20)
-            shown = [f"mqtt:{each}" for each, (_, states) in ANNOUNCED.items() if states]
-            await until(lambda: all(len(each.attributes) > 1 for each in registry.find_devices(shown)), 20)
-            await client.subscribe("home/+/+", qos=1)
-            yield house, client
 
 
 Way = Callable[[Locator], Any]
@@ -191,16 +170,6 @@ async def test_a_device_that_is_away_says_so_and_takes_nothing(browser: Browser,
         await visit.go("device/mqtt%3Aswitch")
         await expect(visit.page.locator("main")).to_contain_text("Unavailable since")
         await expect(visit.page.get_by_role("switch")).to_be_disabled()
-
-
-async def large(house: House, count: int) -> None:
-    """Lamps in ten rooms, as many as asked for."""
-    show(house.hub.registry, *many(count))
-    for room in range(10):
-        await house.post("/rooms", {"id": f"room_{room}", "name": f"Room {room}"})
-    for at in range(count):
-        await house.post(f"/devices/shown:lamp_{at:03}/room", {"room_id": f"room_{at % 10}"})
-    await house.post("/rooms", {"id": "nobody", "name": "Nobody's"})
 
 
 async def names(page: Page, section: str) -> list[str]:
@@ -396,47 +365,6 @@ async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(b
         await page.mouse.click(box["x"] + 9, box["y"] + 9)
         await expect(page.locator(".panel.dim")).to_have_count(0)
         assert await switch_.get_attribute("aria-checked") == before
-
-
-VIEWS = ("", "automations", "arrange", "box", "wall", "room/living", "device/mqtt%3Alight", "device/mqtt%3Acover")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (768, "dark"), (1280, "light")])
-async def test_axe_finds_nothing_and_nothing_is_too_wide_with_text_of_twice_the_size(
-    browser: Browser, tmp_path: Path, width: int, scheme: Any
-) -> None:
-    axe = script(AXE)
-    options = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme}
-    async with announced_home(tmp_path) as (house, client), visiting(browser, house, **options) as visit:
-        await client.publish("home/switch/av", "offline", qos=1)
-        await house.post("/rooms", {"id": "living", "name": "Living room"})
-        for component in ("sensor", "climate", "light"):
-            await house.post(f"/devices/mqtt:{component}/room", {"room_id": "living"})
-        await visit.open()
-        for editing in (False, True):
-            for view in VIEWS if not editing else [""]:
-                await visit.go(view)
-                if editing:
-                    await visit.page.get_by_role("button", name="Favourites and order").click()
-                await visit.page.wait_for_timeout(150)
-                await visit.page.evaluate(axe)
-                found = await visit.page.evaluate("axe.run().then((found) => found.violations)")
-                reported = [(each["id"], [node["html"][:160] for node in each["nodes"]]) for each in found]
-                assert reported == [], (view, reported)
-                await wider(visit, view)
-
-
-BEYOND = """() => [...document.querySelectorAll("body *")]
-    .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
-    .map((each) => each.outerHTML.slice(0, 120))"""
-
-
-async def wider(visit: Visit, view: str) -> None:
-    """Nothing reaches over the edge, also with text of twice the size."""
-    for size in ("200%", "100%"):
-        await visit.page.evaluate("(size) => { document.documentElement.style.fontSize = size }", size)
-        beyond = await visit.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert beyond <= 0, (view, size, await visit.page.evaluate(BEYOND))
 
 
 LANGUAGES = {

@@ -24,6 +24,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.publisher import Publisher
 from appliance.cli.lua_pool import open_pool
+from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths, write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock
@@ -44,15 +45,20 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
     logging.getLogger("adapters").setLevel(logging.DEBUG)
+    file, data_dir = paths.find_config(), paths.find_data_dir()
     replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
-    section = _section_of(arguments, paths.find_config(), replay)
-    asyncio.run(_Attempt(section, arguments, replay).run(paths.find_config(), paths.find_data_dir()))
+    if arguments.record is not None:
+        find_owner(Path(arguments.record))  # which refuses a link to root, before anything is asked of a device
+    with as_owner(data_dir, file):
+        section = _section_of(arguments, file, replay)
+    asyncio.run(_Attempt(section, arguments, replay).run(file, data_dir))
     return os.EX_OK
 
 
 def _read_recording(file: Path) -> Any:
     try:
-        return orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
+        with as_owner(file):
+            return orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     except orjson.JSONDecodeError:

@@ -117,6 +117,32 @@ def test_what_root_names_is_a_plain_file_and_no_link(theirs: Path, open_folder: 
     assert (open_folder / "secret.lua").read_text() == f"-- {SECRET}"
 
 
+def test_an_adapter_is_tried_with_nothing_that_the_user_may_not_read(theirs: Path, open_folder: Path) -> None:
+    secret, rows = open_folder / "secret.lua", '"exchanges": [["GET", "/", {}]]'
+    secret.write_text(f'{{"kind": "mine", "settings": {{"base_url": "{SECRET}"}}, {rows}}}')
+    (open_folder / "hidden").mkdir(mode=0o700)
+    (open_folder / "hidden" / "hush.lua").write_text("")
+    (theirs / "link").symlink_to(secret)
+    (theirs / "second").hardlink_to(secret)
+    (theirs / "config" / "adapters").symlink_to(open_folder / "hidden")
+    give(theirs / "config")
+    for arguments, code in (
+        (["--replay", "link"], 77),
+        (["--replay", "second"], 66),
+        (["--record", "link"], 77),
+        ([], 64),
+        (["--config", "link/default.toml"], 78),
+    ):
+        result = ended(theirs, "try-adapter", "mine", *arguments)
+        assert result.code == code, (arguments, result)
+        assert SECRET not in result.out + result.err and "hush" not in result.err, result
+    (theirs / "config" / "default.toml").unlink()
+    (theirs / "config" / "default.toml").symlink_to(secret)
+    os.chown(theirs / "config" / "default.toml", USER, USER, follow_symlinks=False)
+    result = ended(theirs, "try-adapter", "mine")
+    assert result.code == 77 and SECRET not in result.err, result
+
+
 @pytest.mark.parametrize("command", ["run", "demo"])
 def test_root_runs_no_hub_in_another_s_home_and_says_what_to_do(theirs: Path, command: str) -> None:
     result = ended(theirs, command, "--data-dir", str(theirs / "data"))

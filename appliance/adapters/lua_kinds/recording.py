@@ -55,7 +55,7 @@ class ReplayTransport:
         try:
             self._rows = [_row(each) for each in recorded["exchanges"]]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise Invalid(f"is no recording of lares try-adapter ({type(error).__name__}: {error})") from None
+            raise Invalid("what is replayed is no recording of lares try-adapter") from error
         self._used: set[int] = set()
 
     async def exchange(self, request: WebRequest) -> WebResponse:

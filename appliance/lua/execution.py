@@ -16,8 +16,8 @@ from typing import Protocol
 import orjson
 
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.execution_limits import ExecutionSettings
 from appliance.lua.failures import failure_of
+from appliance.lua.process import ExecutionSettings
 from appliance.lua.replies import Calls, answer_call, answer_require, describe_call
 from appliance.lua.source import Source
 from appliance.lua_worker.ctx_methods import CTX_METHODS

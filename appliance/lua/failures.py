@@ -8,8 +8,8 @@ from io import BytesIO
 from itertools import islice
 
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.hints import ErrorContext, hint_of
+from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 

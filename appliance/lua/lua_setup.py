@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock
 from appliance.errors import Fault
-from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
+from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.settings import AutomationRunner, LuaFolder, ScriptsSettings
 from appliance.watch import Target

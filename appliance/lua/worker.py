@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from appliance.lua.execution import LuaExecution
-from appliance.lua.execution_limits import DEADLINE_GRACE_SECS, ExecutionSettings
-from appliance.lua.process import WorkerProcess
+from appliance.lua.process import DEADLINE_GRACE_SECS, ExecutionSettings, WorkerProcess
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 

@@ -15,8 +15,8 @@ import orjson
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.lua.execution import Failure, LuaExecution
-from appliance.lua.execution_limits import ExecutionLimits, ExecutionSettings
 from appliance.lua.folder import Folder
+from appliance.lua.process import ExecutionLimits, ExecutionSettings
 from appliance.lua.replies import Calls
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker

@@ -9,8 +9,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock
-from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
+from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_pool, run, scene
 from tests.lua.hostile import BACKSTOP, CPU, FILES, HOSTILE

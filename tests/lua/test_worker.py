@@ -13,7 +13,7 @@ import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.execution import LuaExecution
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker import MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until

@@ -8,7 +8,9 @@ import pytest
 from argon2 import extract_parameters
 from argon2.low_level import Type
 
+from appliance.api import auth
 from appliance.api.auth import KeyToken, hash_token, is_hash, matches
+from tests.fakes.keys import COSTLY
 
 SECRET = "A" * 21 + "_-z09" + "b" * 17
 TEXT = f"lrs_desk7_{SECRET}"
@@ -69,8 +71,11 @@ def test_hashes_of_the_same_token_differ_and_hold_nothing_of_it() -> None:
     assert SECRET not in other and "desk7" not in other
 
 
-def test_the_hash_is_argon2id_within_what_a_small_box_bears() -> None:
-    cost = extract_parameters(HASH)
+def test_the_hash_is_argon2id_within_what_a_small_box_bears(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "_argon2id", COSTLY)
+    whole = hash_token(TEXT)
+    assert matches(whole, TEXT) and not matches(whole, SECRET)
+    cost = extract_parameters(whole)
     assert cost.type is Type.ID
     assert 8 * 1024 <= cost.memory_cost <= 32 * 1024
     assert cost.parallelism == 1

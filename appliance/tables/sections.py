@@ -20,12 +20,13 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
     `elsewhere` are the dotted names of all keys of the file, for keys that were put into the wrong section.
     """
     prefix = f"{section}." if section else ""
-    by_last = _unique_by_last_part(elsewhere)
 
     def hint(key: str, siblings: list[str]) -> str:
         near = nearest(key, siblings, 0.6)
-        if near is None and (far := nearest(key, by_last, 0.8)) is not None:
-            return f"did you mean {by_last[far]}"
+        if near is None:
+            by_last = _unique_by_last_part(elsewhere)
+            if (far := nearest(key, by_last, 0.8)) is not None:
+                return f"did you mean {by_last[far]}"
         near = near or nearest(key, siblings, 0.4)
         lead, names = ("there are", siblings) if near is None else ("did you mean", [near])
         return f"{lead} {', '.join(prefix + name for name in names)}"

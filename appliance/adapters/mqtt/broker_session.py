@@ -271,7 +271,7 @@ class LiveDevices:
         if not intent.shows:
             return
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
-        if apply(entity, assumed):
+        if apply(entity, entity.assumed(assumed)):
             self._show(device)
         if len(assumed) == len(intent.shows):
             pending.done.set()

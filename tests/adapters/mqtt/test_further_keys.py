@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.mqtt.entities.entity import apply
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent
@@ -129,6 +130,15 @@ def test_what_is_no_moment_is_refused_with_an_example(component: str, value: str
     entity, _ = device.offers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is no {component} like"):
         entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
+
+
+def test_a_colour_that_is_assumed_ends_the_one_before() -> None:
+    keys = {"command_topic": "c", "rgb_command_topic": "r", "color_temp_command_topic": "t"}
+    entity, _ = announced("light", keys, {}).offers["color_rgb"]
+    warm, red = {"color_temperature": {"value": 2700, "unit": "kelvin"}}, {"color_rgb": {"r": 255, "g": 0, "b": 0}}
+    for shown, mode in ((warm, "color_temp"), (red, "rgb")):
+        apply(entity, entity.assumed({"power": "on", **shown}))
+        assert entity.attributes == {"power": "on", "color_mode": mode, **shown}
 
 
 BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [

@@ -138,6 +138,10 @@ class Entity:
         is_unconfirmed = keys is not None and not any(key in self.config for key in keys)
         return self.config.flag("optimistic", not self.readers) or is_unconfirmed
 
+    def assumed(self, update: Update) -> Update:
+        """What it shows once a command for this was sent that no message will confirm."""
+        return update
+
     @property
     def custom_offer(self) -> Offer | None:
         """The commands that the attribute of the entity's own name takes; None where it can only be read."""

@@ -30,6 +30,9 @@ EFFECTS = CAPABILITIES["effect"].values
 _NOTATIONS = {"color_rgb": "rgb", "color_hex": "rgb", "color_hs": "hs", "color_xy": "xy"}
 
 
+_MODES_OF = {"color_temperature": "color_temp", "color_rgb": "rgb", "color_hs": "hs", "color_xy": "xy"}
+"""The colour mode that each attribute of a colour is shown in."""
+
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
 """Channels of white beside three colours, in percent: the only one, or cold and warm."""
 
@@ -150,6 +153,11 @@ class LightEntity(Entity):
             return {}
         shown: dict[str, Value] = {key: None for key in COLOR_KEYS if key != kept and key in self.claims}
         return shown if mode == "brightness" else {**shown, "color_mode": canonical}
+
+    def assumed(self, update: Update) -> Update:
+        """With a colour, the mode that it begins, and no other notation."""
+        mode = next((mode for key, mode in _MODES_OF.items() if key in update), "")
+        return {**self.mode_update(mode), **update}
 
     def effect_update(self, name: Value) -> Update:
         """An effect by the light's own name: of the catalog if it is known there, else a custom attribute."""

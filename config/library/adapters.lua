@@ -154,6 +154,19 @@ function KindContext:now() end
 
 json, xml, crypto = {}, {}, { hex = {}, base64 = {} }
 
+---A measurement, or with a period an accumulation; nil where the value is no number.
+---@param value any
+---@param unit string
+---@param period? string
+---@return table?
+function measure(value, unit, period) end
+
+---The table of that name in a part of an answer; an empty one where there is none.
+---@param of any
+---@param name string|integer
+---@return table
+function part(of, name) end
+
 ---The value that a text holds; or nil and a sentence.
 ---@param text string
 ---@return any, string?

@@ -90,9 +90,23 @@ for _, form in next, {'hex', 'base64'} do
   end
 end
 
+---------------------------------------------------------------- reading what a vendor answers
+-- A measurement, or with a period an accumulation; nil where the value is no number.
+local function measure(value, unit, period)
+  if type(value) ~= 'number' then return nil end
+  return {value = value, unit = unit, period = period}
+end
+
+-- The table of that name in a table; an empty one where there is none.
+local function part(of, name)
+  local found = type(of) == 'table' and of[name]
+  return type(found) == 'table' and found or {}
+end
+
 -- Let the file of a kind see them. Scenes do not.
 function lares.open_kind()
   environment.json, environment.xml, environment.crypto = json, xml, crypto
+  environment.measure, environment.part = measure, part
 end
 
 ---------------------------------------------------------------- ctx

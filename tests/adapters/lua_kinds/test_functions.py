@@ -165,6 +165,22 @@ async def test_thousands_of_devices_let_others_of_the_loop_come(pool: WorkerPool
     assert len(it.registry.list_devices()) == 1000 and most <= 500
 
 
+async def test_what_an_answer_lacks_is_no_attribute_and_no_fault(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """
+      local told = { tmp = { tC = 20.5 }, hum = "broken" }
+      return { { id = "a", kind = "Sensor", attributes = {
+        temperature = measure(part(told, "tmp").tC, "°C"), humidity = measure(part(told, "hum").value, "%"),
+        pressure = measure("7", "hPa"), voltage = measure(part(part(told, "x"), "y").z, "V"), current = measure(nil),
+        energy_total = measure(2, "kWh", "total"), co2 = measure(part(false, "x")[1], "ppm") } } }
+    """
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    assert (await it.poll())["a"].attributes == {
+        "state": "online",
+        "temperature": {"value": 20.5, "unit": "°C"},
+        "energy_total": {"value": 2, "unit": "kWh", "period": "total"},
+    }
+
+
 async def test_bodies_are_bytes_in_both_directions(pool: WorkerPool, tmp_path: Path) -> None:
     picture = bytes(range(256)) * 4 + b"\xc3\xa9\xc3\r\n\0"
     poll = """

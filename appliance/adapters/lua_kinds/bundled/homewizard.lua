@@ -4,14 +4,6 @@
 --   type = "homewizard"
 --   base_url = "http://192.168.1.90"
 
-local function measure(value, unit)
-  return type(value) == "number" and { value = value, unit = unit } or nil
-end
-
-local function total(value, unit)
-  return type(value) == "number" and { value = value, unit = unit, period = "total" } or nil
-end
-
 -- Firmware before the total counts each tariff alone.
 local function import_or_export(data, direction)
   local whole, sum = data["total_power_" .. direction .. "_kwh"], nil
@@ -19,13 +11,13 @@ local function import_or_export(data, direction)
     local part = data["total_power_" .. direction .. "_t" .. tariff .. "_kwh"]
     if type(part) == "number" then sum = (sum or 0) + part end
   end
-  return total(type(whole) == "number" and whole or sum, "kWh")
+  return measure(type(whole) == "number" and whole or sum, "kWh", "total")
 end
 
 -- What a meter of gas, water or heat has told the P1 meter; the firmware names gas twice.
 local function from_other_meter(data, kind, unit)
-  for _, meter in ipairs(type(data.external) == "table" and data.external or {}) do
-    if type(meter) == "table" and meter.type == kind then return total(meter.value, unit) end
+  for _, meter in ipairs(part(data, "external")) do
+    if type(meter) == "table" and meter.type == kind then return measure(meter.value, unit, "total") end
   end
 end
 
@@ -52,8 +44,8 @@ local function poll(ctx)
     power_consumption = measure(data.active_power_w, "W"), voltage = measure(data.active_voltage_v or data.active_voltage_l1_v, "V"),
     current = measure(data.active_current_a or data.active_current_l1_a, "A"),
     energy_total = import_or_export(data, "import"), ["custom.homewizard.exported"] = import_or_export(data, "export"),
-    ["custom.homewizard.gas"] = total(data.total_gas_m3, "m³") or from_other_meter(data, "gas_meter", "m³"),
-    ["custom.homewizard.water"] = total(data.total_liter_m3, "m³") or from_other_meter(data, "water_meter", "m³"),
+    ["custom.homewizard.gas"] = measure(data.total_gas_m3, "m³", "total") or from_other_meter(data, "gas_meter", "m³"),
+    ["custom.homewizard.water"] = measure(data.total_liter_m3, "m³", "total") or from_other_meter(data, "water_meter", "m³"),
     ["custom.homewizard.heat"] = from_other_meter(data, "heat_meter", "GJ"),
     ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = math.tointeger(data.active_tariff),
   } }

@@ -12,12 +12,6 @@ local POWER = { capability = "power", actions = { "on", "off", "toggle" } }
 local DIMMER = { capability = "brightness", actions = { "set" }, min = 0, max = 100 }
 local COLOR = { capability = "color_xy", actions = { "set" } }
 
--- A part of an answer, which this firmware may lack, or have otherwise.
-local function part(of, name)
-  local found = type(of) == "table" and of[name]
-  return type(found) == "table" and found or {}
-end
-
 -- Those of a list that are tables.
 local function rows(list)
   local found = {}

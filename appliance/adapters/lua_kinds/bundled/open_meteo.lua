@@ -17,10 +17,6 @@ local CONDITIONS = {           -- the codes of the World Meteorological Organiza
 local CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,cloud_cover,"
   .. "pressure_msl,wind_speed_10m,wind_direction_10m,wind_gusts_10m"
 
-local function measure(value, unit)
-  return type(value) == "number" and { value = value, unit = unit } or nil
-end
-
 local function whole(value)
   return type(value) == "number" and math.tointeger(value // 1) or nil
 end

@@ -6,12 +6,8 @@
 --
 -- A device with a password: `password = "…"`, and for the second generation `auth = "digest"` beside it.
 
-local function measure(value, unit)
-  return type(value) == "number" and { value = value, unit = unit } or nil
-end
-
 local function kilowatt_hours(watt_hours)
-  return type(watt_hours) == "number" and { value = watt_hours / 1000, unit = "kWh", period = "total" } or nil
+  return measure(type(watt_hours) == "number" and watt_hours / 1000, "kWh", "total")
 end
 
 local SWITCH = { { capability = "power", actions = { "on", "off", "toggle" } } }
@@ -45,12 +41,6 @@ local function about(ctx)
     }
   end
   return ctx.memory.about
-end
-
--- A part of an answer, which this firmware may lack, or have otherwise.
-local function part(of, name)
-  local found = type(of) == "table" and of[name]
-  return type(found) == "table" and found or {}
 end
 
 local function switched(value)

@@ -4,19 +4,6 @@
 --   type = "tasmota_http"
 --   base_url = "http://192.168.1.60"
 
-local function measure(value, unit)
-  return type(value) == "number" and { value = value, unit = unit } or nil
-end
-
-local function energy(value, period)
-  return type(value) == "number" and { value = value, unit = "kWh", period = period } or nil
-end
-
--- A part of an answer, which this firmware may lack, or have otherwise.
-local function part(of, name)
-  return type(of[name]) == "table" and of[name] or {}
-end
-
 -- A meter of three phases tells a list, of which the sum counts.
 local function sum(value)
   if type(value) ~= "table" then return value end
@@ -66,8 +53,8 @@ local function read_sensors(sensors, attributes)
   local meter = part(sensors, "ENERGY")
   local volts = part(meter, "Voltage")[1] or meter.Voltage
   attributes.power_consumption, attributes.current = measure(sum(meter.Power), "W"), measure(sum(meter.Current), "A")
-  attributes.voltage, attributes.energy_total = measure(volts, "V"), energy(sum(meter.Total), "total")
-  attributes.energy_today, attributes.energy_yesterday = energy(sum(meter.Today), "today"), energy(sum(meter.Yesterday), "yesterday")
+  attributes.voltage, attributes.energy_total = measure(volts, "V"), measure(sum(meter.Total), "kWh", "total")
+  attributes.energy_today, attributes.energy_yesterday = measure(sum(meter.Today), "kWh", "today"), measure(sum(meter.Yesterday), "kWh", "yesterday")
 end
 
 local function poll(ctx)

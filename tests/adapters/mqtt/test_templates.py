@@ -373,7 +373,8 @@ SLOW = [
     "value_json | join", "value_json | string", "value_json == value_json", "value_json | unique | list",
     "value_json | sum", "value_json | flatten", "zip(value_json, value_json)", "value_json + value_json",
     "value_json | batch(1)", "value_json | groupby(0)", "range(9000) | sort", "value_json | union(value_json)",
-    "value[:60] | regex_findall('x*x*y')", "value[:256] | regex_findall('.*y')",
+    "value[:60] | regex_findall('x*x*y')", "value[:256] | regex_findall('.*y')", "value | striptags",
+    "value_json | last", "value_json | map('string') | list", "value.splitlines(true)",
 ]  # fmt: skip
 """Work on 60,000 characters or 20,000 elements, which a template may repeat 490 times."""
 

@@ -217,7 +217,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     discover.add_argument("--seconds", type=float, default=3.0, metavar="N", help="how long to listen (3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")
     notify = commands.add_parser("notify", parents=common, help="send a message through a section, to try it")
-    notify.add_argument("section", metavar="SECTION", help="the section, [adapters.SECTION], of the kind notify")
+    notify.add_argument("section", metavar="SECTION", help="the section, by its operation send; or SECTION:OPERATION")
     notify.add_argument("text", metavar="TEXT", help="the message")
     notify.add_argument("--title", help="its title")
     log = commands.add_parser("log", parents=common, help="the latest lines of the running hub's log")

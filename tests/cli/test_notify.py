@@ -50,6 +50,9 @@ async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_pa
         assert (unknown.returncode, unknown.stdout) == (67, "") and "adapter 'fone' not found" in unknown.stderr
         assert (await asked(tmp_path, "notify", "phone", "two")).stdout == "phone: gathered\n"
         assert len(received) == 1
+        assert (await asked(tmp_path, "notify", "phone:send", "three")).stdout == "phone:send: gathered\n"
+        other = await asked(tmp_path, "notify", "phone:ring", "x")
+        assert other.returncode == 70 and "invoke target 'phone:ring' is not supported" in other.stderr
     nobody = lares(tmp_path, "notify", "phone", "x")
     assert nobody.returncode == 69 and "`lares run` starts one" in nobody.stderr
 

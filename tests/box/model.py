@@ -25,6 +25,10 @@ LATE_SECS = 90.0
 """How long after its time, or after the start, a timer's automation may need on an emulated box."""
 
 
+class NothingToAsk(Exception):
+    """No change of that kind is possible now."""
+
+
 @dataclass(slots=True)
 class Cell:
     """What one thing may be: one value, or after a request without an answer the one before or the one asked for."""
@@ -96,6 +100,8 @@ class Model:
             try:
                 change(chance)
                 self.acknowledged[kind] += 1
+            except NothingToAsk:
+                stop.wait(1)
             except NoAnswer:
                 self.cut_off[kind] += 1
                 return
@@ -170,8 +176,7 @@ class Model:
             return
         name = chance.choice([each for each in TIMERS if not self._is_busy(each)] or [""])
         if not name:
-            time.sleep(1)
-            return
+            raise NothingToAsk
         secs = chance.choice((5, 15, 30, 60))
         run = TimerRun(name=name, number=self._next(), due=time.time() + secs)
         self.runs.append(run)

@@ -29,8 +29,10 @@ let root = null;
 
 export function draw(description, place, again, instead) {
 	[redraw, fallback] = [again, instead];
+	const focused = /** @type {HTMLElement} */ (document.activeElement);
 	root = patch(place, root, description, null);
 	arrange(place, [root]);
+	if (focused?.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true }); // it was moved
 	const due = effects;
 	effects = [];
 	due.forEach(orElse);

@@ -132,8 +132,12 @@ export function Dialog({ label, content, onClose }) {
 	const ref = useRef();
 	useEffect(() => {
 		const before = /** @type {HTMLElement} */ (document.activeElement);
-		ref.current.showModal();
-		return () => before?.focus?.(); // the browser does so only where the dialog closes itself
+		const opened = ref.current;
+		opened.showModal();
+		return () => {
+			opened.close(); // what lies below a modal dialog takes no focus
+			before?.focus?.();
+		};
 	}, []);
 	const oncancel = (event) => {
 		event.preventDefault();

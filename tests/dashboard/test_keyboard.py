@@ -1,0 +1,166 @@
+"""Keyboard only: Tab reaches every control of every view, and shows where it is; one control of each kind works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.dashboard.conftest import Visit, visiting
+from tests.dashboard.homes import announced_home, large
+from tests.dashboard.test_views import AUTOMATION, EDITING, VIEWS, prepare
+from tests.fakes.house import House, open_house
+from tests.fakes.patience import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+STOPS = """() => {
+    const all = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+    const seen = (each) => !each.matches(":disabled") && each.checkVisibility({ visibilityProperty: true });
+    window.missed = new Set([...document.querySelectorAll(all)].filter(seen));
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
+    return window.missed.size;
+}"""
+"""Notes every control that can be used, and puts the focus before the first."""
+
+STEP = """() => {
+    const at = document.activeElement;
+    if (at === document.body) return null;
+    window.missed.delete(at);
+    const { outlineStyle, outlineWidth } = getComputedStyle(at);
+    const { top, bottom, width } = at.getBoundingClientRect();
+    const isInSight = width > 0 && bottom > 0 && top < innerHeight;
+    return isInSight && outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 ? "" : at.outerHTML.slice(0, 160);
+}"""
+"""Nothing at the end of the page, else what is wrong with where the focus is."""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_tab_reaches_every_control_of_every_view_and_shows_where_it_is(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    folder = tmp_path / "config" / "automations"
+    folder.mkdir(parents=True)
+    (folder / "good_morning.lua").write_text(AUTOMATION)
+    options = {"viewport": {"width": width, "height": 844}}
+    async with announced_home(tmp_path) as (house, _), visiting(browser, house, **options) as visit:
+        await prepare(house)
+        await visit.open()
+        faults: list[tuple[str, str]] = []
+        for view in VIEWS:
+            await visit.go("" if view == EDITING else view)
+            if view == EDITING:
+                await visit.page.get_by_role("button", name=EDITING).click()
+            await visit.page.wait_for_timeout(300)
+            faults.extend((view, fault) for fault in await tab_through(visit.page))
+        assert not faults, "\n".join(map(str, faults))
+
+
+async def tab_through(page: Page) -> list[str]:
+    """Press Tab until the end of the page; what is not reached, or does not show its focus."""
+    count = await page.evaluate(STOPS)
+    faults = []
+    for _ in range(count + 20):
+        await page.keyboard.press("Tab")
+        fault = await page.evaluate(STEP)
+        if fault is None:
+            break
+        faults.extend([fault] if fault else [])
+    else:
+        faults.append("there is no end")
+    missed = await page.evaluate(
+        "[...window.missed].filter((each) => each.isConnected).map((each) => each.outerHTML.slice(0, 160))"
+    )
+    return [*faults, *(f"missed: {each}" for each in missed)]
+
+
+async def focus(visit: Visit, role: str, name: str) -> None:
+    """Press Tab until this control has the focus, from wherever it is."""
+    place = visit.page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]
+    await expect(place).to_be_visible()
+    for _ in range(250):
+        if await place.evaluate("(each) => each === document.activeElement"):
+            return
+        await visit.page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {name}")
+
+
+async def press(visit: Visit, role: str, name: str, *keys: str) -> None:
+    """Go to a control by Tab, and press these keys."""
+    await focus(visit, role, name)
+    for key in keys:
+        await visit.page.keyboard.press(key)
+
+
+def shows(house: House, device: str, name: str) -> object:
+    """What a device shows."""
+    return house.hub.registry.find_devices([device])[0].attributes.get(name)
+
+
+async def test_one_control_of_each_kind_works_by_keys(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        page, light = visit.page, "elgato_lights:light:0"
+        await large(house, 20)
+        await house.ask("PUT", "/variables/mode", json={"value": "away"})
+        await visit.open()
+        before = shows(house, light, "power")
+        await press(visit, "switch", "Simulated light: Power", "Space")
+        await until(lambda: shows(house, light, "power") != before, 20)
+        level = shows(house, light, "brightness")
+        await press(visit, "slider", "Simulated light: Brightness", "ArrowRight", "ArrowRight")
+        await until(lambda: shows(house, light, "brightness") != level, 20)
+
+        await press(visit, "button", "Fold Room 3", "Enter")
+        await expect(page.get_by_role("button", name="Fold Room 3")).to_have_attribute("aria-expanded", "false")
+        await expect(page.get_by_role("button", name="Fold Room 3")).to_be_focused()
+        await press(visit, "searchbox", "Search devices and rooms", *"lamp 17")
+        await expect(page.locator("article.card")).to_have_count(1)
+        for _ in "lamp 17":
+            await page.keyboard.press("Backspace")
+
+        await press(visit, "button", EDITING, "Enter")
+        await press(visit, "button", "Move Lamp 10: drag, or arrow keys", "ArrowLeft")
+        await expect(page.get_by_role("button", name="Move Lamp 10")).to_be_focused()
+        await expect(page.get_by_role("region", name="Room 0").locator("strong").first).to_have_text("Lamp 10")
+        await press(visit, "button", EDITING, "Enter")
+
+        await press(visit, "link", "Wall panel", "Enter")
+        await expect(page.locator(".panel")).to_be_visible()
+        await press(visit, "link", "Home", "Enter")
+
+        await visit.go("arrange")
+        await press(visit, "combobox", "Lamp 1", "ArrowDown")
+        await until(lambda: house.hub.registry.find_devices(["shown:lamp_001"])[0].room_id != "room_1", 20)
+        await dialog_by_keys(visit)
+
+        await visit.go("automations")
+        await press(visit, "textbox", "Value of mode", "ControlOrMeta+A", *"home", "Enter")
+        await until(lambda: house.hub.variables.find("mode") == "home", 20)
+        await visit.go("device/elgato_lights%3Alight%3A0")
+        await press(visit, "button", "Week", "Enter")
+        await expect(page.get_by_role("button", name="Week")).to_have_attribute("aria-pressed", "true")
+        await visit.go("box")
+        await press(visit, "textbox", "Id of a new hook", *"bell", "Enter")
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("textbox", name="Id of a new hook")).to_be_focused()
+
+
+async def dialog_by_keys(visit: Visit) -> None:
+    """A question is left by Escape with the focus where it was, keeps Tab inside, and is answered by Enter."""
+    page = visit.page
+    await press(visit, "button", "Delete Nobody's", "Enter")
+    dialog = page.get_by_role("dialog")
+    for _ in range(4):
+        await page.keyboard.press("Tab")
+        outside = "!document.activeElement.closest('dialog') && document.activeElement !== document.body"
+        assert not await page.evaluate(outside)
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("button", name="Delete Nobody's")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await press(visit, "button", "Delete", "Enter")
+    await expect(page.get_by_role("button", name="Delete Nobody's")).to_have_count(0)

@@ -35,6 +35,9 @@ LASTING_SECS = 60.0
 MAX_WAITING_RESPONSES = 8
 """Responses on a connection that nobody has read, interim ones (1xx) included."""
 
+PARSED_BYTES = 4096
+"""Bytes that are parsed before the responses are counted: a hundred of the shortest."""
+
 RECEIVE_BUFFER_BYTES = 16 * 1024
 """What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
 
@@ -91,9 +94,11 @@ class _Protocol(ResponseHandler):
     """One connection, which is given up where more responses wait on it than were asked for."""
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if len(self._buffer) > MAX_WAITING_RESPONSES:
-            self.abort()
+        for start in range(0, len(data), PARSED_BYTES):
+            super().data_received(data[start : start + PARSED_BYTES])
+            if len(self._buffer) > MAX_WAITING_RESPONSES:
+                self.abort()
+                return
 
 
 class _Connector(aiohttp.TCPConnector):

@@ -25,6 +25,7 @@ import build
 from firmware import checks, locks, newcomer, pip, skips
 from firmware.checks import processes
 from firmware.environment import Environment, digests
+from tests.fakes.rows import each_row
 
 ROOT = Path(__file__).resolve().parent.parent
 BARE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
@@ -289,7 +290,7 @@ def test_a_failed_topping_up_says_why_and_leaves_no_stamp(
     assert not environment.stamp.exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "advice"),
     [
         ("WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(...)'", "the network"),
@@ -302,7 +303,7 @@ def test_each_failure_has_its_advice(line: str, advice: str) -> None:
     assert advice in pip.advice(["Looking in indexes: (...)", line])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "shown"),
     [
         ("Looking in links: /opt/somewhere", []),
@@ -445,7 +446,7 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-@pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
+@each_row("name", ["runtime.lock", "test.lock", "build.lock"])
 def test_every_entry_of_a_lock_is_pinned_and_hashed(name: str) -> None:
     for entry, lines in entries(name).items():
         assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[\w.]+( ; .+)?", entry)
@@ -455,13 +456,13 @@ def test_every_entry_of_a_lock_is_pinned_and_hashed(name: str) -> None:
         assert all(re.fullmatch(r"    # (via|(via|  ) ?[a-z0-9.-]+)", line) for line in notes)
 
 
-@pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
+@each_row("name", ["runtime.lock", "test.lock", "build.lock"])
 def test_a_lock_names_no_host_and_no_folder(name: str) -> None:
     text = (ROOT / "firmware" / name).read_text()
     assert not re.search(r"://|file:|--(extra-)?index|--find-links|--trusted|/(tmp|opt|root|home)/", text)
 
 
-@pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
+@each_row("name", ["runtime.lock", "test.lock", "build.lock"])
 def test_what_is_left_out_is_in_no_lock(name: str) -> None:
     left_out = {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle", "bluetooth-data-tools"}
     assert left_out == locks.LEFT_OUT.keys()

@@ -9,11 +9,12 @@ import pytest
 
 from appliance.clock import Clock, ClockSteps, ClockTrust, timestamp
 from tests.fakes.clock import START, VirtualClock
+from tests.fakes.rows import each_row
 
 EAST, WEST = timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(hours=-8))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("instant", "text"),
     [
         (datetime(2026, 11, 20, 8, 9, 11, 42_000, tzinfo=UTC), "2026-11-20T08:09:11.042Z"),
@@ -84,7 +85,7 @@ async def test_who_waits_can_be_cancelled() -> None:
         await waiting
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shown", "trusted"),
     [
         (datetime(1970, 1, 1, tzinfo=UTC), False),

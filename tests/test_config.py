@@ -25,6 +25,7 @@ from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault
 from appliance.settings import SECTIONS
 from appliance.tables.addresses import Address
+from tests.fakes.rows import each_row
 
 MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
 
@@ -151,7 +152,7 @@ class TestTheManual:
             "home.toml:2: adapters.roku_tv.ip_address is missing",
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("section", "key", "low", "high"),
         [
             ("api", "max_body_bytes", 1024, 1073741824),
@@ -371,7 +372,7 @@ def test_every_key_is_tried_with_what_it_does_not_take() -> None:
     assert {(section, key) for section, key in ALL_KEYS if key not in UNSOUND} - tried_there == set(WHOLE)
 
 
-@pytest.mark.parametrize(("section", "key", "text", "meant"), ACCEPTED)
+@each_row(("section", "key", "text", "meant"), ACCEPTED)
 def test_a_sound_value_is_taken_as_it_is_meant(section: str, key: str, text: str, meant: Any) -> None:
     settings = parse(in_section(section, f"{key} = {text}"))
     assert repr(value_of(settings, section, key)) == repr(meant)
@@ -388,7 +389,7 @@ def test_an_unsound_value_is_one_fault_that_names_file_line_and_key() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fault"),
     [
         ("[api]\nmax_body_bytes = true", "must be a whole number from 1024 to 1073741824, not true"),
@@ -409,7 +410,7 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
     assert found.endswith(fault)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fault"),
     [
         ("[apl]", "1: apl is not a key of Lares; did you mean api"),
@@ -482,7 +483,7 @@ def test_coordinates_come_in_pairs() -> None:
     assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude needs locale.latitude beside it"]
 
 
-@pytest.mark.parametrize("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])
+@each_row("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])
 def test_what_should_be_a_section_and_is_not_is_one_fault(text: str) -> None:
     found = {section: faults(f"# first\n{section} = {text}") for section in SECTIONS}
     said = "home.toml:2: {0} must be a section, [{0}], not "
@@ -498,7 +499,7 @@ def test_an_adapter_that_is_not_a_section_is_one_fault(kind: str, text: str) -> 
     assert fault.startswith(f"home.toml:2: adapters.{kind} must be a section, [adapters.{kind}], not ")
 
 
-@pytest.mark.parametrize("text", ["adapters = 5", "adapters = [1]", "[[adapters]]", "adapters = 'x'"])
+@each_row("text", ["adapters = 5", "adapters = [1]", "[[adapters]]", "adapters = 'x'"])
 def test_adapters_that_are_no_sections_are_one_fault(text: str) -> None:
     assert faults(text) == ["home.toml:1: adapters must hold sections like [adapters.elgato_lights]"]
 
@@ -554,7 +555,7 @@ def test_faults_of_the_file_and_of_the_key_in_the_environment_come_together() ->
 class TestLines:
     """The line of a fault is that of its key, or of the nearest section around it."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "line"),
         [
             ("[logging]\nlevel = 1", 2),
@@ -593,7 +594,7 @@ class TestAdapters:
             "desk_2": ElgatoLights(base_url="http://desk", poll_interval_secs=5),
         }
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @each_row("kind", KINDS)
     def test_one_that_is_not_enabled_needs_no_other_key_and_is_left_out(self, kind: str) -> None:
         assert parse(f"[adapters.{kind}]\nenabled = false").adapters == {}
 
@@ -715,7 +716,7 @@ class TestTheMasterKey:
             (f"{STRONG}-3", "home.toml"),
         ]
 
-    @pytest.mark.parametrize("variable", ["LARES_MASTER_KEY", "LARES_MASTER_KEY_FILE"])
+    @each_row("variable", ["LARES_MASTER_KEY", "LARES_MASTER_KEY_FILE"])
     def test_an_empty_variable_says_nothing(self, variable: str) -> None:
         assert parse("", **{variable: ""}).auth.master_key is None
 
@@ -735,7 +736,7 @@ class TestTheMasterKey:
         [fault] = faults("", LARES_MASTER_KEY_FILE=str(file))
         assert fault.startswith(f"{file}: the master key must ")
 
-    @pytest.mark.parametrize("key", ["short", "x" * 15, "change-me", "change-me-please-now", "Change-Me-Or-Be-Sorry"])
+    @each_row("key", ["short", "x" * 15, "change-me", "change-me-please-now", "Change-Me-Or-Be-Sorry"])
     def test_a_key_that_anybody_could_guess_is_refused_where_others_can_try_it(self, key: str) -> None:
         text = f'{self.LAN}[auth]\nmaster_key = "{key}"'
         [fault] = faults(text)
@@ -743,7 +744,7 @@ class TestTheMasterKey:
         assert fault.endswith("`openssl rand -base64 32` makes a good one")
         assert len(faults(self.LAN, LARES_MASTER_KEY=key)) == 1
 
-    @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"])
+    @each_row("address", ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"])
     def test_on_loopback_it_is_a_warning(self, address: str) -> None:
         settings = parse(f'[auth]\nmaster_key = "short"\n[api]\nbind_address = "{address}"')
         assert settings.auth.master_key == "short"
@@ -751,7 +752,7 @@ class TestTheMasterKey:
             "home.toml:2: auth.master_key is shorter than 16 characters; `openssl rand -base64 32` makes a good one",
         )
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("key", "what"),
         [
             ("x" * 15, "is shorter than 16 characters"),
@@ -763,7 +764,7 @@ class TestTheMasterKey:
         [warning] = parse("", LARES_MASTER_KEY=key).warnings
         assert warning.startswith(f"LARES_MASTER_KEY: the master key {what}; ")
 
-    @pytest.mark.parametrize("key", ["x" * 16, "exchange-me-please", STRONG])
+    @each_row("key", ["x" * 16, "exchange-me-please", STRONG])
     def test_a_longer_key_is_taken_everywhere(self, key: str) -> None:
         assert parse(self.LAN, LARES_MASTER_KEY=key).warnings == ()
 
@@ -771,9 +772,7 @@ class TestTheMasterKey:
         text = f'{self.LAN}[auth]\nmaster_key = "short"'
         assert parse(text, LARES_MASTER_KEY=STRONG).warnings == ()
 
-    @pytest.mark.parametrize(
-        "text", ['"secret word"', '"secret-wörd"', "51423", '["secret"]', '"secret"', '"change-me-secret-key"']
-    )
+    @each_row("text", ['"secret word"', '"secret-wörd"', "51423", '["secret"]', '"secret"', '"change-me-secret-key"'])
     def test_no_fault_ever_tells_it(self, text: str) -> None:
         for fault in faults(f"{self.LAN}[auth]\nmaster_key = {text}"):
             assert "secret" not in fault and "51423" not in fault
@@ -781,7 +780,7 @@ class TestTheMasterKey:
         assert "secret" not in fault
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "is_loopback"),
     [
         ("127.0.0.1", True),

@@ -10,6 +10,7 @@ from appliance.errors import NotFound
 from appliance.health import AdapterHealth, Health
 from appliance.home import events
 from appliance.home.bus import Bus
+from tests.fakes.rows import each_row
 
 EARLY = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 LATE = datetime(2026, 6, 1, 12, 5, tzinfo=UTC)
@@ -36,7 +37,7 @@ def health_after(*happened: events.Event) -> Health:
     return health
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("happened", "status"),
     [
         ([], "starting"),
@@ -57,7 +58,7 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
     assert health_after(*happened).get_adapter("tv").status == status
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("happened", "health"),
     [
         ([], AdapterHealth(name="tv")),

@@ -10,6 +10,7 @@ import pytest
 from appliance.errors import Invalid
 from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, NOWHERE, at
+from tests.fakes.rows import each_row
 
 
 def test_zones_do_not_come_from_the_box() -> None:
@@ -27,7 +28,7 @@ def test_every_zone_can_be_loaded_and_is_the_same_each_time() -> None:
         assert load_zone(name) is load_zone(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "sentence"),
     [
         ("Europe/Berln", "'Europe/Berln' is not a time zone; did you mean Europe/Berlin"),

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import pytest
 import tomli
 
 from appliance import config, errors
@@ -18,6 +17,7 @@ from appliance.history.card_lines import decode_changes, decode_command, decode_
 from appliance.home import events
 from appliance.store import journal, snapshot
 from appliance.store.crc import check_crc
+from tests.fakes.rows import each_row
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ def test_a_page_names_every_route() -> None:
         assert path in ROUTES_PAGE, f"docs/routes.md does not name {path}"
 
 
-@pytest.mark.parametrize("page", ["docs/devices.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
+@each_row("page", ["docs/devices.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
 def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
     shown = re.findall(r"```toml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert shown

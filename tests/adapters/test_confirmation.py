@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from appliance.adapters.confirmation import Confirmation
 from appliance.home.commands import Command, CommandSpec
+from tests.fakes.rows import each_row
 
 CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
     ("power", "on", None, "off", "on", True),
@@ -38,7 +37,7 @@ CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
 )
 
 
-@pytest.mark.parametrize(("capability", "action", "value", "before", "seen", "is_done"), CASES)
+@each_row(("capability", "action", "value", "before", "seen", "is_done"), CASES)
 def test_a_command_is_done_when_it_shows(
     capability: str, action: str, value: Any, before: Any, seen: Any, is_done: bool
 ) -> None:

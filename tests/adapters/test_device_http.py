@@ -25,6 +25,7 @@ from appliance.adapters.http_push import EventDecoder, Messages, ServerEvent, re
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -554,7 +555,7 @@ STREAMS: tuple[tuple[bytes, list[ServerEvent]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("stream", "events"), STREAMS)
+@each_row(("stream", "events"), STREAMS)
 def test_an_event_stream_reads_the_same_in_whatever_pieces_it_comes(stream: bytes, events: list[ServerEvent]) -> None:
     for size in (1, 2, 3, 5, 1000):
         decoder = EventDecoder(100)
@@ -562,7 +563,7 @@ def test_an_event_stream_reads_the_same_in_whatever_pieces_it_comes(stream: byte
         assert [event for piece in pieces for event in decoder.feed(piece)] == events, size
 
 
-@pytest.mark.parametrize("endless", [b"data: x\n", b"x", b":", b"data\r"])
+@each_row("endless", [b"data: x\n", b"x", b":", b"data\r"])
 def test_an_event_that_is_too_large_ends_the_stream(endless: bytes) -> None:
     decoder = EventDecoder(1000)
     with pytest.raises(BadAnswer, match="an event has more than 1000 bytes"):

@@ -13,6 +13,7 @@ from appliance.adapters.device_resolver import may_mean
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor
+from tests.fakes.rows import each_row
 
 MEANINGS = (
     *(("lamp.lan", each, True) for each in ("192.168.1.20", "10.0.0.1", "172.16.0.1", "100.64.0.1", "93.184.216.34")),
@@ -32,7 +33,7 @@ MEANINGS = (
 )
 
 
-@pytest.mark.parametrize(("name", "address", "is_right"), MEANINGS)
+@each_row(("name", "address", "is_right"), MEANINGS)
 def test_a_name_means_neither_this_machine_nor_nobody(name: str, address: str, is_right: bool) -> None:
     assert may_mean(name, address) is is_right
 

@@ -29,6 +29,7 @@ from tests.fakes.announcing import announced, found_by_ssdp, message, name, reco
 from tests.fakes.patience import until
 from tests.fakes.process import ROOT
 from tests.fakes.programs import need
+from tests.fakes.rows import each_row
 
 ELG = ("_elg", "_tcp", "local")
 KEY_LIGHT = announced("_elg._tcp", "Key Light. 1", "192.168.1.20", 9123, {"ID": "3C:6A:9D:00:11:22", "md": "x=y"})
@@ -83,7 +84,7 @@ MALFORMED: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("what", MALFORMED)
+@each_row("what", MALFORMED)
 def test_what_is_no_answer_is_refused(what: str) -> None:
     with pytest.raises(dns.Malformed):
         dns.decode_answer(MALFORMED[what])
@@ -150,7 +151,7 @@ def test_a_sender_that_says_too_much_takes_no_room_of_another() -> None:
     assert len({target for target, type_ in answers.questions() if type_ == dns.SRV}) == 64
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sender", "stated", "chosen"),
     [
         ("192.168.1.5", (), "192.168.1.5"),
@@ -166,7 +167,7 @@ def test_the_address_is_one_of_the_local_network(sender: str, stated: tuple[str,
     assert choose_address(sender, stated) == chosen
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("packet", "is_taken"),
     [
         (ROKU, True),

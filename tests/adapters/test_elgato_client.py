@@ -17,6 +17,7 @@ from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
 from appliance.errors import BadAnswer, Invalid
 from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 ADDRESS = "http://192.168.1.20:9123"
@@ -143,7 +144,7 @@ LAMP: dict[str, Any] = {"on": 1, "brightness": 50, "temperature": 200}
 COLOUR: dict[str, Any] = {"on": 0, "brightness": 50, "hue": 10, "saturation": 20.5}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "light"),
     [
         (LAMP, LightState(on=True, brightness=50, mired=200)),
@@ -163,7 +164,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
     assert LightState.parse(raw) == light
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "fault"),
     [
         (None, "is not an object but null"),
@@ -180,7 +181,7 @@ def test_what_is_no_light_says_so(raw: Any, fault: str) -> None:
     assert str(failed.value) == fault
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lamp", "name", "value", "fault"),
     [
         (LAMP, "on", True, "on must be an integer from 0 to 1, not true"),

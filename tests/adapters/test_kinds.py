@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from appliance import config
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
@@ -15,6 +13,7 @@ from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.rows import each_row
 
 HOME = """
 [adapters.roku_tv]
@@ -58,6 +57,6 @@ def test_each_section_is_an_adapter_of_its_kind_under_its_name(session: DeviceSe
     ]
 
 
-@pytest.mark.parametrize("text", ["", "[adapters]", "[adapters.roku_tv]\nenabled = false\n"])
+@each_row("text", ["", "[adapters]", "[adapters.roku_tv]\nenabled = false\n"])
 def test_a_home_without_adapters_has_none(text: str) -> None:
     assert _settings(text) == {}

@@ -16,6 +16,7 @@ from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "roku"
 ADDRESS = "http://192.168.1.30:8060"
@@ -61,7 +62,7 @@ def test_every_capture_is_read_above() -> None:
     assert len(list(CAPTURES.iterdir())) == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inside", "mode", "is_on"),
     [
         ("<power-mode>PowerOn</power-mode>", "PowerOn", True),
@@ -84,7 +85,7 @@ def test_only_power_on_is_on_and_a_device_without_the_element_is(inside: str, mo
     assert (info.power_mode, info.is_on) == (mode, is_on)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inside", "name"),
     [
         ("<user-device-name>Den</user-device-name><friendly-device-name>TV</friendly-device-name>", "Den"),
@@ -102,7 +103,7 @@ def test_the_name_is_the_owners_if_there_is_one(inside: str, name: str | None) -
     assert DeviceInfo.parse(_xml(inside)).friendly_name == name
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
+@each_row("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
 def test_the_encoding_that_the_document_declares_is_its_own(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><device-info><model-name>Käse</model-name></device-info>'
     assert DeviceInfo.parse(text.encode(encoding)).model_name == "Käse"

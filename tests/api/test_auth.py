@@ -13,6 +13,7 @@ from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, KeyToken, Prin
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import Key
 from tests.fakes.keys import keep, key_of
+from tests.fakes.rows import each_row
 
 MASTER_KEY = "the-owners-own-master-key"
 READER, WRITER = KeyToken.make("reader"), KeyToken.make("writer")
@@ -52,7 +53,7 @@ def hashing_threads() -> set[threading.Thread]:
 class TestBearer:
     """The `Authorization` header."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("header", "token"),
         [
             ("Bearer abc", "abc"),
@@ -85,7 +86,7 @@ def who(principal: Principal) -> tuple[str, Role]:
 class TestRoles:
     """Which routes a role reaches."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("role", "reached"),
         [
             ("read", {"read"}),

@@ -11,18 +11,19 @@ from argon2.low_level import Type
 from appliance.api import auth
 from appliance.api.auth import KeyToken, hash_token, is_hash, matches
 from tests.fakes.keys import COSTLY
+from tests.fakes.rows import each_row
 
 SECRET = "A" * 21 + "_-z09" + "b" * 17
 TEXT = f"lrs_desk7_{SECRET}"
 HASH = hash_token(TEXT)
 
 
-@pytest.mark.parametrize("key_id", ["master", "a", "0", "k" * 200, "7f3a"])
+@each_row("key_id", ["master", "a", "0", "k" * 200, "7f3a"])
 def test_a_token_names_its_key_and_is_whole_in_its_text(key_id: str) -> None:
     assert KeyToken.parse(f"lrs_{key_id}_{SECRET}") == KeyToken(key_id=key_id, text=f"lrs_{key_id}_{SECRET}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -8,6 +8,7 @@ import pytest
 from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.router import Router
+from tests.fakes.rows import each_row
 
 
 def _router() -> Router:
@@ -26,7 +27,7 @@ def _router() -> Router:
     return router
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("method", "path", "handle", "ids"),
     [
         ("GET", "/", "GET /", {}),
@@ -42,13 +43,13 @@ def test_a_path_has_its_handler_and_its_ids(method: str, path: str, handle: str,
     assert found == (handle, ids)
 
 
-@pytest.mark.parametrize("path", ["*", "", "//", "/rooms/", "/rooms//lamps/b", "/rooms/a/lamps/", "/%72ooms", "/x"])
+@each_row("path", ["*", "", "//", "/rooms/", "/rooms//lamps/b", "/rooms/a/lamps/", "/%72ooms", "/x"])
 def test_another_path_has_none(path: str) -> None:
     with pytest.raises(NotFound):
         _router().find("GET", path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("method", "path", "allowed"),
     [
         ("PUT", "/rooms", ["GET", "POST"]),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime, time
 from typing import Any
 
-import pytest
-
 from appliance.automations.conditions import Condition, DeviceState, PlaceState
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
 from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
+from tests.fakes.rows import each_row
 
 
 def state(attribute: str, matcher: Matcher) -> DeviceState:
@@ -26,7 +25,7 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
     return outcome.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("matcher", "value", "why"),
     [
         (Within(above=50), 49, "brightness was 49, needs above 50"),
@@ -67,7 +66,7 @@ def test_presence_is_asked_as_any_state() -> None:
     assert reason(present, {"presence": False}) == "presence was false, needs true"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("least", "most", "why"),
     [
         (None, None, ""),
@@ -99,7 +98,7 @@ NIGHT = TimeWindow(start=time(22), end=time(6), locale=BERLIN)
 DARK = SunCondition(after=Edge(event=SunEvent.SUNSET), locale=BERLIN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "instant", "why"),
     [
         (NIGHT, at("2026-06-01T19:59"), "time was 21:59, needs 22:00 to 06:00"),

@@ -12,13 +12,14 @@ import pytest
 from appliance.automations.cron import CRON_MONTHS, CRON_WEEKDAYS, FIRST_YEAR, LAST_YEAR, NICKNAMES, Cron
 from appliance.errors import Invalid
 from tests.automations.homes import at
+from tests.fakes.rows import each_row
 
 FRIDAY = at("2026-11-20T12:00:00")
 
 BOUNDS = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (1, 7), (FIRST_YEAR, LAST_YEAR))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "due"),
     [
         ("* * * * * *", "2026-11-20T12:00:01"),
@@ -60,7 +61,7 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
     assert Cron.parse(expression).next_after(FRIDAY) == (None if due is None else at(due))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "sentence"),
     [
         ("", "must be `sec min hour day month weekday [year]`, not ''"),
@@ -118,7 +119,7 @@ def test_what_is_no_expression_is_refused_with_a_sentence(expression: str, sente
     assert str(refused.value) == sentence
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("weekday", "warning"),
     [
         ("1-5", "weekday 1-5 is SUN-THU, as 1 is SUN and 7 is SAT; write SUN-THU, or MON-FRI if that was meant"),

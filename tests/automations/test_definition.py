@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, time
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger,
 from appliance.lua.modes import Mode, ModeType
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse
+from tests.fakes.rows import each_row
 
 EVERY = {"type": "interval", "every_secs": 60}
 
@@ -80,12 +80,12 @@ def test_the_least_and_the_most_that_a_table_says() -> None:
     assert full.mode == Mode(type=ModeType.QUEUED, max=2)
 
 
-@pytest.mark.parametrize("empty", [{}, [], None])
+@each_row("empty", [{}, [], None])
 def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> None:
     assert definition(conditions=empty, state=empty) == definition()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "trigger"),
     [
         (
@@ -148,7 +148,7 @@ SUN = SunCondition(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "condition"),
     [
         (
@@ -198,7 +198,7 @@ def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
     assert (found.id, found.name) == (french, family)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "sentences"),
     [
         ({"id": None}, ["id is missing"]),
@@ -245,7 +245,7 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "sentences"),
     [
         ({"type": "sunrize"}, [f"type must be one of {KINDS}, not 'sunrize'; did you mean sunrise"]),
@@ -332,7 +332,7 @@ def test_faults_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
     assert faults(table(trigger=raw)) == [f"trigger.{sentence}" for sentence in sentences]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stated", "sentence"),
     [
         ({"trigger": EVERY, "triggers": [EVERY]}, "triggers cannot stand beside trigger; choose one"),
@@ -351,7 +351,7 @@ def test_faults_of_the_list_of_triggers(stated: dict[str, Any], sentence: str) -
 STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "sentences"),
     [
         (
@@ -450,7 +450,7 @@ def test_faults_of_conditions(raw: dict[str, Any], sentences: list[str]) -> None
     assert faults(table(conditions=[fine, raw])) == [f"conditions[2].{sentence}" for sentence in sentences]
 
 
-@pytest.mark.parametrize("kind", ["sunrise", "sunset"])
+@each_row("kind", ["sunrise", "sunset"])
 def test_the_sun_needs_coordinates(kind: str) -> None:
     needs = "needs locale.latitude and locale.longitude in the configuration"
     raw = table(trigger={"type": kind}, conditions=[{"type": "sun_position", "after": "sunset"}])

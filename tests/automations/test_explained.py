@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from tests.automations.homes import device, home, parse
 from tests.automations.test_home_names import BUTTON_ITSELF, CHANGE, FUNCTION, LAMP, MOTION, MOVES, PRESS, STATE
+from tests.fakes.rows import each_row
 
 WAITS: list[tuple[dict[str, Any], str]] = [
     (
@@ -75,12 +74,12 @@ NEEDS: list[tuple[dict[str, Any], str]] = [
 AT = datetime.fromisoformat("2026-06-01T12:00:00Z")
 
 
-@pytest.mark.parametrize(("trigger", "said"), WAITS)
+@each_row(("trigger", "said"), WAITS)
 def test_why_says_what_a_trigger_waits_for(trigger: dict[str, Any], said: str) -> None:
     assert words(trigger)[0] == f"waits {said}"
 
 
-@pytest.mark.parametrize(("condition", "said"), NEEDS)
+@each_row(("condition", "said"), NEEDS)
 def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -> None:
     sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
     assert sentences[0].startswith(f"condition 1 needs {said}")

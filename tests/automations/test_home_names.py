@@ -25,6 +25,7 @@ from appliance.store.records import Storage
 from appliance.tables.checks import Function
 from tests.automations.homes import change, device, parse
 from tests.fakes.automations import Card, automation, bench
+from tests.fakes.rows import each_row
 
 MOTION, LAMP, BUTTON = "mqtt:hall_motion", "desk:light:0", "mqtt:button"
 NEW, SPACED = "mqtt:new", "desk:front door"
@@ -170,19 +171,19 @@ CALLS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("trigger", "said"), TRIGGERS)
+@each_row(("trigger", "said"), TRIGGERS)
 def test_a_wrong_name_in_a_trigger(trigger: dict[str, Any], said: str) -> None:
     [sentence] = sentences(names(), trigger=trigger)
     assert sentence.startswith("trigger.") and said in sentence
 
 
-@pytest.mark.parametrize(("condition", "said"), CONDITIONS)
+@each_row(("condition", "said"), CONDITIONS)
 def test_a_wrong_name_in_a_condition(condition: dict[str, Any], said: str) -> None:
     [sentence] = sentences(names(), conditions=[condition])
     assert sentence.startswith("conditions[1].") and said in sentence
 
 
-@pytest.mark.parametrize(("call", "said"), CALLS)
+@each_row(("call", "said"), CALLS)
 def test_a_wrong_name_in_a_call(call: str, said: str) -> None:
     [sentence] = sentences(names(Source(name="b.lua", text=call.encode())))
     assert said in sentence

@@ -9,11 +9,12 @@ import pytest
 
 from appliance.automations.matchers import Anything, Equal, Within, check_equal, describe, number_in, same
 from appliance.errors import Invalid
+from tests.fakes.rows import each_row
 
 CELSIUS = {"value": 21.5, "unit": "celsius"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "equal"),
     [
         (5, 5.0, True),
@@ -40,7 +41,7 @@ def test_values_are_the_same_as_json_has_it(one: Any, other: Any, equal: bool) -
     assert same(one, other) is same(other, one) is equal
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("matcher", "value", "holds"),
     [
         (Anything(), 0, True),
@@ -80,7 +81,7 @@ def test_a_value_is_what_is_wanted_or_not(matcher: Equal, value: Any, holds: boo
     assert matcher.holds(value) is holds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attribute", "value", "canonical"),
     [
         ("power", "on", "on"),
@@ -102,7 +103,7 @@ def test_a_value_that_the_attribute_can_take_is_made_canonical(attribute: str, v
     assert check_equal(attribute, value) == canonical
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attribute", "value", "sentence"),
     [
         ("power", True, "must be one of on, off, not true"),
@@ -122,7 +123,7 @@ def test_a_value_that_the_attribute_cannot_take_is_refused(attribute: str, value
     assert str(refused.value) == sentence
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "number"),
     [(5, 5), (5.5, 5.5), (CELSIUS, 21.5), (True, None), ("5", None), ({}, None), ([5], None), (None, None)],
 )

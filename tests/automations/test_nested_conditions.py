@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from appliance.automations.condition_kinds import check_all, parse_conditions
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.automations.homes import BERLIN, LAMP, NOW, View, at, device, home, parse
+from tests.fakes.rows import each_row
 
 ON = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
 BRIGHT = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
@@ -41,7 +41,7 @@ def reason(house: View, *conditions: Any, instant: datetime | None = NOW) -> str
 HOUSE = home(device({"power": "on", "brightness": 20}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("conditions", "why"),
     [
         ([ON, {"type": "all", "conditions": [ON, ON]}], ""),
@@ -82,7 +82,7 @@ def test_a_variable_is_compared() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "local", "why"),
     [
         ({"type": "weekday", "days": ["sat", "sun"]}, "2026-06-06T00:00:00+02:00", ""),
@@ -125,7 +125,7 @@ def test_for_secs_counts_from_the_attributes_last_change() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "sentence"),
     [
         ({"type": "any"}, "conditions[1].conditions is missing; any needs at least one"),

@@ -20,6 +20,7 @@ from appliance.automations.policy import (
     succeeded,
 )
 from tests.automations.homes import NOW
+from tests.fakes.rows import each_row
 
 COOL = Policy(cooldown_secs=60)
 ONCE = Policy(dedupe_window_secs=60)
@@ -124,7 +125,7 @@ def test_an_event_that_the_cooldown_refused_is_not_remembered() -> None:
     assert story.ask(10, B) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "is_same"),
     [
         ({"type": "x", "value": 5}, {"value": 5.0, "type": "x"}, True),
@@ -164,7 +165,7 @@ def test_a_run_that_a_restart_cut_off_gives_the_cooldown_back() -> None:
     assert story.ask(1) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         None,

@@ -23,6 +23,7 @@ from appliance.store.records import Storage
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
 
 
 def states(card: Card) -> States:
@@ -74,7 +75,7 @@ async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
     assert card.values.keys() == {"automation/a", "toggle/a"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [None, 7, "x", [], {"policy": 3, "fired": "x"}, {"fired": {}}, {"waits": [1]}, {"waits": {"x": 1}}]
     + [{"fired": {"daily": at}} for at in ("soon", 1e300, float("nan"), None, True)],
@@ -83,7 +84,7 @@ def test_what_is_not_of_the_form_is_forgotten(value: Any) -> None:
     assert states(Card(values={"automation/a": value})).of("a") == State()
 
 
-@pytest.mark.parametrize(("value", "is_enabled"), [(False, False), (True, True), (None, True), ("off", True)])
+@each_row(("value", "is_enabled"), [(False, False), (True, True), (None, True), ("off", True)])
 def test_only_false_switches_off(value: Any, is_enabled: bool) -> None:
     assert states(Card(values={"toggle/a": value})).of("a").is_enabled is is_enabled
 

@@ -14,6 +14,7 @@ import pytest
 from appliance.automations.sun import SunEvent, next_event, sun_day
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at
+from tests.fakes.rows import each_row
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "sun" / "usno_reference_testdata.csv"
 
@@ -46,7 +47,7 @@ def test_the_observatory_agrees_to_the_minute() -> None:
     assert off[0] > 270
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("zone", "latitude", "longitude", "day", "sunrise", "sunset"),
     [
         ("Europe/Berlin", 52.52, 13.4, "2026-06-21", "2026-06-21T04:43", "2026-06-21T21:33"),
@@ -69,7 +70,7 @@ def test_a_local_date_has_its_own_sunrise_and_sunset(
         assert abs(instant - expected) <= 1.5 * MINUTE, (event, locale.local(instant))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("latitude", "day", "is_polar_day", "is_polar_night"),
     [
         (69.65, "2026-06-21", True, False),
@@ -124,7 +125,7 @@ def test_where_no_event_comes_within_a_year_there_is_none() -> None:
         assert due is None or due > at("2026-03-01")
 
 
-@pytest.mark.parametrize("minutes", [-1440, -90, 0, 30, 1440])
+@each_row("minutes", [-1440, -90, 0, 30, 1440])
 def test_each_event_comes_once_and_keeps_its_offset(minutes: int) -> None:
     offset = timedelta(minutes=minutes)
     instant = at("2026-02-20T00:00")

@@ -10,6 +10,7 @@ from appliance.automations.sun import SunEvent, sun_day
 from appliance.automations.time_conditions import Edge, SunCondition
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at, home
+from tests.fakes.rows import each_row
 
 HOME = home()
 REYKJAVIK = Locale(timezone=load_zone("Atlantic/Reykjavik"), latitude=64.13, longitude=-21.9)
@@ -34,7 +35,7 @@ def local(text: str, locale: Locale = BERLIN) -> datetime:
 
 
 # In Berlin on 1 March 2026 the sun rises at 06:53 and sets at 17:45.
-@pytest.mark.parametrize(
+@each_row(
     ("after", "before", "holding"),
     [
         ("sunrise", None, ["07", "12", "18", "23"]),
@@ -82,7 +83,7 @@ def test_the_second_of_the_edge_is_after_it_and_the_one_before_is_not(event: Sun
 POLAR_NIGHT, POLAR_DAY = at("2026-12-21T11:00"), at("2026-06-21T23:00")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("after", "before", "in_polar_night", "on_polar_day"),
     [
         ("sunset", None, True, False),
@@ -120,7 +121,7 @@ def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
     assert night.holds(HOME, midnight + 10 * minute).holds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("after", "before", "instant", "locale", "reason"),
     [
         ("sunset", None, local("2026-03-01T15:02"), BERLIN, "time was 15:02, needs after sunset (17:45)"),

@@ -23,6 +23,7 @@ from appliance.home.events import (
     SystemErrorReported,
 )
 from tests.automations.homes import BERLIN, LAMP, NOW, at, change, device
+from tests.fakes.rows import each_row
 
 POWER = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power")
 ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", matcher=Equal(value="on"))
@@ -55,7 +56,7 @@ def celsius(value: float) -> dict[str, Any]:
     return {"value": value, "unit": "celsius"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("matcher", "before", "after", "fires"),
     [
         (Anything(), 20, 21, True),
@@ -151,7 +152,7 @@ def test_the_event_table_of_a_device_holds_both_values_and_the_snapshot() -> Non
     assert weather.match(change(before, after)) == Match(event=table | {"type": "weather_state"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trigger", "event", "table"),
     [
         (AdapterLifecycle(), AdapterStarted(adapter="tv"), {"adapter": "tv", "event": "started"}),
@@ -190,7 +191,7 @@ def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
 RANGE = Within(above=50)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trigger", "values", "steps"),
     [
         (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "goes on", "ends"]),
@@ -238,7 +239,7 @@ DUE = at("2026-03-29T01:00:00.250")
 DUE_TEXT = "2026-03-29T01:00:00.250Z"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trigger", "is_daily", "table"),
     [
         (
@@ -264,7 +265,7 @@ def test_the_event_table_of_a_due_time_tells_when_and_what_for(
     assert trigger.is_daily is is_daily
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("every", "instant", "since", "due"),
     [
         (60, "2026-01-01T12:00:00", None, "2026-01-01T12:01:00"),
@@ -281,7 +282,7 @@ def test_an_interval_keeps_its_beat(every: float, instant: str, since: str | Non
     assert trigger.next_after(at(instant), None if since is None else at(since)) == at(due)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trigger", "instant", "due"),
     [
         (WallClock(at=time(7, 30), locale=BERLIN), "2026-06-01T05:30:00", "2026-06-02T05:30:00"),

@@ -16,6 +16,7 @@ from appliance.home.events import VariableChanged
 from appliance.store.records import Storage
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
 
 WHO = "variables"
 
@@ -49,7 +50,7 @@ async def test_what_is_set_is_there_after_a_restart_and_only_changes_are_told() 
     assert [(each.name, each.value) for each in again] == [("a.b_1", {"x": [1, 2.5, True]}), ("n", 6)]
 
 
-@pytest.mark.parametrize("name", ["", "A", "a b", "ä", "x" * 65, "a/b", "a\n"])
+@each_row("name", ["", "A", "a b", "ä", "x" * 65, "a/b", "a\n"])
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(Invalid, match="the variable's name must be a name of a-z, 0-9, _ and dots"):
         Shelf().variables.set(name, 1, WHO)

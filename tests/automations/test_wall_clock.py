@@ -11,6 +11,7 @@ from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_
 from appliance.errors import Invalid
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, at, home
+from tests.fakes.rows import each_row
 
 
 def window(text: str) -> TimeWindow:
@@ -19,7 +20,7 @@ def window(text: str) -> TimeWindow:
     return TimeWindow(start=parse_time(start), end=parse_time(end), locale=BERLIN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("zone", "day", "shown", "instant"),
     [
         ("Europe/Berlin", "2026-06-01", "07:30", "2026-06-01T05:30"),
@@ -53,7 +54,7 @@ def test_a_date_and_a_time_are_one_instant(zone: str, day: str, shown: str, inst
     assert instant_of(date.fromisoformat(day), parse_time(shown), load_zone(zone)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("zone", "shown", "after", "due"),
     [
         ("Europe/Berlin", "07:30", "2026-06-01T05:29:59.999999", "2026-06-01T05:30"),
@@ -73,7 +74,7 @@ def test_the_next_time_is_strictly_after_the_instant(zone: str, shown: str, afte
     assert next_wall_clock(parse_time(shown), locale, at(after)) == at(due)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "local", "holds"),
     [
         ("08:00 to 17:30", "2026-06-01T07:59:59.999999", False),
@@ -100,12 +101,12 @@ def test_a_window_includes_its_start_and_not_its_end(text: str, local: str, hold
         assert window(text).holds(home(), instant).holds is holds
 
 
-@pytest.mark.parametrize(("text", "parsed"), [("00:00", time(0)), ("23:59", time(23, 59)), ("07:05", time(7, 5))])
+@each_row(("text", "parsed"), [("00:00", time(0)), ("23:59", time(23, 59)), ("07:05", time(7, 5))])
 def test_a_time_is_two_digits_a_colon_and_two_digits(text: str, parsed: time) -> None:
     assert parse_time(text) == parsed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "shown"),
     [
         ("7:30", "'7:30'"),

@@ -15,6 +15,7 @@ from appliance.automations.time_triggers import CronTrigger, DateTrigger, SunTri
 from appliance.automations.triggers import TimedTrigger
 from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, TROMSO, at
+from tests.fakes.rows import each_row
 
 FIRST, LAST = datetime(2020, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -109,7 +110,7 @@ def distinct_zones() -> dict[tuple[Shift, ...], str]:
     return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)}
 
 
-@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe"])
+@each_row("name", ["Europe/Berlin", "Australia/Lord_Howe"])
 def test_times_on_weekdays_agree_with_a_walk_around_two_changes(name: str) -> None:
     zone = load_zone(name)
     for shift in shifts_of(zone)[12:14]:

@@ -17,6 +17,7 @@ import pytest
 from appliance.cli.logs import JournalLines, JsonLines, TextLines, is_journal, start_logging
 from appliance.cli.main import main
 from appliance.settings import Logging
+from tests.fakes.rows import each_row
 
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
 EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
@@ -57,7 +58,7 @@ class TestText:
             r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} info    hub: desk is at 5 % config=/a/b count=3", line
         )
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("level", "word"),
         [
             (logging.DEBUG, "debug  "),
@@ -81,7 +82,7 @@ class TestText:
 class TestJournal:
     """For journald."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("level", "prefix"),
         [
             (logging.DEBUG, "<7>"),

@@ -30,6 +30,7 @@ from appliance.errors import StartFailed
 from tests.fakes.house import LIGHT
 from tests.fakes.process import ROOT, Process, configure, lares, light_section, running
 from tests.fakes.programs import need
+from tests.fakes.rows import each_row
 
 AUTOMATION = """
 return {
@@ -160,12 +161,12 @@ def test_a_hub_that_hangs_is_told_from_one_that_is_busy(
         server.join()
 
 
-@pytest.mark.parametrize(("count", "text"), [(0, "0.0 kB"), (99_999, "100.0 kB"), (12_345_678, "12.3 MB")])
+@each_row(("count", "text"), [(0, "0.0 kB"), (99_999, "100.0 kB"), (12_345_678, "12.3 MB")])
 def test_sizes_are_told_as_people_read_them(count: int, text: str) -> None:
     assert size(count) == text
 
 
-@pytest.mark.parametrize(("secs", "text"), [(0.4, "0 s"), (61, "1 min 1 s"), (86_400, "1 d"), (266_461, "3 d 2 h")])
+@each_row(("secs", "text"), [(0.4, "0 s"), (61, "1 min 1 s"), (86_400, "1 d"), (266_461, "3 d 2 h")])
 def test_spans_are_told_in_two_units(secs: float, text: str) -> None:
     assert span(secs) == text
 

@@ -15,6 +15,7 @@ from appliance.cli.systemd_notify import Notifier
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.fakes.process import PYTHONPATH, configure, running
+from tests.fakes.rows import each_row
 
 
 class Ear:
@@ -60,7 +61,7 @@ def test_a_name_that_is_in_no_file_system_works_too() -> None:
     ear.socket.close()
 
 
-@pytest.mark.parametrize("environment", [{}, {"NOTIFY_SOCKET": "/nowhere/at/all"}, {"NOTIFY_SOCKET": ""}])
+@each_row("environment", [{}, {"NOTIFY_SOCKET": "/nowhere/at/all"}, {"NOTIFY_SOCKET": ""}])
 def test_where_nobody_listens_nothing_happens(environment: dict[str, str]) -> None:
     Notifier(environment, VirtualClock()).ready()
 

@@ -13,6 +13,7 @@ import pytest
 from tests.docs.pages import DOCS, Home, blocks, open_home, plain
 from tests.fakes.process import ROOT
 from tests.fakes.programs import need
+from tests.fakes.rows import each_row
 
 OURS = ("api.md", "card.md", "hooks.md", "moving.md", "troubleshooting.md")
 """The pages whose blocks are run here, in one home after another; First evening, Lua and monitoring have tests of
@@ -148,7 +149,7 @@ def test_each_bundled_automation_and_scene_says_when_it_works_and_where_to_look(
         assert ("Yours to change" in head) == (file.stem != "all_off")
 
 
-@pytest.mark.parametrize("page", ["../README.md", *sorted(file.name for file in DOCS.glob("*.md"))])
+@each_row("page", ["../README.md", *sorted(file.name for file in DOCS.glob("*.md"))])
 def test_no_command_uses_a_variable_that_its_page_does_not_set_before(page: str) -> None:
     commands = "".join(text for language, text in blocks(page) if language in ("sh", "console"))
     for used in re.finditer(r"\$([A-Z]+)\b", commands):

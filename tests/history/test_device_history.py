@@ -19,6 +19,7 @@ from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
+from tests.fakes.rows import each_row
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ALL = Period(limit=1000)
@@ -160,7 +161,7 @@ def test_one_chatty_sensor_takes_nothing_from_the_others() -> None:
     assert home.history.figures()["bytes"] <= 96 << 10
 
 
-@pytest.mark.parametrize("max_bytes", [1 << 12, 1 << 15])
+@each_row("max_bytes", [1 << 12, 1 << 15])
 def test_whatever_is_shown_the_budget_holds(max_bytes: int) -> None:
     home, rng = Home(max_bytes=max_bytes), random.Random(7)
     for second in range(3000):

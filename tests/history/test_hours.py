@@ -8,6 +8,7 @@ import pytest
 
 from appliance.history.hours import Hour, NumberHours, gain_of, join_all, merge
 from appliance.history.series import split_number
+from tests.fakes.rows import each_row
 
 TEN = 1_764_583_200_000
 """Ten o'clock in milliseconds since 1970."""
@@ -104,7 +105,7 @@ def test_hours_begin_where_they_do_at_home() -> None:
     assert rows(hours.take(TEN + 60 * MINUTE)) == [(-0.5, 1800, 1, 1, 1), (0.5, 1800, 1, 1.5, 2)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "now", "gain"),
     [(10, 12.5, 2.5), (10, 0, 0), (10, 0.4, 0.4), (100, 99.5, -0.5), (0, 3, 3), (5, 5, 0)],
 )
@@ -134,7 +135,7 @@ def test_hours_that_nobody_takes_are_bounded_and_counted() -> None:
     assert hours.take(TEN + 101 * 60 * MINUTE) == taken
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         (5, (None, 5)),

@@ -21,12 +21,13 @@ from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
 from tests.fakes.clock import VirtualClock
 from tests.fakes.line_server import TOKEN, LineServer, parse_lines
+from tests.fakes.rows import each_row
 from tests.history.test_device_history import JSON, _a_device
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "fields"),
     [
         (21.5, "value=21.5"),
@@ -46,7 +47,7 @@ def test_a_value_is_a_line(value: Any, fields: str) -> None:
     assert line == f"power,device=a:b\\ c,room=the\\=room{unit} {fields} 1765108800000000000\n".encode()
 
 
-@pytest.mark.parametrize("value", [None, {}, {"a": "b"}, float("nan"), float("inf")])
+@each_row("value", [None, {}, {"a": "b"}, float("nan"), float("inf")])
 def test_what_says_nothing_is_no_line(value: Any) -> None:
     assert encode_line("lamp", None, "power", value, 1) is None
 

@@ -14,6 +14,7 @@ from appliance.history.execution_history import (
     ExecutionStatus,
 )
 from appliance.history.period import Period
+from tests.fakes.rows import each_row
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -80,7 +81,7 @@ def test_all_take_only_so_many_bytes_and_whoever_takes_most_loses_first() -> Non
     assert numbers(history, "great") == [] and numbers(history, "quiet") == [1]
 
 
-@pytest.mark.parametrize("field", ["error", "results", "trigger_payload", "trace", "warnings"])
+@each_row("field", ["error", "results", "trigger_payload", "trace", "warnings"])
 def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was(field: str) -> None:
     text = "x" * (48 << 10)
     reported: dict[str, Any] = {

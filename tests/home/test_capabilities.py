@@ -11,6 +11,7 @@ import pytest
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.values import CHECKS
+from tests.fakes.rows import each_row
 
 ADAPTERS_PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
 
@@ -135,7 +136,7 @@ def test_an_entry_is_found_by_its_key_and_describes_itself_in_a_sentence() -> No
         assert (entry.type == "enum") == bool(entry.values)
 
 
-@pytest.mark.parametrize("key", [key for key, entry in CAPABILITIES.items() if entry.type == "enum"])
+@each_row("key", [key for key, entry in CAPABILITIES.items() if entry.type == "enum"])
 def test_an_enum_capability_takes_each_of_its_values_and_no_other(key: str) -> None:
     entry = CAPABILITIES[key]
     assert [entry.check(value) for value in entry.values] == list(entry.values)
@@ -145,7 +146,7 @@ def test_an_enum_capability_takes_each_of_its_values_and_no_other(key: str) -> N
             entry.check(stranger)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "good", "bad"),
     [
         ("brightness", 50.0, 101),

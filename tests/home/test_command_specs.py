@@ -7,6 +7,7 @@ import pytest
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.values import Value
+from tests.fakes.rows import each_row
 
 WARMTH = CommandSpec(capability="color_temperature", actions=("set",), min=2900, max=7000, unit="kelvin")
 HEAT = CommandSpec(capability="target_temperature", actions=("set",), min=5, max=30, step=0.5, unit="°C")
@@ -28,7 +29,7 @@ def measured(value: Value, unit: str) -> Value:
     return {"value": value, "unit": unit}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "value"),
     [
         (WARMTH, measured(2900, "kelvin")),
@@ -47,7 +48,7 @@ def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> N
     check_offered("x", [BUTTON, spec], body(spec, value))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "value", "said"),
     [
         (WARMTH, measured(2899, "kelvin"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
@@ -75,7 +76,7 @@ def test_how_far_to_go_up_is_no_place_within_the_range() -> None:
     check_offered("x", [DIM], body(DIM, 5, "increase"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("specs", "command", "said"),
     [
         ([], body(DIM, 5), "device 'x' does not offer brightness set"),

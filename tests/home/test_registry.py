@@ -18,6 +18,7 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device, DeviceKind, Metadata, Observation, Report
 from appliance.home.registry import OFFLINE, ONLINE
 from tests.fakes.registry import PromptRegistry
+from tests.fakes.rows import each_row
 
 NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 
@@ -150,7 +151,7 @@ class TestReports:
         assert isinstance(event, events.DeviceStateChanged)
         assert event.device.attributes == {**after, "state": "online"}
 
-    @pytest.mark.parametrize("other", [50.0, 50])
+    @each_row("other", [50.0, 50])
     def test_fifty_and_fifty_point_nought_are_the_same(self, other: float) -> None:
         home = Home(report(seen(uv_index=50)))
         home.registry.apply(report(seen(uv_index=other)))
@@ -231,7 +232,7 @@ class TestMarks:
         published = [event.device.id for event in home.news() if isinstance(event, events.DeviceStateChanged)]
         assert published == ["a:1", "a:2"]
 
-    @pytest.mark.parametrize("state", [ONLINE, OFFLINE])
+    @each_row("state", [ONLINE, OFFLINE])
     def test_what_is_so_already_is_not_told_again(self, state: str) -> None:
         home = Home(report(seen()))
         home.registry.set_state("a", state)
@@ -279,7 +280,7 @@ class TestRooms:
         assert home.device().room_id == "r"
         assert home.news() == [events.DeviceStateChanged(device=home.device(), previous=None)]
 
-    @pytest.mark.parametrize("leave", ["the device was taken out", "the room was removed", "the room was made anew"])
+    @each_row("leave", ["the device was taken out", "the room was removed", "the room was made anew"])
     def test_a_place_that_was_given_up_is_not_given_back(self, leave: str) -> None:
         home = Home(report(seen()))
         home.registry.put_room("r", "Hall")

@@ -17,6 +17,7 @@ import pytest
 
 from appliance.lua_worker import system_calls
 from appliance.lua_worker.system_calls import ALLOW, KILL, NO_SUCH_CALL, REFUSE, build_filter
+from tests.fakes.rows import each_row
 from tests.lua.bench import TRIVIAL, open_pool, run
 
 pytestmark = pytest.mark.usefixtures("whole_workers")
@@ -267,7 +268,7 @@ CALLS: tuple[tuple[str, int, int, int, int], ...] = (
 """Calls with their numbers on x86_64 and aarch64, their first argument, and what becomes of them in process 77."""
 
 
-@pytest.mark.parametrize(("machine", "architecture"), [("x86_64", X86_64), ("aarch64", AARCH64)])
+@each_row(("machine", "architecture"), [("x86_64", X86_64), ("aarch64", AARCH64)])
 def test_the_filter_answers_each_call_on_each_architecture(machine: str, architecture: int) -> None:
     program = build_filter(machine, 77)
     assert program is not None and len(program) // 8 < 4096

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from appliance.lua_worker.protocol import TIMING, Decoder, FrameKind, Reason
 from appliance.lua_worker.worker_execution import WorkerExecution
+from tests.fakes.rows import each_row
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
 NOW = TIMING.pack(5.0, Reason.CPU, 0.0)
@@ -19,7 +18,7 @@ ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], Fr
 )
 
 
-@pytest.mark.parametrize(("arrival", "last"), ARRIVALS)
+@each_row(("arrival", "last"), ARRIVALS)
 def test_frames_of_the_hub_may_come_before_send_of_the_request_has_returned(
     arrival: Callable[[WorkerExecution], Callable[[], None] | None], last: FrameKind
 ) -> None:

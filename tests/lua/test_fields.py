@@ -13,6 +13,7 @@ from appliance.lua.source import Source
 from appliance.scenes import Scene, scene_parser
 from appliance.tables.checks import LUA, Function, number, shown
 from appliance.tables.fields import Field, Findings, Path, Table, located
+from tests.fakes.rows import each_row
 
 EXECUTE = Function(1)
 WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode": "single"}
@@ -38,7 +39,7 @@ def test_a_scene_has_an_id_a_name_a_function_and_maybe_more() -> None:
     assert bare == Scene(id="x", name="X", description="", mode=Mode(type=ModeType.PARALLEL, max=8))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "fault"),
     [
         ({"id": None}, "id is missing"),
@@ -106,7 +107,7 @@ def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
     assert faults_of(7) == ["x.lua:2: state must be a table, not 7"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "sentence"),
     [(None, "nil"), (False, "false"), ([], "a table"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
 )

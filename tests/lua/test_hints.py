@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from appliance.lua.hints import ErrorContext, hint_of
+from tests.fakes.rows import each_row
 
 NONE = (
     "boo",
@@ -28,7 +27,7 @@ NONE = (
 )
 
 
-@pytest.mark.parametrize("message", NONE)
+@each_row("message", NONE)
 def test_no_hint_where_none_helps(message: str) -> None:
     assert hint_of(ErrorContext(message=message)) == ""
 
@@ -74,6 +73,6 @@ PLACED: tuple[tuple[ErrorContext, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("trouble", "hint"), PLACED)
+@each_row(("trouble", "hint"), PLACED)
 def test_the_hint_fits_the_place(trouble: ErrorContext, hint: str) -> None:
     assert hint_of(trouble) == (f" ({hint})" if hint else "")

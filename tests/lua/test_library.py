@@ -27,6 +27,7 @@ from appliance.scenes import scene_parser
 from appliance.tables.checks import Function
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
+from tests.fakes.rows import each_row
 from tests.lua import library
 from tests.lua.bench import Notes, file, open_pool, run
 
@@ -191,7 +192,7 @@ def test_each_capability_documents_its_actions_and_the_shape_of_its_value() -> N
 SAMPLES: Mapping[str, Any] = {"number": 1, "integer": 1, "string": "x", '"kelvin"|"mireds"': "kelvin"}
 
 
-@pytest.mark.parametrize("schema", ["measurement", "accumulation", "rgb_color", "xy_color", "hs_color"])
+@each_row("schema", ["measurement", "accumulation", "rgb_color", "xy_color", "hs_color"])
 def test_tables_of_values_have_the_fields_that_are_checked(schema: str) -> None:
     _check_shape(values.CHECKS[schema], {name: SAMPLES[each.type] for name, each in _class(schema).items()})
 

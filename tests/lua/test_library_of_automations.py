@@ -21,6 +21,7 @@ from appliance.home.events import (
 from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.tables.checks import Function
 from tests.automations import homes
+from tests.fakes.rows import each_row
 from tests.lua import library
 
 definition = pytest.importorskip("appliance.automations.definition")
@@ -94,14 +95,14 @@ def test_the_kinds_of_triggers_and_conditions_are_those_there_are() -> None:
     assert set(classes_of("Condition")) == set(condition_kinds.CONDITION_KINDS)
 
 
-@pytest.mark.parametrize(("kind", "fields"), classes_of("Trigger").items())
+@each_row(("kind", "fields"), classes_of("Trigger").items())
 def test_the_fields_of_each_trigger_are_those_that_are_read(kind: str, fields: dict[str, library.Field]) -> None:
     faults = parse(trigger={"type": kind, "0": 1}).faults
     assert offered(faults, "trigger.0") == set(fields)
     assert missing(faults, "trigger.") == needed(fields) | EITHER.get(kind, set())
 
 
-@pytest.mark.parametrize(("kind", "fields"), classes_of("Condition").items())
+@each_row(("kind", "fields"), classes_of("Condition").items())
 def test_the_fields_of_each_condition_are_those_that_are_read(kind: str, fields: dict[str, library.Field]) -> None:
     faults = parse(conditions=[{"type": kind, "0": 1}]).faults
     assert offered(faults, "conditions[1].0") == set(fields)

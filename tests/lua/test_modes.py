@@ -9,6 +9,7 @@ import pytest
 from appliance.errors import Invalid
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode, ModeType, mode_check
 from appliance.tables.checks import LUA, Function, Mismatch
+from tests.fakes.rows import each_row
 
 DEFAULT_MAX = 8
 FORMS = {
@@ -20,7 +21,7 @@ FORMS = {
 NAMES = "parallel, single, queued, restart"
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each_row("name", FORMS)
 def test_a_mode_is_written_as_a_name_or_as_a_table_of_it(name: str) -> None:
     assert mode_check(DEFAULT_MAX)(name) == mode_check(DEFAULT_MAX)({"type": name}) == FORMS[name]
 
@@ -31,7 +32,7 @@ def test_two_of_them_take_a_max(name: str, most: float) -> None:
     assert mode_check(DEFAULT_MAX)({"type": name, "max": most}) == Mode(type=ModeType(name), max=int(most))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "fault"),
     [
         ("Single", f"must be one of {NAMES}, not 'Single'; did you mean single"),
@@ -101,7 +102,7 @@ def gate_with(running: int, waiting: int) -> ConcurrencyGate[str]:
     return gate
 
 
-@pytest.mark.parametrize(("mode", "running", "waiting", "decision", "replaced"), SITUATIONS)
+@each_row(("mode", "running", "waiting", "decision", "replaced"), SITUATIONS)
 def test_the_mode_of_the_one_that_comes_decides(
     mode: Mode, running: int, waiting: int, decision: Decision, replaced: int
 ) -> None:
@@ -149,7 +150,7 @@ def test_an_emptied_gate_returns_all_that_ran_or_waited_and_starts_from_zero() -
     assert gate.admit("x", "new", SINGLE) == (RUN, ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "running", "waiting", "why"),
     [
         (PARALLEL, 2, 0, "parallel lets 2 run at once, and 2 do"),

@@ -9,6 +9,7 @@ import pytest
 from appliance.errors import Invalid
 from appliance.lua.source import MAX_FILE_BYTES, Source, load
 from appliance.tables.checks import Function
+from tests.fakes.rows import each_row
 from tests.lua.bench import open_pool
 
 TEXT = """#!/usr/bin/lua
@@ -33,7 +34,7 @@ def source(text: str) -> Source:
     return Source(name="config/scenes/x.lua", text=text.encode())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "line"),
     [
         (("name",), 6),
@@ -52,7 +53,7 @@ def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
     assert source(TEXT).line_of(*path) == line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "chunk"),
     [
         ("return 1", b"return 1"),

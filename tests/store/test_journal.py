@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from appliance.store.journal import PREALLOCATED, Journal, encode_header, encode_record, read
 from tests.fakes.disk import RecordingDisk, Refusal, Sync, Truncate, Write
+from tests.fakes.rows import each_row
 from tests.store.test_snapshot import JSON, TEXT, UNHURRIED
 
 CHANGES = st.dictionaries(TEXT, st.none() | JSON.map(orjson.dumps), max_size=6)
@@ -129,7 +130,7 @@ def test_reopening_cuts_what_is_behind_the_end_before_anything_else() -> None:
     assert read(disk.read("journal"), 1).sequence == 2
 
 
-@pytest.mark.parametrize("operation", ["open", "truncate", "sync"])
+@each_row("operation", ["open", "truncate", "sync"])
 def test_reopening_that_fails_leaves_no_descriptor_open(operation: str) -> None:
     disk = RecordingDisk({"journal": encode_header(1, 0)})
     disk.fault = lambda index, asked: "EIO" if asked == operation else None
@@ -138,7 +139,7 @@ def test_reopening_that_fails_leaves_no_descriptor_open(operation: str) -> None:
     assert not disk.open_descriptors
 
 
-@pytest.mark.parametrize(("operation", "is_broken"), [("write", False), ("sync", True)])
+@each_row(("operation", "is_broken"), [("write", False), ("sync", True)])
 def test_a_failed_append_tells_whether_the_file_can_be_trusted(operation: str, is_broken: bool) -> None:
     disk = RecordingDisk()
     journal = Journal.create(disk, "journal", 1, 0)

@@ -16,6 +16,7 @@ from appliance.store.disk import Disk
 from appliance.store.month_files import MIN_FREE_BYTES, READ_PART_BYTES, MonthFiles
 from tests.fakes.disk import Image, Mark, RecordingDisk, Refusal
 from tests.fakes.moody_disk import MoodyDisk
+from tests.fakes.rows import each_row
 from tests.store.cuts import Bounds, PowerCut
 
 MONTH = "2026-11"
@@ -211,7 +212,7 @@ class _NoFolderSync(RecordingDisk):
         """Nothing."""
 
 
-@pytest.mark.parametrize("mutant", [_NoSync, _NoFolderSync])
+@each_row("mutant", [_NoSync, _NoFolderSync])
 def test_the_proof_sees_what_is_missing(mutant: type[RecordingDisk]) -> None:
     disk = mutant()
     write_history(disk)

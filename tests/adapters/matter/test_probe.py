@@ -13,6 +13,7 @@ from appliance.adapters.matter.probe import probe
 from appliance.adapters.matter.simulator import SERVER_INFO, MatterSimulator
 from tests.cli.test_backup import Command, command
 from tests.cli.test_doctor import Findings
+from tests.fakes.rows import each_row
 
 __all__ = ["command"]
 
@@ -39,7 +40,7 @@ async def test_a_server_says_its_version_and_schema(monkeypatch: pytest.MonkeyPa
         assert await _ask(server) == (False, refused)
 
 
-@pytest.mark.parametrize("url", ["ws://127.0.0.1:5580/ws", "ws://localhost:5580/ws", "wss://[::1]/ws"])
+@each_row("url", ["ws://127.0.0.1:5580/ws", "ws://localhost:5580/ws", "wss://[::1]/ws"])
 def test_a_server_on_this_machine_is_no_risk(url: str) -> None:
     assert config.parse(f'[adapters.matter]\nurl = "{url}"\n', "home.toml", {}).warnings == ()
 

@@ -14,6 +14,7 @@ from appliance.errors import LaresError
 from appliance.home import events
 from appliance.home.commands import Command, check_offered
 from tests.adapters.matter.recordings import NAMES, HearingHome, endpoint, load, steps
+from tests.fakes.rows import each_row
 
 
 def _measured(value: float, unit: str) -> dict[str, Any]:
@@ -233,7 +234,7 @@ def test_what_happened_in_the_home_is_told(home: HearingHome) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("features", "may", "happens"),
     [
         (1, ["hold", "release"], [(0, {"newPosition": 1}, "hold"), (0, {"newPosition": 0}, "release")]),
@@ -421,7 +422,7 @@ class _Answered:
         self.connection.receive({**self._answer, "message_id": message["message_id"]}, lambda *_: None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "raw"),
     [
         (3, {"capability": "color_hs", "action": "set", "value": {"hue": 10, "saturation": 50}}),

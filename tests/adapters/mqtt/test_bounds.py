@@ -22,6 +22,7 @@ from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.rows import each_row
 
 DEVICE = {"identifiers": ["x"]}
 
@@ -32,7 +33,7 @@ def config(component: str, object_id: str = "e", **fields: Any) -> Sent:
     return Sent(f"homeassistant/{component}/{object_id}/config", json.dumps(payload).encode(), retain=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("component", "fields", "at"),
     [
         ("sensor", {}, "value_template"),
@@ -57,7 +58,7 @@ def test_a_template_with_a_fault_is_told_when_it_is_announced(component: str, fi
     assert len(reasons) == 1 and reasons[0].endswith(f"{at} the filter 'nope' is not known"), reasons
 
 
-@pytest.mark.parametrize("tilde", ["~", "\\u007e"])
+@each_row("tilde", ["~", "\\u007e"])
 def test_a_base_topic_fills_no_memory(tilde: str) -> None:
     topics = ",".join(f'"{number}topic": "{tilde}"' for number in range(1_000))
     payload = f'{{"~": "{"b" * 20_000}", {topics}}}'.encode()

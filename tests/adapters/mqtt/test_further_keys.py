@@ -13,6 +13,7 @@ from appliance.errors import Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, take
+from tests.fakes.rows import each_row
 
 JSON = {"schema": "json", "state_topic": "s", "command_topic": "c"}
 TOPICS = {"state_topic": "s", "command_topic": "c"}
@@ -118,13 +119,13 @@ def test_a_command_comes_to(
             for (topic, text), is_json in zip(sent, wanted, strict=True)] == messages  # fmt: skip
 
 
-@pytest.mark.parametrize("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
+@each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
 def test_a_light_that_does_not_say_so_offers_no_flash_and_no_white(keys: dict[str, Any]) -> None:
     offers = announced("light", keys, {}).offers
     assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
 
 
-@pytest.mark.parametrize(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
+@each_row(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
 def test_what_is_no_moment_is_refused_with_an_example(component: str, value: str) -> None:
     device = announced(component, TOPICS, {})
     entity, _ = device.offers["custom.mqtt.x"]
@@ -154,7 +155,7 @@ BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
 """Component, keys, attribute, what it takes, and what is said of them."""
 
 
-@pytest.mark.parametrize(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)
+@each_row(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)
 def test_bounds_that_no_value_meets_are_those_by_default_and_said(
     component: str, keys: dict[str, Any], attribute: str, bounds: dict[str, Any], problems: list[str]
 ) -> None:

@@ -8,8 +8,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.announced_devices import MqttDevice, building
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
@@ -18,6 +16,7 @@ from appliance.adapters.mqtt.entities.table import COMPONENTS, is_excluded
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.documented_keys import DOCUMENTED, EVERYWHERE
+from tests.fakes.rows import each_row
 
 PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 TOLD = {"url_topic"}
@@ -191,7 +190,7 @@ def test_the_documented_keys_are_those_that_have_short_names() -> None:
     assert DOCUMENTED.keys() | {"infrared"} == COMPONENTS.keys()
 
 
-@pytest.mark.parametrize("component", DOCUMENTED)
+@each_row("component", DOCUMENTED)
 def test_every_key_is_read_or_left_out_as_the_page_says(component: str) -> None:
     (read, left_out), asked = ROWS[component], keys_read(component) - TOLD
     everywhere_read, everywhere_out = ROWS["every component"]

@@ -31,6 +31,7 @@ from tests.adapters.mqtt.table import new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
+from tests.fakes.rows import each_row
 
 
 def config(topic: str, **fields: Any) -> Sent:
@@ -90,7 +91,7 @@ def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
     assert "1234" not in repr(Command(capability="lock", action="unlock", code="1234"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("topic", "fields", "reason"),
     [
         ("sensor/x", {}, "has no topic that can be used"),
@@ -336,7 +337,7 @@ def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
     assert inbox.take(1)[0].topic == "lamp/0", "what went is what was oldest"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("id_", "level"),
     [("tv:1", "tv:1"), ("a/b+c#d", "a%2Fb%2Bc%23d"), ("100%", "100%25"), ("%2F", "%252F"), ("küche ☃", "küche ☃")],
 )
@@ -391,7 +392,7 @@ def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_template
     assert len(list(preparing({"components": {"a": templates}}))) == 20
 
 
-@pytest.mark.parametrize(("heavy", "share"), [(1, 0.1), (3, 0.3), (20, 0.4), (150, 0.4)])
+@each_row(("heavy", "share"), [(1, 0.1), (3, 0.3), (20, 0.4), (150, 0.4)])
 def test_however_many_take_much_time_who_takes_little_never_waits(heavy: int, share: float) -> None:
     clock = VirtualClock()
     shares, spent, at = TimeShares(clock), 0.0, 0.0

@@ -1,0 +1,36 @@
+"""Tables of cases that one test reads: a test of its own for each row costs more than most rows do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+
+def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `pytest.mark.parametrize`, in one test; every row is tried, and each that fails is told with its values.
+
+    For tests without fixtures, since all rows would share one.
+    """
+    words = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    table = [(row,) if isinstance(names, str) and len(words) == 1 else tuple(row) for row in rows]
+    assert table, "a table without rows proves nothing"
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        def run(*owner: object) -> None:
+            __tracebackhide__ = True
+            wrong: list[Exception] = []
+            for row in table:
+                case = dict(zip(words, row, strict=True))
+                try:
+                    test(*owner, **case)
+                except Exception as failure:
+                    failure.add_note(f"with {case}")
+                    wrong.append(failure)
+            if wrong:
+                raise ExceptionGroup(f"{len(wrong)} of {len(table)} rows", wrong) if len(wrong) > 1 else wrong[0]
+
+        run.__name__, run.__qualname__ = test.__name__, test.__qualname__
+        run.__module__, run.__doc__ = test.__module__, test.__doc__
+        return run
+
+    return decorate

@@ -17,17 +17,15 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Calla
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def run(*owner: object) -> None:
-            __tracebackhide__ = True
-            wrong: list[Exception] = []
+            wrong: dict[str, Exception] = {}
             for row in table:
                 case = dict(zip(words, row, strict=True))
                 try:
                     test(*owner, **case)
                 except Exception as failure:
-                    failure.add_note(f"with {case}")
-                    wrong.append(failure)
+                    wrong[str(case)] = failure
             if wrong:
-                raise ExceptionGroup(f"{len(wrong)} of {len(table)} rows", wrong) if len(wrong) > 1 else wrong[0]
+                raise ExceptionGroup("\n".join(["rows that fail:", *wrong]), [*wrong.values()])
 
         run.__name__, run.__qualname__ = test.__name__, test.__qualname__
         run.__module__, run.__doc__ = test.__module__, test.__doc__

@@ -1,4 +1,10 @@
-"""Somebody else's clients judge the simulators: they read and command them, and see what the kinds in Lua show."""
+"""Somebody else's clients judge the simulators: they read and command them, and see what the kinds in Lua show.
+
+Without one: Ollama (`ollama` needs httpx, which nothing else here does; it reads this simulator's chat and models),
+Open-Meteo (`open-meteo` asks for other fields, with times as text), Tibber (`pyTibber` needs gql), aWATTar (`awattar`
+needs DateTime, tzlocal and more), Daikin (`pydaikin` needs netifaces, which is no wheel), Tasmota (`hatasmota` speaks
+MQTT).
+"""
 
 from __future__ import annotations
 

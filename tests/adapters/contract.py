@@ -188,7 +188,7 @@ class Trial:
 
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
-    """An adapter of the kind that has seen its vendor once."""
+    """An adapter of the kind that has seen its vendor once, and all of whose devices are there."""
     simulation = subject.kind.simulation
     simulate = subject.simulate or subject.kind.simulate
     settings_for = subject.settings or (None if simulation is None else simulation.settings)
@@ -202,6 +202,7 @@ async def trial(subject: Subject) -> AsyncIterator[Trial]:
         it.dispatcher = Dispatcher([it.runner], it.bus, it.clock)
         async with it.runner, it.dispatcher:
             await until(lambda: it.status is AdapterStatus.RUNNING and context.publish.has_started.is_set())
+            await until(lambda: it.states() <= {"online"})  # over MQTT, what says so may come later than the device
             yield it
 
 

@@ -120,6 +120,7 @@ class TestMqtt(AdapterContract):
         simulate=AnnouncedSwitches,
         settings=lambda vendor: replace(PLAIN, port=vendor.broker.port, hub_id="here"),
         is_polled=False,
+        is_online_later=True,
         garbage=(b"{", b'{"state":{}}', b"\xff" * 99),
         speed=10,
         fewer=lambda vendor: vendor.remove(),

@@ -1,6 +1,6 @@
 """The router: which handler a method and a path have.
 
-Sanic's own writes Python source of its routes and compiles it, at each start: a tenth of that.
+Sanic's own writes Python source for its routes and compiles it at each start, which takes a tenth of the whole start.
 """
 
 from __future__ import annotations

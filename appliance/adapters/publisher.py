@@ -172,6 +172,11 @@ class Publisher:
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the vendor does not answer, so that its devices are offline."""
+        return self._is_lost
+
     def reached(self) -> None:
         """The vendor answered, well or not: an outage, if there was one, is over."""
         if self._is_lost:

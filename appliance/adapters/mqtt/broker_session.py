@@ -193,9 +193,15 @@ class LiveDevices:
             yield
 
     def _show(self, device: MqttDevice) -> None:
-        """Publish a device; what it showed before is restored first, or it would be lost with this."""
+        """Publish a device; what it showed before is restored first, or it would be lost with this.
+
+        What came before the broker was lost and is processed after that waits for it: the devices are offline.
+        """
         self._restore(device)
-        self._publish.device(device.observation())
+        if self._publish.is_lost:
+            self._changed[device.id] = device
+        else:
+            self._publish.device(device.observation())
 
     def _restore(self, device: MqttDevice) -> None:
         """Show what was shown before, once, except for values that have expired since."""

@@ -11,6 +11,7 @@ import pytest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.inbox import Received
+from appliance.errors import Unreachable
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.table import new_catalog, rebuild
@@ -29,10 +30,8 @@ class RestartingHub:
     def __init__(self, session: DeviceSession, clock: VirtualClock, **fields: Any) -> None:
         bus = Bus()
         self.registry = Registry(bus, clock)
-        self._clock, self._publish = (
-            clock,
-            context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish,
-        )
+        self._clock = clock
+        self.publish = context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish
         device = {"identifiers": ["x"]}
         config = {"device": device, "state_topic": "x", "unit_of_measurement": "m", **fields}
         self._configs = [
@@ -43,7 +42,7 @@ class RestartingHub:
 
     def restart(self, *first: Received) -> None:
         """Begin anew; `first` are the messages that come before the device is shown what it showed."""
-        self.live = LiveDevices(new_catalog(), self._publish, self._clock)
+        self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
         for topic, config in self._configs:
             self.live.catalog.take_config(topic, config)
@@ -52,7 +51,7 @@ class RestartingHub:
                 self.hear(received.topic, received.payload)
             list(self.live.replay(rebuilt))
             for device in rebuilt:
-                self._publish.device(device.observation())
+                self.publish.device(device.observation())
         self.live.forget_restored()
 
     def hear(self, topic: str, payload: bytes) -> None:
@@ -92,4 +91,17 @@ async def test_what_had_expired_before_a_restart_is_unavailable_until_it_says_so
         assert hub.shown == {"state": "unavailable"}
         hub.restart()
     hub.hear("x", b"21")
+    assert hub.shown == {**VALUE, "state": "online"}
+
+
+async def test_what_came_before_the_broker_was_lost_is_shown_once_it_is_back(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    hub = RestartingHub(session, clock)
+    hub.hear("x", b"20")
+    hub.publish.lost(Unreachable("the broker has closed the connection"))
+    hub.hear("x", b"21")
+    assert hub.shown == {"custom.mqtt.x": 20, "custom.mqtt.y": 20, "state": "offline"}
+    hub.publish.answered()
+    list(hub.live.flushing())
     assert hub.shown == {**VALUE, "state": "online"}

@@ -244,7 +244,7 @@ class MqttAdapter(Adapter):
     def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:
             if self.live.catalog.devices.get(device.id) is device:
-                self.publish.device(device.observation())
+                self.live.show(device)
             yield
 
     async def _keep_reading(self) -> None:

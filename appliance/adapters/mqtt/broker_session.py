@@ -192,7 +192,7 @@ class LiveDevices:
                 yield
             yield
 
-    def _show(self, device: MqttDevice) -> None:
+    def show(self, device: MqttDevice) -> None:
         """Publish a device; what it showed before is restored first, or it would be lost with this.
 
         What came before the broker was lost and is processed after that waits for it: the devices are offline.
@@ -228,7 +228,7 @@ class LiveDevices:
         for device_id in list(self._changed):
             device = self._changed.pop(device_id, None)
             if device is not None and self.catalog.devices.get(device_id) is device:
-                self._show(device)
+                self.show(device)
             yield
 
     def tick(self) -> None:
@@ -278,7 +278,7 @@ class LiveDevices:
             return
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
         if apply(entity, entity.assumed(assumed)):
-            self._show(device)
+            self.show(device)
         if len(assumed) == len(intent.shows):
             pending.done.set()
             return
@@ -288,7 +288,7 @@ class LiveDevices:
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
         if (changed := self._changed.pop(device.id, None)) is not None:
-            self._show(changed)
+            self.show(changed)
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 

@@ -42,6 +42,9 @@ TAKEN_WITHIN_SECS = 60.0
 MAX_TAKEN_SECS = 10.0
 """Seconds after which a connection that is lost was not taken over; MQTT 3.1.1 names no reason."""
 
+END_SECS = 0.25
+"""Seconds within which a broker that ends closes a connection that it still accepted."""
+
 SUBSCRIBE_AT_ONCE = 500
 """Topics of one SUBSCRIBE packet."""
 
@@ -155,6 +158,23 @@ class Broker:
             if (end := client._disconnected).done() and not end.cancelled():
                 end.exception()  # asyncio logs what nobody has retrieved
 
+    async def has_ended(self) -> bool:
+        """Whether nobody serves at the address: a broker that is alive waits there for the first packet.
+
+        To be asked as soon as a connection is lost, since a broker that is started anew is back within a second.
+        """
+        try:
+            async with asyncio.timeout(END_SECS):
+                reader, writer = await asyncio.open_connection(self._settings.host, self._port)
+                try:
+                    return await reader.read(1) == b""
+                finally:
+                    writer.close()
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
     def conflict(self) -> str:
         """The sentence about another client that uses the same client id."""
         return (
@@ -218,7 +238,7 @@ async def keep_connected(
                 pause = MAX_PAUSE_SECS
             if began == -math.inf:
                 taken_at = -math.inf  # a broker that does not answer had ended by itself
-            elif clock.monotonic() - began <= MAX_TAKEN_SECS:
+            elif clock.monotonic() - began <= MAX_TAKEN_SECS and not await broker.has_ended():
                 if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
                     error = Unreachable(broker.conflict())
                 taken_at = clock.monotonic()

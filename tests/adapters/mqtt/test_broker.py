@@ -13,15 +13,22 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
 
 
 class Impatient(Clock):
-    """The box's clock, on which every pause is short."""
+    """The box's clock, on which every pause is over once `may_go_on` is set; `pauses` has how long they should be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait next to nothing."""
-        await super().sleep(min(seconds, 0.01))
+        """Wait until one may go on."""
+        self.pauses.append(seconds)
+        await self.may_go_on.wait()
 
 
 @asynccontextmanager
-async def losing(ours: hub.Broker) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
+async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
     """A connection that is kept within the context: each time that it stands, and why it was lost."""
     connected, losses = asyncio.Event(), asyncio.Queue[str]()
 
@@ -30,7 +37,7 @@ async def losing(ours: hub.Broker) -> AsyncIterator[tuple[asyncio.Event, asyncio
         await asyncio.Event().wait()
 
     keeping = asyncio.create_task(
-        hub.keep_connected(ours, Impatient(), session, lambda error: losses.put_nowait(str(error)))
+        hub.keep_connected(ours, clock, session, lambda error: losses.put_nowait(str(error)))
     )
     try:
         yield connected, losses
@@ -48,7 +55,7 @@ def ours_at(broker: Broker) -> hub.Broker:
 @both_brokers
 async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broker: Broker) -> None:
     told = []
-    async with losing(ours_at(broker)) as (connected, losses):
+    async with losing(ours_at(broker), Impatient()) as (connected, losses):
         for _ in range(3):
             await connected.wait()
             connected.clear()
@@ -56,3 +63,18 @@ async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broke
                 told.append(await losses.get())
     assert told[0].startswith(f"127.0.0.1:{broker.port} has closed the connection")
     assert "takes over the session of the client id lares-7" in told[1] and told[1] == told[2]
+
+
+@both_brokers
+async def test_a_broker_that_is_started_anew_within_seconds_is_no_takeover(broker: Broker) -> None:
+    clock = Impatient()
+    async with losing(ours_at(broker), clock) as (connected, losses):
+        for _ in range(3):
+            await connected.wait()
+            connected.clear()
+            clock.may_go_on.clear()
+            broker.stop()
+            assert "takes over" not in await losses.get()
+            await broker.start()
+            clock.may_go_on.set()
+    assert len(clock.pauses) == 3 and max(clock.pauses) <= hub.MIN_PAUSE_SECS

@@ -105,6 +105,7 @@ SHOWN: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
     ("sensor", {}, "unknown", {"custom.mqtt.x": "unknown"}),
     ("sensor", {}, "None", {"custom.mqtt.x": "None"}),
     ("sensor", {"options": ["none", "inf"]}, "inf", {"custom.mqtt.x": "inf"}),
+    ("sensor", {"device_class": "enum", "options": ["a b"]}, "a b", {"custom.mqtt.x": "a b"}),
     ("sensor", {"unit_of_measurement": "W"}, "unknown", {}),
     ("text", {}, "None", {"custom.mqtt.x": "None"}),
     ("infrared", {"schema": "receiver"}, "[1,2]", {"custom.mqtt.x": "[1,2]"}),

@@ -163,6 +163,18 @@ def test_bounds_that_no_value_meets_are_those_by_default_and_said(
     assert {key: value for key, value in offer.schema.items() if key != "type"} == bounds
 
 
+def test_an_option_that_is_not_announced_is_not_shown_and_said() -> None:
+    keys = {"device_class": "enum", "options": ["a", "None"], **TOPICS}
+    for words, shown, said in (("ab", {"custom.mqtt.x": "a"}, ["'b' is none of the announced options"]),
+                               (["a", "None"], {"custom.mqtt.x": "None"}, []),
+                               (["a", "unknown", ""], {}, [])):  # fmt: skip
+        catalog = new_catalog()
+        config = Sent("homeassistant/sensor/x/config", json.dumps({**keys, "unique_id": "x"}).encode(), True)
+        take(catalog, (config, *(Sent("s", each.encode(), False) for each in words)))
+        assert catalog.devices["mqtt:x"].attributes == shown
+        assert [each.reason for each in catalog.refused.values()] == said
+
+
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
     for optimistic, shows in ((False, {"cover_tilt": 30}), (True, {})):
         keys = {"tilt_command_topic": "t", "tilt_status_topic": "ts", "tilt_optimistic": optimistic}

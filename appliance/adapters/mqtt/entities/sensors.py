@@ -51,6 +51,7 @@ class Sensor(Entity):
         """Find the capability; without one the value is a custom attribute."""
         self._unit = self.config.text("unit_of_measurement")
         self._is_number = bool(self._unit) or "state_class" in self.config
+        self._options = self.config.texts("options")
         self._capability_key = self._capability()
         self.claims = (self._capability_key,) if self._capability_key else ()
         self.read("state_topic", self._parse, "value_template")
@@ -94,13 +95,17 @@ class Sensor(Entity):
         return "uv_index" if unit == "UV index" else ""
 
     def _parse(self, text: str) -> Update:
-        key = self._capability_key
-        if not key and not self._is_number:
+        key, is_option = self._capability_key, text in self._options
+        if not key and not self._is_number and not self._options:
             return {self.custom: None if self.is_null(text) else text[:1000]}
-        if is_unknown(text) and text not in self.config.texts("options"):
+        if is_unknown(text) and not is_option:
             return {key or self.custom: None}
-        if text == "":
+        if text == "" and not is_option:
             return {}
+        if self._options and not is_option:
+            raise Invalid(f"{text[:40]!r} is none of the announced options")
+        if not key and not self._is_number:
+            return {self.custom: text[:1000]}
         if not key:
             return {self.custom: self._custom_value(text)}
         return {key: text if key == "air_quality" else self._measurement(key, parse_number(text))}

@@ -236,10 +236,12 @@ class MqttAdapter(Adapter):
         await in_steps(self.clock, self.live.replay(rebuilt))
         await in_steps(self.clock, self._publishing(rebuilt))
         if complete:
-            refused = self.live.catalog.refused
-            broken = (id_ for id_, device in self.publish.devices().items() if _topics_of(device) & refused.keys())
+            built, refused, known = self.live.catalog.devices, self.live.catalog.refused, self.publish.devices()
+            broken = [id_ for id_ in known.keys() - built if _topics_of(known[id_]) & refused.keys()]
             self.live.forget_restored()
-            self.publish.full_list((), present=(*self.live.catalog.devices, *broken))
+            self.publish.full_list((), present=(*built, *broken))
+            for id_ in broken:
+                self.publish.availability(id_, is_available=False)
 
     def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:

@@ -220,8 +220,7 @@ class LiveDevices:
         for entity in device.entities:
             if not 0 < entity.expire_after <= age and entity.restore(attributes):
                 self._set_due(device, entity, age)
-            elif entity.expire_after > 0 and not entity.reports_events:
-                entity.is_expired = not entity.attributes
+            entity.is_expired &= not entity.attributes
 
     def flushing(self) -> Iterator[None]:
         """Publish the devices that changed, one a step: one message may concern thousands."""

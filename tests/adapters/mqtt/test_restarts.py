@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
+from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import Unreachable
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
+from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import new_catalog, rebuild
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
@@ -81,6 +85,7 @@ async def test_what_had_expired_before_a_restart_is_unavailable_until_it_says_so
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     hub = RestartingHub(session, clock, expire_after=60)
+    assert hub.shown == {"state": "unavailable"}, "it has said nothing yet"
     hub.hear("x", b"21")
     hub.restart()
     assert hub.shown == {**VALUE, "state": "online"}
@@ -92,6 +97,22 @@ async def test_what_had_expired_before_a_restart_is_unavailable_until_it_says_so
         hub.restart()
     hub.hear("x", b"21")
     assert hub.shown == {**VALUE, "state": "online"}
+
+
+async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unavailable_after_its_start(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    known = RestartingHub(session, clock)
+    known.hear("x", b"21")
+    known.publish.lost(Unreachable("the hub was stopped"))
+    adapter = MqttAdapter(replace(context_of("mqtt", session, clock), publish=known.publish), PLAIN)
+    adapter.live = LiveDevices(new_catalog(), known.publish, clock)
+    adapter._subscriptions = Subscriptions([], adapter.live.catalog)
+    adapter.live.catalog.take_config("homeassistant/sensor/x/config", b"{")
+    for _ in range(2):
+        known.publish.answered()
+        await adapter._rebuild(complete=True)
+        assert known.shown == {**VALUE, "state": "unavailable"}
 
 
 async def test_what_came_before_the_broker_was_lost_is_shown_once_it_is_back(

@@ -81,7 +81,7 @@ class Entity:
     `attributes` holds what is known; their names are capabilities or `custom.mqtt.<field>`. `claims` are the
     capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
     has no state: retained messages of its topics are ignored. `written_at` is the instant of the command that is
-    written, in the home's zone. It expires when no value came for `expire_after` seconds.
+    written, in the home's zone. It is expired before its first value, and when none came for `expire_after` seconds.
     """
 
     component_class = ""
@@ -103,8 +103,8 @@ class Entity:
         self.properties: dict[str, Property] = {}
         self.custom = f"custom.mqtt.{announcement.object_id}"
         self.availability = Availability(self.config)
-        self.is_expired = False
         self.expire_after = self.config.number("expire_after", 0)
+        self.is_expired = self.expire_after > 0 and not self.reports_events
         self.off_delay = 0.0
         self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)

@@ -48,13 +48,12 @@ from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
-from appliance.store.change_queue import Changes
 from appliance.store.crashes import CRASHED_OFTEN, STARTED_SAFE, CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
 from appliance.store.records import Storage
-from appliance.store.store_setup import Store
+from appliance.store.store_setup import Changes, Store
 from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher
 

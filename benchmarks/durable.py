@@ -17,9 +17,9 @@ from appliance.home.bus import Bus
 from appliance.home.layout import Change
 from appliance.home.model import Room
 from appliance.home.registry import Registry
-from appliance.store.change_queue import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.store_setup import Changes
 from benchmarks._client import one, request
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub
@@ -59,7 +59,7 @@ async def _changes() -> tuple[Sequence[float], float]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         (folder / "data").mkdir()
         document = await stack.enter_async_context(Document(Disk(folder / "data"), Clock()))
-        changes = await stack.enter_async_context(Changes(Registry(Bus(), Clock()), document))
+        changes = Changes(Registry(Bus(), Clock()), document)
         await changes.make(_renamed(0, 0))
         before = document.figures()["journal_bytes"]
         await changes.make(_renamed(0, TIMES))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
@@ -12,10 +14,13 @@ from msgspec import Struct
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import Clock
-from appliance.errors import Invalid
+from appliance.errors import Invalid, LaresError, StoreFailed
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
 from appliance.tables.checks import is_number
+from appliance.tasks import Tasks
+
+log = logging.getLogger("automations")
 
 MAX_STALE = 64
 """Cancelled timers that stay in the queue, beyond which they are cleared away once they are the most."""
@@ -100,6 +105,66 @@ class TimerChange(Struct, frozen=True, kw_only=True):
     def to_json(self) -> dict[str, Value] | None:
         """What the card is to hold."""
         return None if self.timer is None else self.timer.to_json()
+
+
+class TimerChanges:
+    """Hands timers' changes to `work`, in the order they came; those that wait at the same time are one batch.
+
+    `work` returns for each the error to raise where it was asked for, or None. If it raises any other exception, its
+    batch gets `StoreFailed`, the traceback is logged, and the next batch is worked on.
+    """
+
+    def __init__(self, work: Callable[[list[TimerChange]], Awaitable[list[LaresError | None]]]) -> None:
+        self._work = work
+        self._tasks = Tasks()
+        self._waiting: list[tuple[TimerChange, asyncio.Future[None]]] = []
+        self._running: asyncio.Task[None] | None = None
+
+    async def submit(self, change: TimerChange) -> None:
+        """Wait until it was worked on, or raise its error. Cancelling ends only the waiting."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((change, done))
+        if self._running is None:
+            self._running = self._tasks.start(self._run(), "change of timers")
+        await done
+
+    async def close(self) -> None:
+        """Return once nothing waits any more."""
+        if self._running is not None:
+            await asyncio.wait({self._running})
+
+    async def _run(self) -> None:
+        batch: list[tuple[TimerChange, asyncio.Future[None]]] = []
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                self._answer(batch, await self._refusals_of([change for change, _ in batch]))
+        finally:  # also when the loop is torn down in the middle of it
+            self._running = None
+            left, self._waiting = [*batch, *self._waiting], []
+            self._answer(left, [_fault()] * len(left))
+
+    async def _refusals_of(self, changes: list[TimerChange]) -> list[LaresError | None]:
+        try:
+            return await self._work(changes)
+        except Exception as error:
+            log.error("change of timers failed: %s: %s", type(error).__name__, error, exc_info=error)
+            return [_fault()] * len(changes)
+
+    @staticmethod
+    def _answer(batch: list[tuple[TimerChange, asyncio.Future[None]]], refusals: Sequence[LaresError | None]) -> None:
+        for (_, done), refusal in zip(batch, refusals, strict=True):
+            if done.done():
+                continue
+            if refusal is None:
+                done.set_result(None)
+            else:
+                done.set_exception(refusal)
+                done.exception()  # the caller may be cancelled; then asyncio must not log it
+
+
+def _fault() -> StoreFailed:
+    return StoreFailed("the change was not made; the log says why")
 
 
 class TimerQueue:

@@ -14,14 +14,13 @@ from appliance.automations.alarms import TimerHandle
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
 from appliance.automations.policy import read_instant
-from appliance.automations.running_timers import RunningTimer, TimerChange, TimerQueue, check_timer
+from appliance.automations.running_timers import RunningTimer, TimerChange, TimerChanges, TimerQueue, check_timer
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import to_millis
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
-from appliance.store.change_queue import BatchQueue
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -73,7 +72,7 @@ class Timers:
         self._bus = environment.bus
         self._brake: Brake = environment.brake
         self._tasks = Tasks()
-        self._changes: BatchQueue[TimerChange, None] = BatchQueue(self._make, "change of timers")
+        self._changes = TimerChanges(self._make)
         self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
         self._unheard: dict[str, TimerHandle] = {}

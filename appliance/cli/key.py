@@ -66,8 +66,8 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
     if isinstance(auth, LaresError):
         raise auth
     clock = Clock()
-    async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
-        with closing(access_of(auth, keys, data_dir, clock)) as access:
+    async with Document(Disk(data_dir), clock) as document:
+        with closing(access_of(auth, Keys(document, Bus()), data_dir, clock)) as access:
             try:
                 return await act(access.keyring)
             except LaresError as error:

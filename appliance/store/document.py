@@ -10,32 +10,93 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 import orjson
 from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
-from appliance.errors import StoreFailed
+from appliance.errors import LaresError, StoreFailed
 from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.files import Files
+from appliance.store.journal import EncodedChanges
 from appliance.store.records import items_of
 from appliance.store.recovery import Recovered, unreadable
 
 T = TypeVar("T")
 
+Prepare = Callable[[EncodedChanges], EncodedChanges]
+"""What to change, given the changes that are stored with it and come before it; or raises why it is refused."""
+
+OnDone = Callable[[Any, BaseException | None], None]
+"""Takes what work returned, or what it raised."""
+
 log = logging.getLogger("store")
 
 
-class _Waiting(Struct, frozen=True):
-    """Changes that are not on the device yet, and who waits for them."""
+class _Thread:
+    """Does work in the order in which it comes. Handing over to an executor would take twice as long."""
 
-    changes: dict[str, bytes | None]
-    stored: asyncio.Future[None]
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[tuple[Callable[[], Any], OnDone] | None] = SimpleQueue()
+        self._is_closed = False
+        self._thread = Thread(target=self._run, name="store", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[[], Any], on_done: OnDone) -> None:
+        """Do the work, then call `on_done` on the loop; `RuntimeError` once it was closed."""
+        if self._is_closed:
+            raise RuntimeError("the store is closed")
+        self._queue.put((work, on_done))
+
+    def close(self) -> None:
+        """Return when all is done that was handed over."""
+        self._is_closed = True
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (job := self._queue.get()) is not None:
+            result, failure = None, None
+            try:
+                result = job[0]()
+            except BaseException as error:
+                failure = error
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                self._loop.call_soon_threadsafe(job[1], result, failure)
+            del job, result, failure
+
+
+class _Waiting(Struct):
+    """A change that is not on the device yet, and who waits for it."""
+
+    prepare: Prepare
+    commit: Callable[[], None] | None
+    done: asyncio.Future[None]
+    refusal: LaresError | None = None
+
+    def prepare_after(self, changes: dict[str, bytes | None]) -> None:
+        """Add what it changes to those before it, or note why it is refused."""
+        self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
+
+    def end(self) -> None:
+        """Put it in force if it was not refused, and tell who waits."""
+        if self.refusal is None and self.commit is not None:
+            self.refusal = _attempt(self.commit)
+        if self.done.done():  # who asked has gone
+            return
+        if self.refusal is None:
+            self.done.set_result(None)
+        else:
+            self.done.set_exception(self.refusal)
+            self.done.exception()  # who asked may be cancelled now; then asyncio must not log it
 
 
 class Document:
@@ -46,7 +107,6 @@ class Document:
     def __init__(self, disk: Disk, clock: Clock) -> None:
         self._files = Files(disk, clock.now().strftime("%Y%m%dT%H%M%SZ"))
         self._clock = clock
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._waiting: list[_Waiting] = []
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -55,13 +115,14 @@ class Document:
         self._last_write: datetime | None = None
 
     async def __aenter__(self) -> Document:
+        self._thread = _Thread()
         try:
             self.recovered = await self.run(self._files.open)
         except OSError as error:
-            self._thread.shutdown()
+            self._thread.close()
             raise unreadable(error) from error
         except BaseException:
-            self._thread.shutdown()
+            self._thread.close()
             raise
         for note in self.recovered.notes:
             log.warning("%s", note)
@@ -75,7 +136,7 @@ class Document:
             with suppress(OSError):  # what was acknowledged is synced, and the descriptor is gone all the same
                 await self.run(self._files.close)
         finally:
-            self._thread.shutdown()
+            self._thread.close()
 
     def get(self, key: str) -> bytes | None:
         """The value of the key as JSON bytes, or None."""
@@ -91,15 +152,24 @@ class Document:
         Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` where a key
         or a value has no JSON.
         """
-        if not changes:
-            return
+        if changes:
+            encoded = encode_values(changes)
+            await self.change(lambda _: encoded)
+
+    async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
+        """Store what `prepare` says, then `commit`, which puts it in force; the same as `put_many` otherwise.
+
+        Changes are prepared and committed in the order they come; those that wait at the same time share one sync.
+        One that was begun is finished even if the caller is cancelled. What `prepare` raises is raised here; where
+        the card then refuses those before it, it is asked again as if they had not been.
+        """
         loop = asyncio.get_running_loop()
-        waiting = _Waiting({key: encode_value(key, value) for key, value in changes.items()}, loop.create_future())
+        waiting = _Waiting(prepare, commit, loop.create_future())
         self._waiting.append(waiting)
         if self._is_idle.is_set():
             self._is_idle.clear()
             loop.call_soon(self._write)  # with what else comes in this turn of the loop
-        await waiting.stored
+        await waiting.done
 
     def figures(self) -> dict[str, Any]:
         """What `GET /diagnostics` shows of the store."""
@@ -119,36 +189,38 @@ class Document:
         }
 
     def _write(self) -> None:
-        """Hand all that waits to the thread, as one record; a task and `run_in_executor` would cost as much again."""
+        """Hand all that waits to the thread, as one record."""
         batch, self._waiting = self._waiting, []
-        merged = {key: value for each in batch for key, value in each.changes.items()}
-        loop = asyncio.get_running_loop()
+        changes: dict[str, bytes | None] = {}
+        for each in batch:
+            each.prepare_after(changes)
         try:
-            writing = self._thread.submit(self._files.append, merged)
+            if changes:
+                self._thread.do(partial(self._files.append, changes), partial(self._on_written, batch))
+            else:
+                self._end(batch)
         except RuntimeError as error:  # the document is closed
-            self._on_written(batch, error)
-        else:
-            writing.add_done_callback(
-                lambda done: loop.call_soon_threadsafe(self._on_written, batch, done.exception())
-            )
+            self._on_written(batch, None, error)
 
-    def _on_written(self, batch: list[_Waiting], error: BaseException | None) -> None:
-        """The batch is on the device, or why it is not: tell who waits, and write what has come meanwhile."""
+    def _on_written(self, batch: list[_Waiting], _: object, error: BaseException | None) -> None:
+        """The batch is on the device, or why it is not."""
         if error is None:
             self._note_success()
         else:
             if not isinstance(error, OSError) and self._failure != _reason(error):
                 log.error("the store failed unexpectedly", exc_info=error)
             self._note_failure(_reason(error))
+            for each in batch:
+                each.prepare_after({})
+                each.refusal = each.refusal or StoreFailed(f"the change cannot be stored now: {self._failure}")
+        self._end(batch)
+
+    def _end(self, batch: list[_Waiting]) -> None:
+        """Tell who waits, and write what has come meanwhile."""
         for each in batch:
-            if each.stored.done():  # who asked has gone
-                continue
-            if error is None:
-                each.stored.set_result(None)
-            else:
-                each.stored.set_exception(StoreFailed(f"the change cannot be stored now: {self._failure}"))
-        if error is None and self._files.is_compaction_due:  # only changes that come meanwhile wait for it
-            self._thread.submit(self._files.compact).add_done_callback(_log_failure)
+            each.end()
+        if self._files.is_compaction_due:  # only changes that come meanwhile wait for it
+            self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()
         else:
@@ -168,20 +240,44 @@ class Document:
 
     async def run(self, work: Callable[[], T]) -> T:
         """What the work returns or raises; it runs on the store's thread, after what that has to do already."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def settle(result: T, error: BaseException | None) -> None:
+            if error is not None and not done.done():
+                done.set_exception(error)
+            elif not done.done():
+                done.set_result(result)
+
+        self._thread.do(work, settle)
+        return await done
 
 
-def encode_value(key: str, value: object) -> bytes | None:
-    """The value as JSON; not-a-number, which JSON has as null, removes the key, as in a replay.
+def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
+    """The values as JSON; not-a-number, which JSON has as null, removes the key, as in a replay.
 
     Raises `TypeError`, which names the key.
     """
+    encoded: dict[str, bytes | None] = {}
+    for key, value in changes.items():
+        try:
+            orjson.dumps(key)
+            found = to_bytes(value)
+        except TypeError as error:
+            raise TypeError(f"{key!r} cannot be stored: {error}") from None
+        encoded[key] = None if found == b"null" else found
+    return encoded
+
+
+def _attempt(work: Callable[[], None]) -> LaresError | None:
+    """Why it is refused, None where it is done; a fault of our own is logged."""
     try:
-        orjson.dumps(key)
-        encoded = to_bytes(value)
-    except TypeError as error:
-        raise TypeError(f"{key!r} cannot be stored: {error}") from None
-    return None if encoded == b"null" else encoded
+        work()
+    except LaresError as error:
+        return error
+    except Exception as error:
+        log.error("a change failed: %s: %s", type(error).__name__, error, exc_info=error)
+        return StoreFailed("the change was not made; the log says why")
+    return None
 
 
 def _reason(error: BaseException) -> str:
@@ -191,6 +287,6 @@ def _reason(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _log_failure(compaction: Future[None]) -> None:
-    if (error := compaction.exception()) is not None:
+def _on_compacted(_: object, error: BaseException | None) -> None:
+    if error is not None:
         log.error("the journal could not be compacted", exc_info=error)

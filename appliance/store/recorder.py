@@ -16,7 +16,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
-from appliance.store.document import Document, encode_value
+from appliance.store.document import Document, encode_values
 from appliance.store.records import CARD, DEVICE_PREFIX, STATE_PREFIX, encode_device
 from appliance.store.times import CLOCK, forgetting, newest_time
 from appliance.tasks import Tasks
@@ -162,7 +162,7 @@ class Recorder:
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
         """Whether the value can be stored; one that cannot is logged once and left out."""
         try:
-            encode_value(key, value)
+            encode_values({key: value})
         except TypeError as error:
             if key not in self._unencodable:
                 self._unencodable.add(key)

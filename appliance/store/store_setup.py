@@ -11,20 +11,47 @@ import orjson
 
 from appliance.clock import Clock
 from appliance.home.bus import Bus
+from appliance.home.layout import Change, Layout
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.store.change_queue import Changes
 from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import Document, encode_values
+from appliance.store.journal import EncodedChanges
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
-from appliance.store.records import ADAPTER_PREFIX, read_devices, read_layout
+from appliance.store.records import ADAPTER_PREFIX, layout_changes, read_devices, read_layout
 from appliance.store.replacement import finish_at_start
 from appliance.store.stored_keys import Keys
 
 log = logging.getLogger("store")
+
+
+class Changes:
+    """Makes changes of rooms, groups, places and names: each is checked against the layout that those before it
+    leave, and visible only once it is stored.
+    """
+
+    def __init__(self, registry: Registry, document: Document) -> None:
+        self._registry = registry
+        self._document = document
+        self._ahead: tuple[EncodedChanges | None, Layout] = (None, registry.layout)
+
+    async def make(self, change: Change) -> Layout:
+        """Make the change; the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
+        made = self._registry.layout
+
+        def prepare(before: EncodedChanges) -> EncodedChanges:
+            nonlocal made
+            layout = self._ahead[1] if self._ahead[0] is before else self._registry.layout
+            self._ahead = before, layout
+            made = self._registry.preview(change, layout)
+            self._ahead = before, made
+            return encode_values(layout_changes(layout, made))
+
+        await self._document.change(prepare, lambda: self._registry.commit(made))
+        return made
 
 
 class AdapterSecrets:
@@ -96,8 +123,8 @@ class Store:
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, recorder.remember)
-            self.changes = await stack.enter_async_context(Changes(self._registry, self.document))
-            self.keys = await stack.enter_async_context(Keys(self.document, self._bus, self._leave_out))
+            self.changes = Changes(self._registry, self.document)
+            self.keys = Keys(self.document, self._bus, self._leave_out)
             self._stack = stack.pop_all()
             self._is_entered = True
         return self

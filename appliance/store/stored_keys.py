@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
-from functools import partial
 
 from appliance.clock import timestamp
-from appliance.errors import LaresError, NotFound
+from appliance.errors import NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
-from appliance.store.change_queue import BatchQueue
-from appliance.store.document import Document
+from appliance.store.document import Document, encode_values
+from appliance.store.journal import EncodedChanges
 from appliance.store.records import (
     KEY_PREFIX,
     MASTER_KEY,
@@ -25,8 +23,6 @@ from appliance.tables.fields import Redacted
 
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
 """The id of the master key that the box made itself."""
-
-StoreWrite = Callable[[], Awaitable[None]]
 
 KEY_ID_PREFIX = "key_"
 """What the id of every other key begins with."""
@@ -64,13 +60,6 @@ class Keys:
         self._document = document
         self._bus = bus
         self._by_name = {key.name: key for key in read_keys(document, on_fault)}
-        self._queue = BatchQueue(self._make_all, "change of a key")
-
-    async def __aenter__(self) -> Keys:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._queue.close()
 
     @property
     def master(self) -> Key | None:
@@ -87,38 +76,31 @@ class Keys:
 
     async def put(self, key: Key) -> None:
         """Keep the key, in place of one of the same id; raises `StoreFailed`."""
-        await self._queue.submit(partial(self._put, key))
+        encoded = encode_values({KEY_PREFIX + key.id: _encode(key)})
+
+        def commit() -> None:
+            before = self._by_name.get(key.name)
+            self._by_name[key.name] = key
+            if before is not None:
+                self._bus.publish(KeyRevoked(key_id=key.id))
+
+        await self._document.change(lambda _: encoded, commit)
 
     async def remove(self, key_id: str) -> None:
         """Revoke the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
-        await self._queue.submit(partial(self._remove, key_id))
+        name, stored_as = key_id.removeprefix(KEY_ID_PREFIX), KEY_PREFIX + key_id
 
-    async def _make_all(self, changes: list[StoreWrite]) -> list[LaresError | None]:
-        """Make one after another, each by the keys that those before it leave; why it was not made, or None."""
-        failures: list[LaresError | None] = []
-        for change in changes:
-            try:
-                await change()
-            except LaresError as error:
-                failures.append(error)
-            else:
-                failures.append(None)
-        return failures
+        def prepare(before: EncodedChanges) -> EncodedChanges:
+            key = self._by_name.get(name)
+            if key is None or key.id != key_id or key_id == MASTER or before.get(stored_as, b"") is None:
+                raise NotFound("key", key_id)
+            return {stored_as: None, PREFERENCES_PREFIX + key_id: None}
 
-    async def _put(self, key: Key) -> None:
-        await self._document.put_many({KEY_PREFIX + key.id: _encode(key)})
-        before = self._by_name.get(key.name)
-        self._by_name[key.name] = key
-        if before is not None:
-            self._bus.publish(KeyRevoked(key_id=key.id))
+        def commit() -> None:
+            del self._by_name[name]
+            self._bus.publish(KeyRevoked(key_id=key_id))
 
-    async def _remove(self, key_id: str) -> None:
-        key = self._by_name.get(key_id.removeprefix(KEY_ID_PREFIX))
-        if key is None or key.id != key_id or key_id == MASTER:
-            raise NotFound("key", key_id)
-        await self._document.put_many({KEY_PREFIX + key_id: None, PREFERENCES_PREFIX + key_id: None})
-        del self._by_name[key.name]
-        self._bus.publish(KeyRevoked(key_id=key_id))
+        await self._document.change(prepare, commit)
 
 
 def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:

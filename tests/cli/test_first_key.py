@@ -52,7 +52,7 @@ class Box:
         """Open the door, as a start does; one that was opened before is closed."""
         await self.stop()
         document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
-        self.keys = await self._stack.enter_async_context(Keys(document, Bus()))
+        self.keys = Keys(document, Bus())
         access = await open_access(auth, self.keys, self.folder, Clock())
         self._stack.callback(access.close)
         self.stored = document.get("key/master")

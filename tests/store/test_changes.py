@@ -8,15 +8,16 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
-from appliance.store.change_queue import Changes
 from appliance.store.document import Document
+from appliance.store.store_setup import Changes
 from tests.fakes.disk import RecordingDisk
 
 
 async def test_of_changes_that_share_a_sync_each_sees_what_those_before_it_leave() -> None:
     registry = Registry(Bus(), Clock())
     seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
-    async with Document(RecordingDisk(), Clock()) as document, Changes(registry, document) as changes:
+    async with Document(RecordingDisk(), Clock()) as document:
+        changes = Changes(registry, document)
         registry.apply(Report(adapter="x", present=frozenset({"lamp"}), observations=(seen,)))
         await changes.make(lambda layout, _: layout.put_room(Room(id="attic", name="Attic")))
         layouts = await asyncio.gather(

@@ -36,7 +36,8 @@ class Box:
     async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
         """The keys of the card, with these put there first."""
         bus = Bus()
-        async with Document(self.disk, Clock()) as document, Keys(document, bus) as opened:
+        async with Document(self.disk, Clock()) as document:
+            opened = Keys(document, bus)
             for key in keys:
                 await opened.put(key)
             bus.listen(self.events.append)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.automations import policy
-from appliance.automations.active import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.condition_kinds import check_all
-from appliance.automations.condition_result import ConditionResult, refused
+from appliance.automations.conditions import HOLDS, ConditionResult, refused
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
@@ -79,7 +79,7 @@ class AutomationExecutor:
             return outcome
         decision = policy.decide(definition.policy, state.memory, event, self._clock.now())
         self._states.remember(definition.id, decision.memory)
-        return decision.outcome
+        return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _skipped(self, request: ExecutionRequest, outcome: ConditionResult) -> ExecutionEntry:
         return ExecutionEntry(

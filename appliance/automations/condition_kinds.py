@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from appliance.automations.condition_result import HOLDS, ConditionResult, refused
-from appliance.automations.conditions import HOME_CONDITIONS, Condition
+from appliance.automations.conditions import HOLDS, HOME_CONDITIONS, Condition, ConditionResult, refused
 from appliance.automations.environment import HomeView
 from appliance.automations.time_conditions import TIME_CONDITIONS
 from appliance.home_locale import Locale

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, take_attribute, take_equal, take_matcher
-from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
 from appliance.automations.environment import HomeView
 from appliance.automations.matchers import Matcher, Within, describe, number_in, wanted
 from appliance.errors import NotFound
@@ -24,6 +23,31 @@ from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 
 MAX_DEVICE_COUNT = 1_000_000
+
+
+class ConditionResult(Struct, frozen=True, kw_only=True):
+    """Whether something holds, and why not, with the values compared; the reason is empty when it does.
+
+    `branch` is the way to the condition within a combination that decided, `1.2`; empty where it is the thing itself.
+    """
+
+    holds: bool
+    reason: str = ""
+    branch: str = ""
+
+
+HOLDS = ConditionResult(holds=True)
+"""A yes, which needs no reason."""
+
+
+def untrusted(needs: object) -> ConditionResult:
+    """The result for what depends on the time, and needs this, while the clock is not trusted."""
+    return refused(f"the clock is not trusted yet, needs {needs}")
+
+
+def refused(reason: str, branch: str = "") -> ConditionResult:
+    """The result that something does not hold, with its reason."""
+    return ConditionResult(holds=False, reason=reason, branch=branch)
 
 
 class Condition(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
-from appliance.automations.active import ActiveTrigger
-from appliance.automations.alarms import TimerHandle
+from appliance.automations.active_triggers import ActiveTrigger, Schedules, Waits
 from appliance.automations.automation_executor import AutomationExecutor
 from appliance.automations.automation_fields import Subject
 from appliance.automations.condition_kinds import list_nested
@@ -18,12 +17,10 @@ from appliance.automations.conditions import DeviceState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
-from appliance.automations.scheduler import Scheduler
-from appliance.automations.schedules import Schedules
+from appliance.automations.scheduler import Scheduler, TimerHandle
 from appliance.automations.states import States
 from appliance.automations.time_triggers import Interval
 from appliance.automations.triggers import SUBJECTS, EventTrigger, TimedTrigger
-from appliance.automations.waits import Waits
 from appliance.clock import timestamp
 from appliance.errors import Fault
 from appliance.home import events

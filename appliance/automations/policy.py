@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from appliance.automations.condition_result import HOLDS, ConditionResult, refused
 from appliance.clock import from_millis, to_millis
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
@@ -54,10 +53,10 @@ class Memory(Struct, frozen=True, kw_only=True):
         return Memory(ended_at=read_instant(fields.get("ended_at")), decided=read_instants(fields.get("decided")))
 
 
-class PolicyDecision(Struct, frozen=True, kw_only=True):
-    """Whether to run, why not, and the memory to keep from now on in either case."""
+class PolicyDecision(Struct, frozen=True):
+    """Why not to run, None where it may; and the memory to keep from now on in either case."""
 
-    outcome: ConditionResult
+    refusal: str | None
     memory: Memory
 
 
@@ -66,14 +65,14 @@ def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: date
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
-        return PolicyDecision(outcome=refused(reason), memory=memory)
+        return PolicyDecision(reason, memory)
     if not policy.dedupe_window_secs:
-        return PolicyDecision(outcome=HOLDS, memory=_begun(policy, memory))
+        return PolicyDecision(None, _begun(policy, memory))
     key = fingerprint(event)
     if key in memory.decided:
-        return PolicyDecision(outcome=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
+        return PolicyDecision(_duplicate(policy, memory.decided[key], now), memory)
     kept = dict(list(memory.decided.items())[-(MAX_REMEMBERED - 1) :])
-    return PolicyDecision(outcome=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
+    return PolicyDecision(None, replace(_begun(policy, memory), decided=kept | {key: now}))
 
 
 def succeeded(memory: Memory, now: datetime) -> Memory:

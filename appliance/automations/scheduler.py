@@ -1,4 +1,7 @@
-"""The scheduler: the one task that sleeps until something is due, and notices when the clock is set."""
+"""The scheduler: the one task that sleeps until something is due, and notices when the clock is set.
+
+Timers are due after spans of real time, alarms at instants of the calendar.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from appliance.automations.alarms import MAX_COUNTED, MAX_LATE, MICROSECOND, Alarm, Passed, Schedule, TimerHandle
 from appliance.automations.environment import Environment
-from appliance.clock import Clock, ClockSteps, timestamp
+from appliance.clock import ClockSteps, timestamp
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -26,6 +28,94 @@ MAX_ADJUSTMENT = timedelta(minutes=1)
 
 MAX_STALE = 64
 """Timers that were cancelled and are still kept, beyond which they are cleared away once they are the most."""
+
+MAX_LATE = timedelta(minutes=5)
+"""A missed occurrence that is at most this old fires once, at once; older ones are only counted."""
+
+MAX_COUNTED = 1000
+"""How many missed occurrences are counted one by one."""
+
+MAX_AHEAD = timedelta(days=1)
+"""An occurrence that fired by the stored state and lies further ahead than this fired by a wrong clock."""
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+class Schedule(Protocol):
+    """What is due at instants of the calendar."""
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The first occurrence later than the instant; None if there is none."""
+
+
+class TimerHandle:
+    """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
+
+    def __init__(self, name: str, due: float, on_due: Callable[[float], None], every: float | None = None) -> None:
+        self.name = name
+        self.due = due
+        self.on_due = on_due
+        self.every = every
+        self.is_cancelled = False
+
+    def advance(self, now: float) -> tuple[float | None, int]:
+        """The seconds by which it fires late now, None if it does not fire, and how many times were missed."""
+        if self.every is None:
+            return now - self.due, 0
+        passed, late = divmod(now - self.due, self.every)
+        self.due = now - late + self.every
+        return (late, int(passed)) if late <= MAX_LATE.total_seconds() else (None, int(passed) + 1)
+
+
+class Alarm:
+    """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or none comes.
+
+    `name` is what the log calls it. Where it `never_repeats`, the same occurrence fires once though the clock be set
+    back; `last` is the latest that fired.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        schedule: Schedule,
+        on_due: Callable[[datetime], None],
+        *,
+        never_repeats: bool,
+        last: datetime | None,
+    ) -> None:
+        self.name = name
+        self.schedule = schedule
+        self.on_due = on_due
+        self.never_repeats = never_repeats
+        self.last = last
+        self.due: datetime | None = None
+
+    def arm(self, now: datetime, *, settles: bool = False) -> None:
+        """Find the next occurrence, as of this instant; none that fired already if the clock only `settles`."""
+        since = now
+        if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
+            since = max(now, self.last)
+        self.due = self.next_after(since)
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The schedule's first occurrence after the instant; None where it has none, or raises, which is logged."""
+        try:
+            return self.schedule.next_after(instant)
+        except Exception as error:  # one that cannot be computed must not stop the others
+            sentence = "%s: its schedule cannot be computed: %s: %s"
+            log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
+            return None
+
+    def advance(self, now: datetime) -> datetime | None:
+        """The occurrence that fires now, the latest of those that are not too late; then the next is due."""
+        fires = None
+        if self.due is not None and now - self.due > MAX_LATE:
+            self.due = self.next_after(now - MAX_LATE - MICROSECOND)
+        while self.due is not None and self.due <= now:
+            fires, self.due = self.due, self.next_after(self.due)
+        if fires is not None:
+            self.last = fires
+        return fires
 
 
 class Scheduler:
@@ -152,7 +242,8 @@ class Scheduler:
 
     def _start(self, timer: TimerHandle) -> TimerHandle:
         heapq.heappush(self._timers, (timer.due, next(self._numbers), timer))
-        self._changed.set()
+        if self._timers[0][2] is timer:
+            self._changed.set()
         return timer
 
     async def _run(self) -> None:
@@ -219,8 +310,8 @@ class Scheduler:
             return
         ready = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
         for alarm in ready:
-            due, passed = alarm.advance(now)
-            self._count(alarm, passed)
+            first, due = alarm.due, alarm.advance(now)
+            self._count(alarm, first, now + MICROSECOND if due is None else due)
             if due is not None and alarm in self._alarms:
                 self._late += (now - due).total_seconds() > LATE_SECS
                 _safely(partial(alarm.on_due, due))
@@ -229,15 +320,21 @@ class Scheduler:
     def _begin(self, alarm: Alarm, now: datetime) -> None:
         """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
         if alarm.never_repeats and alarm.last is not None:
-            self._count(alarm, Passed(since=alarm.next_after(alarm.last), until=now + MICROSECOND))
+            self._count(alarm, alarm.next_after(alarm.last), now + MICROSECOND)
         alarm.arm(now)
 
-    def _count(self, alarm: Alarm, passed: Passed) -> None:
-        """Log how many occurrences were missed; those of `since` are counted in the background."""
-        if passed.since is None:
-            _report_passed(alarm.name, passed.count)
-        elif passed.since < passed.until:
-            self._tasks.start(_log_counted(alarm, passed, self._clock), f"count of what {alarm.name} missed")
+    def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
+        """Log how many occurrences from `since` to before `until` were missed, once they are counted."""
+        if since is not None and since < until:
+            self._tasks.start(self._log_counted(alarm, since, until), f"count of what {alarm.name} missed")
+
+    async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:
+        """Count them one by one while the loop does other things, at most `MAX_COUNTED`."""
+        count = 0
+        while due is not None and due < until and count < MAX_COUNTED:
+            count, due = count + 1, alarm.next_after(due)
+            await self._clock.sleep(0)
+        _report_passed(alarm.name, count)
 
     def _find_soonest(self) -> None:
         self._soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
@@ -250,10 +347,6 @@ class Scheduler:
         if self._soonest is not None:
             waits.append((self._soonest - self._clock.now()).total_seconds())
         return max(0.0, min(waits))
-
-
-async def _log_counted(alarm: Alarm, passed: Passed, clock: Clock) -> None:
-    _report_passed(alarm.name, await passed.count_all(alarm, clock))
 
 
 def _report_passed(name: str, passed: int) -> None:

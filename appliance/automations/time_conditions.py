@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import WEEKDAYS
-from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
-from appliance.automations.conditions import Condition
+from appliance.automations.conditions import HOLDS, Condition, ConditionResult, refused, untrusted
 from appliance.automations.environment import HomeView
 from appliance.automations.sun import SunDay, SunEvent, sun_day
 from appliance.automations.wall_clock import parse_time

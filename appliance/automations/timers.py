@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
 
-from appliance.automations.alarms import TimerHandle
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
 from appliance.automations.policy import read_instant
-from appliance.automations.running_timers import RunningTimer, TimerChange, TimerChanges, TimerQueue, check_timer
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.running_timers import RunningTimer, check_timer
+from appliance.automations.scheduler import Scheduler, TimerHandle
 from appliance.clock import to_millis
-from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
+from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
@@ -72,9 +73,11 @@ class Timers:
         self._bus = environment.bus
         self._brake: Brake = environment.brake
         self._tasks = Tasks()
-        self._changes = TimerChanges(self._make)
+        self._changing: Counter[str] = Counter()
         self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
+        self._over: list[RunningTimer] = []
+        self._withheld: dict[str, RunningTimer] = {}
         self._unheard: dict[str, TimerHandle] = {}
         stored = environment.storage.stored.items(TIMER_PREFIX)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
@@ -84,7 +87,6 @@ class Timers:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._changes.close()  # a change that was begun is finished
         await self._tasks.__aexit__()
 
     def begin(self, scheduler: Scheduler, is_heard: Callable[[str], bool]) -> None:
@@ -93,14 +95,13 @@ class Timers:
         `is_heard` says whether an automation that is switched on listens for the timer of a name.
         """
         self._scheduler, self._is_heard = scheduler, is_heard
-        self._queue = TimerQueue(self._clock, scheduler, self._on_due)
         scheduler.on_step(self._date_anew)
         scheduler.when_trusted(self._resume_dated)
         for timer in self._running.values():
             if self._trust.is_trusted() and timer.is_dated:
                 self._resume(timer)
             elif not timer.is_dated:  # how much of it is over is not known
-                self._queue.start(timer, timer.whole_secs)
+                self._run(timer, timer.whole_secs)
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
         """Let none fire until `resume` was called for each reason; what falls due stays on the card."""
@@ -118,7 +119,7 @@ class Timers:
             timer = self._running[name]
             timer.late_secs = (self._clock.now() - self._due_at(timer)).total_seconds()
             self._forget_unheard(name)
-            self._on_due([timer])
+            self._end(timer)
 
     def list_all(self) -> list[Timer]:
         """Every timer that is under way, by name."""
@@ -137,9 +138,8 @@ class Timers:
         due_at = started_at + round(secs * 1000)
         timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
         self._reserve(timer)
-        began = self._clock.monotonic()
         try:
-            await self._changes.submit(TimerChange(name=name, timer=timer, began=began, source=source))
+            await self._change(name, timer, source)
         finally:
             self._starting -= 1
             self._starting_bytes -= len(timer.payload)
@@ -152,7 +152,7 @@ class Timers:
             return False
         if name not in self._running:
             return False
-        await self._changes.submit(TimerChange(name=name))
+        await self._change(name)
         return True
 
     async def remove(self, name: str) -> None:
@@ -160,43 +160,39 @@ class Timers:
         if not await self.cancel(name):
             raise NotFound("timer", name)
 
-    async def _make(self, batch: list[TimerChange]) -> list[LaresError | None]:
-        """Fire what is over, and start and cancel the others once that is on the card; for each why it was not."""
-        planned: dict[str, TimerChange] = {}
-        over: list[RunningTimer] = []
-        withheld: list[RunningTimer] = []
-        for change in batch:
-            for timer in change.over:
-                (withheld if timer.name in planned else over).append(timer)
-            if not change.over:
-                planned[change.name] = change
-        stored = asyncio.Event()
-        ended = {TIMER_PREFIX + timer.name: None for timer in over if self._fire(timer, stored)}
-        for key in ended:
-            self._remember(key, None)  # where the card takes nothing now, the next flush takes it off
-        started = {TIMER_PREFIX + name: change.to_json() for name, change in planned.items()}
-        try:
-            await self._put(ended | started)  # in the same step: nothing that follows is stored before it
-        except StoreFailed as failure:
-            if withheld:
-                self._on_due(withheld)
-            return [None if change.over else failure for change in batch]
-        finally:
-            stored.set()
-        for change in planned.values():
-            self._apply(change)
-        return [None] * len(batch)
+    async def _change(self, name: str, timer: RunningTimer | None = None, source: str = "") -> None:
+        """Put the timer, or None, in the place of the one that runs, once it is on the card.
 
-    def _apply(self, change: TimerChange) -> None:
-        """What is on the card now is so."""
-        self._drop(change.name)
-        if change.timer is None:
-            return
-        self._running[change.name] = change.timer
-        self._bytes += len(change.timer.payload)
-        self._queue.start(change.timer, change.timer.whole_secs - (self._clock.monotonic() - change.began))
-        if change.timer.whole_secs < MIN_DELAY_SECS:
-            self._brake.note_effect(change.source, "timer", change.name)
+        Until then the one that runs does not fire. Once begun this is finished even if the caller is cancelled.
+        """
+        self._changing[name] += 1
+        work = self._store(name, timer, source, self._clock.monotonic())
+        await self._tasks.finish(work, f"change of the timer {name}")
+
+    async def _store(self, name: str, timer: RunningTimer | None, source: str, began: float) -> None:
+        try:
+            await self._put({TIMER_PREFIX + name: None if timer is None else timer.to_json()})
+            self._replace(name, timer, self._clock.monotonic() - began)
+        finally:
+            self._changing[name] -= 1
+            if not self._changing[name]:
+                del self._changing[name]
+            if name in self._withheld:
+                self._end(self._withheld.pop(name))
+        if timer is not None and timer.whole_secs < MIN_DELAY_SECS:
+            self._brake.note_effect(source, "timer", name)
+
+    def _replace(self, name: str, timer: RunningTimer | None, elapsed: float) -> None:
+        before = self._running.pop(name, None)
+        self._forget_unheard(name)
+        if before is not None:
+            self._bytes -= len(before.payload)
+            if before.alarm is not None:
+                self._scheduler.cancel(before.alarm)
+        if timer is not None:
+            self._running[name] = timer
+            self._bytes += len(timer.payload)
+            self._run(timer, timer.whole_secs - elapsed)
 
     def _reserve(self, timer: RunningTimer) -> None:
         """Count it among those that start; `Invalid` where there is no room for it."""
@@ -209,17 +205,14 @@ class Timers:
         self._starting += 1
         self._starting_bytes += len(timer.payload)
 
-    def _drop(self, name: str) -> None:
-        timer = self._running.pop(name, None)
-        self._forget_unheard(name)
-        if timer is not None:
-            self._bytes -= len(timer.payload)
-            self._queue.remove(timer)
-
     def _resume(self, timer: RunningTimer) -> None:
         left = timer.due_at / 1000 - self._clock.now().timestamp()
         timer.late_secs = -left if left < 0 else None
-        self._queue.start(timer, min(left, timer.whole_secs))
+        self._run(timer, min(left, timer.whole_secs))
+
+    def _run(self, timer: RunningTimer, secs: float) -> None:
+        """Let it be over so many seconds from now."""
+        timer.alarm = self._scheduler.after(f"timer '{timer.name}'", max(0.0, secs), partial(self._end, timer))
 
     def _resume_dated(self) -> None:
         """The clock is trusted: those that waited for the time go on, and the others get their right times."""
@@ -228,20 +221,39 @@ class Timers:
 
     def _resume_waiting(self) -> None:
         for timer in self._running.values():
-            if timer.due is None:
+            if timer.alarm is None:
                 self._resume(timer)
 
     def _date_anew(self) -> None:
         """The clock was set: what runs is due at another time by it."""
         for name, timer in self._running.items():
-            if timer.due is not None:
+            if timer.alarm is not None and not self._changing[name]:
                 due_at = to_millis(self._due_at(timer))
                 timer.started_at, timer.due_at = due_at - (timer.due_at - timer.started_at), due_at
                 timer.is_dated = self._trust.is_trusted()
                 self._remember(TIMER_PREFIX + name, timer.to_json())
 
-    def _on_due(self, over: Sequence[RunningTimer]) -> None:
-        self._tasks.start(self._changes.submit(TimerChange(over=over)), "end of timers")
+    def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
+        """It is over; those that are over at the same time end together."""
+        timer.alarm = None
+        self._over.append(timer)
+        if len(self._over) == 1:
+            self._tasks.start(self._end_all(), "end of timers")
+
+    async def _end_all(self) -> None:
+        """Fire what is over, and in the same step take it off the card."""
+        over, self._over = self._over, []
+        stored = asyncio.Event()
+        ended: dict[str, None] = {}
+        for timer in over:
+            if self._changing[timer.name]:
+                self._withheld[timer.name] = timer
+            elif self._fire(timer, stored):
+                ended[TIMER_PREFIX + timer.name] = None
+                self._remember(TIMER_PREFIX + timer.name, None)
+        with suppress(StoreFailed):  # the home runs on; the next flush takes it off the card
+            await self._put(ended)
+        stored.set()
 
     def _fire(self, timer: RunningTimer, stored: asyncio.Event) -> bool:
         """Publish that the timer is over, if an automation listens for it; whether it was published.
@@ -276,7 +288,7 @@ class Timers:
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
         log.warning("timer '%s' is removed: for a day no automation has listened for it", timer.name)
-        self._tasks.start(self._changes.submit(TimerChange(name=timer.name)), f"removal of the timer {timer.name}")
+        self._tasks.start(self._change(timer.name), f"removal of the timer {timer.name}")
 
     def _forget_unheard(self, name: str) -> None:
         handle = self._unheard.pop(name, None)
@@ -285,8 +297,8 @@ class Timers:
 
     def _due_at(self, timer: RunningTimer) -> datetime:
         """When it is due by the clock as it is now."""
-        if timer.due is not None:
-            return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
+        if timer.alarm is not None:
+            return self._clock.now() + timedelta(seconds=timer.alarm.due - self._clock.monotonic())
         due_at = read_instant(timer.due_at)
         assert due_at is not None
         return due_at

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.automations.alarms import MICROSECOND
 from appliance.automations.automations import catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
+from appliance.automations.scheduler import MICROSECOND
 from appliance.cli.device_events import FileEvent, FileHook
 from appliance.cli.lua_pool import open_pool
 from appliance.cli.simulated_home import (

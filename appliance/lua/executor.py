@@ -17,7 +17,7 @@ from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
-from appliance.lua.modes import ConcurrencyGate, Decision, Mode
+from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 
@@ -51,21 +51,6 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     steps: tuple[Mapping[str, Any], ...] = ()
 
 
-class Execution:
-    """One execution from its admission on; `ended` gives its result. Until it runs it has no `lua`."""
-
-    def __init__(self, request: ExecutionRequest, at: datetime) -> None:
-        self.id = token_hex(4)
-        self.request = request
-        self.at = at
-        self.decision = Decision.RUN
-        self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
-        self.context: Context | None = None
-        self.lua: LuaExecution | None = None
-        self.began = 0.0
-        self.end_because = STOPPED
-
-
 class ExecutionView(Struct, frozen=True, kw_only=True):
     """An execution that runs or waits: `of` is the id of its scene or automation, `doing` is in words."""
 
@@ -78,17 +63,35 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
     doing: str
     cpu_secs: float
 
-    @classmethod
-    def of_execution(cls, execution: Execution) -> ExecutionView:
-        """The view of an execution as it is now."""
-        request, lua = execution.request, execution.lua
+
+class Execution:
+    """One execution from its admission on; `ended` gives its result. Until it runs it has no `lua`.
+
+    `is_counted`: whether its mode counts it among those of its id.
+    """
+
+    def __init__(self, request: ExecutionRequest, at: datetime) -> None:
+        self.id = token_hex(4)
+        self.request = request
+        self.at = at
+        self.decision = Decision.RUN
+        self.is_counted = not request.by_hand
+        self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
+        self.context: Context | None = None
+        self.lua: LuaExecution | None = None
+        self.began = 0.0
+        self.end_because = STOPPED
+
+    def view(self) -> ExecutionView:
+        """The execution as it is now."""
+        request, lua = self.request, self.lua
         status, doing = ("queued", "waits for its turn") if lua is None else lua.describe_activity()
-        return cls(
-            id=execution.id,
+        return ExecutionView(
+            id=self.id,
             kind=request.label.partition(":")[0],
             of=request.id,
             name=request.name,
-            started_at=execution.at,
+            started_at=self.at,
             status=status,
             doing=doing,
             cpu_secs=0.0 if lua is None else round(lua.cpu_secs, 3),
@@ -109,8 +112,8 @@ class Executor:
         self._new_context = new_context
         self._clock = clock
         self._on_end = on_end
-        self._gate: ConcurrencyGate[Execution] = ConcurrencyGate()
         self._running: dict[Execution, None] = {}
+        self._waiting: dict[Execution, None] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
 
     async def __aenter__(self) -> Executor:
@@ -125,9 +128,8 @@ class Executor:
 
         Each that runs leaves a line in the log, with what it was doing.
         """
-        for execution in self._gate.empty():
-            if execution.lua is None:
-                self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
+        for execution in tuple(self._waiting):
+            self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
         for execution in tuple(self._running):
             if execution.lua is not None:
                 doing = execution.lua.describe_activity()[1]
@@ -137,20 +139,20 @@ class Executor:
     def figures(self) -> dict[str, Any]:
         """How many run at present, replaced ones too, how many wait, and how those before them ended."""
         ended = {status.value: count for status, count in self._ended.items()}
-        return {"running": len(self._running), "waiting": self._gate.waiting, "ended": ended}
+        return {"running": len(self._running), "waiting": len(self._waiting), "ended": ended}
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
         """Those that run or wait, of all or of one scene or automation, the oldest first."""
-        every = (*self._running, *self._gate.list_waiting())
-        return [ExecutionView.of_execution(each) for each in every if id_ in (None, each.request.id)]
+        every = (*self._running, *self._waiting)
+        return [each.view() for each in every if id_ in (None, each.request.id)]
 
     def count_running(self, id_: str) -> int:
         """How many executions of the scene or automation run; those that wait for their turn do not."""
-        return sum(execution.request.id == id_ for execution in self._running)
+        return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
         """End one execution at once, in a sleep too; whether there was one."""
-        for execution in (*self._running, *self._gate.list_waiting()):
+        for execution in (*self._running, *self._waiting):
             if execution.id == number:
                 self.abort(execution, CANCELLED)
                 return True
@@ -158,40 +160,41 @@ class Executor:
 
     def submit(self, request: ExecutionRequest) -> Execution:
         """Start the request, queue it, or drop it, as its mode and the executions of its id decide."""
-        execution = Execution(request, self._clock.now())
+        execution, mode = Execution(request, self._clock.now()), request.mode
         if request.by_hand:
             self._start(execution)
             return execution
-        execution.decision, replaced = self._gate.admit(request.id, execution, request.mode)
-        for each in replaced:
-            self._cancel(each, REPLACED)
+        running, waiting = self._counted(request.id), _of(request.id, self._waiting)
+        execution.decision = decide(mode, len(running), len(waiting))
+        for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
+            self._replace(each)
         if execution.decision is Decision.RUN:
             self._start(execution)
-        elif execution.decision is Decision.DROP:
-            self._end(execution, ExecutionStatus.DROPPED, f"mode: {self._gate.refusal(request.id, request.mode)}")
+        elif execution.decision is Decision.QUEUE:
+            self._waiting[execution] = None
+        else:
+            why = refusal(mode, len(running), len(waiting))
+            self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of this id at once, in a sleep too; how many those were."""
-        waiting = self._gate.take_waiting(id_)
-        running = [execution for execution in self._running if execution.request.id == id_]
-        for execution in waiting:
-            self._end(execution, ExecutionStatus.CANCELLED, CANCELLED)
-        for execution in running:
+        every = (*_of(id_, self._waiting), *_of(id_, self._running))
+        for execution in every:
             self.abort(execution, CANCELLED)
-        return len(waiting) + len(running)
+        return len(every)
 
     def abort(self, execution: Execution, because: str) -> None:
         """End one that runs at once, in a sleep or a command too; one that waits never begins."""
         if execution.lua is not None:
             execution.end_because = because
             execution.lua.abort()
-        elif self._gate.withdraw(execution.request.id, execution):
+        elif execution in self._waiting:
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""
-        for execution in self._gate.take_waiting(id_):
+        for execution in _of(id_, self._waiting):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
     def _start(self, execution: Execution) -> None:
@@ -213,13 +216,17 @@ class Executor:
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._leave(execution, ExecutionStatus.ERROR, reason)
 
-    def _cancel(self, execution: Execution, because: str) -> None:
-        """End one that runs as soon as its Lua lets it, and one that waits at once."""
+    def _replace(self, execution: Execution) -> None:
+        """End one that runs as soon as its Lua lets it, and one that waits at once; it counts no more."""
+        execution.is_counted = False
         if execution.lua is None:
-            self._end(execution, ExecutionStatus.CANCELLED, because)
+            self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
         else:
-            execution.end_because = because
+            execution.end_because = REPLACED
             execution.lua.cancel()
+
+    def _counted(self, id_: str) -> list[Execution]:
+        return [execution for execution in _of(id_, self._running) if execution.is_counted]
 
     def _on_lua_end(self, execution: Execution, failure: Failure) -> None:
         if failure is None:
@@ -232,12 +239,14 @@ class Executor:
     def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         """Note the end, and let the next one begin."""
         self._end(execution, status, error)
-        following = self._gate.leave(execution.request.id, execution)
-        if following is not None:
-            self._start(following)
+        waiting = _of(execution.request.id, self._waiting)
+        if waiting and not self._counted(execution.request.id):
+            del self._waiting[waiting[0]]
+            self._start(waiting[0])
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)
+        self._waiting.pop(execution, None)
         self._ended[status] += 1
         request, context = execution.request, execution.context
         results = [] if context is None else context.results
@@ -259,6 +268,10 @@ class Executor:
         except Exception as failure:  # waiters get the result, and the slot is freed, though `on_end` failed
             log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
         execution.ended.set_result(entry)
+
+
+def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
+    return [execution for execution in executions if execution.request.id == id_]
 
 
 NewExecutor = Callable[[Callable[[ExecutionRequest, ExecutionEntry], None]], Executor]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from appliance.errors import Invalid
 from appliance.tables.checks import Mismatch, nearest, one_of, shown
-
-R = TypeVar("R")
 
 
 class ModeType(StrEnum):
@@ -78,92 +74,18 @@ class Decision(StrEnum):
     DROP = "drop"
 
 
-class _Slots(Struct, Generic[R]):
-    """The executions of one id: those that run and count, and those that wait."""
-
-    running: list[R] = field(default_factory=list)
-    waiting: deque[R] = field(default_factory=deque)
-
-    def clear(self) -> tuple[R, ...]:
-        every = (*self.running, *self.waiting)
-        self.running.clear()
-        self.waiting.clear()
-        return every
+def decide(mode: Mode, running: int, waiting: int) -> Decision:
+    """What happens to one that is submitted while so many of its id run and wait."""
+    match mode.type:
+        case ModeType.RESTART:
+            return Decision.RUN
+        case ModeType.QUEUED if running or waiting:
+            return Decision.QUEUE if waiting < mode.max else Decision.DROP
+    return Decision.RUN if running < mode.max else Decision.DROP
 
 
-_DECIDE: Mapping[ModeType, Callable[[_Slots[Any], int], Decision]] = {
-    ModeType.PARALLEL: lambda slots, most: Decision.RUN if len(slots.running) < most else Decision.DROP,
-    ModeType.SINGLE: lambda slots, most: Decision.DROP if slots.running else Decision.RUN,
-    ModeType.QUEUED: lambda slots, most: (
-        Decision.RUN if not slots.running else Decision.QUEUE if len(slots.waiting) < most else Decision.DROP
-    ),
-    ModeType.RESTART: lambda slots, most: Decision.RUN,
-}
-
-
-class ConcurrencyGate(Generic[R]):
-    """Decides which executions run, by id. All that run or wait count, whatever mode they were admitted with."""
-
-    def __init__(self) -> None:
-        self._slots: dict[str, _Slots[R]] = {}
-
-    @property
-    def waiting(self) -> int:
-        """How many wait."""
-        return sum(len(slots.waiting) for slots in self._slots.values())
-
-    def list_waiting(self) -> list[R]:
-        """All that wait."""
-        return [execution for slots in self._slots.values() for execution in slots.waiting]
-
-    def admit(self, id_: str, execution: R, mode: Mode) -> tuple[Decision, tuple[R, ...]]:
-        """The decision on one that is submitted, and which others must end; it counts from now on, unless dropped."""
-        slots = self._slots.setdefault(id_, _Slots())
-        decision = _DECIDE[mode.type](slots, mode.max)
-        replaced = slots.clear() if mode.type is ModeType.RESTART else ()
-        if decision is Decision.RUN:
-            slots.running.append(execution)
-        elif decision is Decision.QUEUE:
-            slots.waiting.append(execution)
-        return decision, replaced
-
-    def refusal(self, id_: str, mode: Mode) -> str:
-        """Why one that is submitted now is dropped."""
-        slots = self._slots.get(id_, _Slots())
-        if mode.type is ModeType.QUEUED:
-            return f"queued lets {mode.max} wait, and {len(slots.waiting)} do"
-        return f"{mode.type} lets {mode.max} run at once, and {len(slots.running)} do"
-
-    def leave(self, id_: str, execution: R) -> R | None:
-        """Note that one has ended; the one that waited longest, which counts as running, where it can start now."""
-        slots = self._slots.get(id_)
-        if slots is None or execution not in slots.running:
-            return None
-        slots.running.remove(execution)
-        if slots.running:
-            return None
-        if not slots.waiting:
-            del self._slots[id_]
-            return None
-        slots.running.append(slots.waiting.popleft())
-        return slots.running[0]
-
-    def withdraw(self, id_: str, execution: R) -> bool:
-        """Remove one that waits; whether it did."""
-        with suppress(KeyError, ValueError):
-            self._slots[id_].waiting.remove(execution)
-            return True
-        return False
-
-    def take_waiting(self, id_: str) -> list[R]:
-        """Remove those of the id that wait, and return them."""
-        slots = self._slots.get(id_, _Slots())
-        waiting = list(slots.waiting)
-        slots.waiting.clear()
-        return waiting
-
-    def empty(self) -> list[R]:
-        """Remove all that run or wait, and return them."""
-        every = [execution for slots in self._slots.values() for execution in slots.clear()]
-        self._slots.clear()
-        return every
+def refusal(mode: Mode, running: int, waiting: int) -> str:
+    """Why one that is submitted then is dropped."""
+    if mode.type is ModeType.QUEUED:
+        return f"queued lets {mode.max} wait, and {waiting} do"
+    return f"{mode.type} lets {mode.max} run at once, and {running} do"

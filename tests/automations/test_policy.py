@@ -40,8 +40,7 @@ class Story:
         """Why the event may not run the automation; empty if it may."""
         decision = decide(self.policy, self.memory, event, self.at(secs))
         self.memory = decision.memory
-        assert decision.outcome.holds is (decision.outcome.reason == "")
-        return decision.outcome.reason
+        return decision.refusal or ""
 
     def ends_well(self, secs: float) -> None:
         """The run ends."""

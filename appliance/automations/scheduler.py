@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from appliance.automations.environment import Environment
 from appliance.clock import ClockSteps, timestamp
 from appliance.tasks import Tasks
@@ -48,15 +50,14 @@ class Schedule(Protocol):
         """The first occurrence later than the instant; None if there is none."""
 
 
-class TimerHandle:
+class TimerHandle(Struct, eq=False):
     """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
 
-    def __init__(self, name: str, due: float, on_due: Callable[[float], None], every: float | None = None) -> None:
-        self.name = name
-        self.due = due
-        self.on_due = on_due
-        self.every = every
-        self.is_cancelled = False
+    name: str
+    due: float
+    on_due: Callable[[float], None]
+    every: float | None = None
+    is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
         """The seconds by which it fires late now, None if it does not fire, and how many times were missed."""
@@ -67,28 +68,19 @@ class TimerHandle:
         return (late, int(passed)) if late <= MAX_LATE.total_seconds() else (None, int(passed) + 1)
 
 
-class Alarm:
+class Alarm(Struct, eq=False, kw_only=True):
     """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or none comes.
 
     `name` is what the log calls it. Where it `never_repeats`, the same occurrence fires once though the clock be set
     back; `last` is the latest that fired.
     """
 
-    def __init__(
-        self,
-        name: str,
-        schedule: Schedule,
-        on_due: Callable[[datetime], None],
-        *,
-        never_repeats: bool,
-        last: datetime | None,
-    ) -> None:
-        self.name = name
-        self.schedule = schedule
-        self.on_due = on_due
-        self.never_repeats = never_repeats
-        self.last = last
-        self.due: datetime | None = None
+    name: str
+    schedule: Schedule
+    on_due: Callable[[datetime], None]
+    never_repeats: bool
+    last: datetime | None
+    due: datetime | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
         """Find the next occurrence, as of this instant; none that fired already if the clock only `settles`."""
@@ -133,7 +125,6 @@ class Scheduler:
         self._stale = 0
         self._numbers = itertools.count()
         self._alarms: dict[Alarm, None] = {}
-        self._soonest: datetime | None = None
         self._is_trusted = trust.is_trusted()
         self._on_trust: list[Callable[[], None]] = []
         self._on_step: list[Callable[[], None]] = []
@@ -174,13 +165,11 @@ class Scheduler:
         last: datetime | None = None,
     ) -> Alarm:
         """Call `on_due` with each occurrence of the schedule from now on; for the others see `Alarm`."""
-        alarm = Alarm(name, schedule, on_due, never_repeats=never_repeats, last=last)
+        alarm = Alarm(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._alarms[alarm] = None
         if self._is_trusted:
             now = self._clock.now()
             self._begin(alarm, self._start_instant(now) if self._is_starting else now)
-        if alarm.due is not None:
-            self._soonest = alarm.due if self._soonest is None else min(self._soonest, alarm.due)
         self._changed.set()
         return alarm
 
@@ -282,7 +271,6 @@ class Scheduler:
                     self._begin(alarm, earliest)
                 else:
                     alarm.arm(earliest, settles=step > -MAX_ADJUSTMENT)
-            self._find_soonest()
         waiting = self._on_step if step else []
         if becomes_trusted:
             waiting, self._on_trust = [*waiting, *self._on_trust], []
@@ -306,8 +294,6 @@ class Scheduler:
 
     def _fire_alarms(self) -> None:
         now = self._clock.now()
-        if self._soonest is None or self._soonest > now:
-            return
         ready = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
         for alarm in ready:
             first, due = alarm.due, alarm.advance(now)
@@ -315,7 +301,6 @@ class Scheduler:
             if due is not None and alarm in self._alarms:
                 self._late += (now - due).total_seconds() > LATE_SECS
                 _safely(partial(alarm.on_due, due))
-        self._find_soonest()
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
         """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
@@ -336,16 +321,14 @@ class Scheduler:
             await self._clock.sleep(0)
         _report_passed(alarm.name, count)
 
-    def _find_soonest(self) -> None:
-        self._soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
-
     def _secs_to_next(self) -> float:
         """Seconds until something is due or the clock is to be looked at again."""
         waits = [self._clock.recheck_secs]
         if self._timers:
             waits.append(self._timers[0][0] - self._clock.monotonic())
-        if self._soonest is not None:
-            waits.append((self._soonest - self._clock.now()).total_seconds())
+        soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
+        if soonest is not None:
+            waits.append((soonest - self._clock.now()).total_seconds())
         return max(0.0, min(waits))
 
 

@@ -162,14 +162,14 @@ class Executor:
         """Start the request, queue it, or drop it, as its mode and the executions of its id decide."""
         execution, mode = Execution(request, self._clock.now()), request.mode
         if request.by_hand:
-            self._start(execution)
+            self._begin(execution)
             return execution
         running, waiting = self._counted(request.id), _of(request.id, self._waiting)
         execution.decision = decide(mode, len(running), len(waiting))
         for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
             self._replace(each)
         if execution.decision is Decision.RUN:
-            self._start(execution)
+            self._begin(execution)
         elif execution.decision is Decision.QUEUE:
             self._waiting[execution] = None
         else:
@@ -189,13 +189,17 @@ class Executor:
         if execution.lua is not None:
             execution.end_because = because
             execution.lua.abort()
-        elif execution in self._waiting:
+        elif not execution.ended.done():
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""
         for execution in _of(id_, self._waiting):
             self._end(execution, ExecutionStatus.SKIPPED, because)
+
+    def _begin(self, execution: Execution) -> None:
+        self._running[execution] = None
+        self._start(execution)
 
     def _start(self, execution: Execution) -> None:
         request = execution.request
@@ -210,7 +214,6 @@ class Executor:
                 name=request.label,
                 on_end=partial(self._on_lua_end, execution),
             )
-            self._running[execution] = None
         except Exception as error:  # what cannot begin must not keep its place among those that run
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
@@ -242,7 +245,7 @@ class Executor:
         waiting = _of(execution.request.id, self._waiting)
         if waiting and not self._counted(execution.request.id):
             del self._waiting[waiting[0]]
-            self._start(waiting[0])
+            self._begin(waiting[0])
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)

@@ -48,9 +48,9 @@ from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
-from appliance.store.crashes import CRASHED_OFTEN, STARTED_SAFE, CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.lock import CRASHED_OFTEN, STARTED_SAFE, CrashCounter
 from appliance.store.recorder import Recorder
 from appliance.store.records import Storage
 from appliance.store.store_setup import Changes, Store

@@ -15,8 +15,7 @@ from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
 from appliance.history.card_lines import decode_changes, decode_command, decode_execution, decode_hours
 from appliance.home import events
-from appliance.store import journal, snapshot
-from appliance.store.crc import check_crc
+from appliance.store.file_format import check_crc, decode_snapshot, read_journal
 from tests.fakes.rows import each_row
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 
@@ -87,9 +86,9 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     blocks = re.findall(r"```text\n(\{.*?)```", (ROOT / "docs" / "store.md").read_text(), re.DOTALL)
     lines = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
     reported, changed, was = lines
-    whole = snapshot.decode(reported.encode(), 7)
+    whole = decode_snapshot(reported.encode(), 7)
     assert whole is not None and set(whole.values) == {"group/evening", "room/attic", "room/kitchen"}
-    reading = journal.read(changed.encode() + bytes(512), 7)
+    reading = read_journal(changed.encode() + bytes(512), 7)
     assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
     assert not reading.is_damaged and not reading.torn and whole.sequence == 4024
     month = [check_crc(line) or {} for line in was.encode().splitlines()]

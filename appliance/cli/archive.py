@@ -23,7 +23,7 @@ from msgspec import Struct
 from appliance.cli.owner import read_named
 from appliance.errors import Invalid, StartFailed
 from appliance.home.texts import identifier, name
-from appliance.store.file_names import STORE_FORMAT
+from appliance.store.file_format import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import (

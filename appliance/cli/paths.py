@@ -11,7 +11,7 @@ from msgspec import Struct
 
 import appliance
 from appliance.errors import StartFailed
-from appliance.store.atomic import write_file
+from appliance.store.disk import write_file
 from appliance.tables.plain_files import read_plain
 
 CONFIG_FILE = Path("config") / "default.toml"

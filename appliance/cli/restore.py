@@ -21,7 +21,7 @@ from appliance.cli.terminal import progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
-from appliance.store.atomic import sync_folder
+from appliance.store.disk import sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import CARD, MASTER_KEY

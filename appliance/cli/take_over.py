@@ -21,8 +21,7 @@ from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid
 from appliance.home.texts import identifier
 from appliance.home.texts import name as checked_name
-from appliance.store.atomic import write_file
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, write_file
 from appliance.store.document import Document
 from appliance.store.lock import DirectoryLock
 from appliance.store.records import GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX

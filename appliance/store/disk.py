@@ -1,16 +1,19 @@
-"""The disk: the few operations by which the store touches files, so that tests can record, refuse and crash them."""
+"""The disk: the few operations by which the store touches files, so that tests can record, refuse and crash them;
+and single files that are written whole or not at all.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.store.file_names import PART
 from appliance.tables.plain_files import read_plain
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+
+PART = ".part"
+"""The ending of a file that is still being written."""
 
 MAX_STORE_FILE_BYTES = 256 << 20
 """Of a file that is read as a whole; a store of ours is far smaller, and a box has less memory than that."""
@@ -87,8 +90,7 @@ class Disk:
     def sync_folder(self, below: str = "") -> None:
         """Return once the names in the folder, or in one `below` it, are on the device."""
         self.syncs += 1
-        with self._folder_descriptor(below) as descriptor:
-            os.fsync(descriptor)
+        sync_folder(self.folder / below)
 
     def truncate(self, descriptor: int, length: int) -> None:
         """Cut the file to this length."""
@@ -128,10 +130,32 @@ class Disk:
             self.close(descriptor)
         self.rename(new + PART, new)
 
-    @contextlib.contextmanager
-    def _folder_descriptor(self, below: str) -> Iterator[int]:
-        descriptor = os.open(self.folder / below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+
+def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
+    """Put a file with this content and mode (less the umask) in place of any old one; it is then on the device.
+
+    A power cut leaves the old file or the new one. Raises `OSError`; then the old one is as it was.
+    """
+    part = file.with_name(file.name + PART)
+    try:
+        part.unlink(missing_ok=True)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        part.replace(file)
+        sync_folder(file.parent)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Return once the names in the folder are on the device; raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

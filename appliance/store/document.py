@@ -24,8 +24,8 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import LaresError, StoreFailed
 from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
+from appliance.store.file_format import EncodedChanges
 from appliance.store.files import Files
-from appliance.store.journal import EncodedChanges
 from appliance.store.records import items_of
 from appliance.store.recovery import Recovered, unreadable
 

@@ -7,10 +7,17 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.store import file_names, snapshot
-from appliance.store.disk import Disk
-from appliance.store.file_names import STORE_FORMAT
-from appliance.store.journal import EncodedChanges, Journal
+from appliance.store.disk import PART, Disk
+from appliance.store.file_format import (
+    STORE_FORMAT,
+    EncodedChanges,
+    encode_header,
+    encode_record,
+    encode_snapshot,
+    journal_name,
+    leftovers,
+    snapshot_name,
+)
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
@@ -19,10 +26,109 @@ MIN_COMPACT_BYTES = 256 * 1024
 COMPACT_AGAIN = 64 * 1024
 """Bytes that a journal grows on before compacting is tried again where the card had no room for it."""
 
+PREALLOCATED = 256 * 1024
+"""Bytes that a journal is longer than its records, so that an append allocates nothing and leaves the length."""
+
+BLOCK = 4096
+"""Bytes that the card takes at once: zeros behind a record in its last block are written at no cost.
+
+The next small records are then written over what is on the card already, which changes nothing else of the file.
+"""
+
 MIGRATIONS: Migrations = {}
 """How the values of each older format become those of the next."""
 
 log = logging.getLogger("store")
+
+
+class Journal:
+    """A generation's journal. It takes records while it is open; a failed append leaves it to be closed.
+
+    `end` is where its records end, `sequence` the number of the last. `last` is that record's line where another
+    process wrote it: that may have died before the record was on the device, or its sync may have failed, so it is
+    written once more. `is_sync_broken`: a sync of the file has failed, so that it cannot be trusted again.
+    """
+
+    def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
+        self._disk = disk
+        self._generation = generation
+        self._descriptor: int | None = None
+        self._last = last
+        self.end = end
+        self.sequence = sequence
+        self.is_sync_broken = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes records."""
+        return self._descriptor is not None
+
+    def create(self) -> None:
+        """Make a file without records, open, on the device when this returns; its name does not count yet."""
+        self._begin(self._disk.create(journal_name(self._generation) + PART))
+        try:
+            self._commit(encode_header(self._generation, self.sequence))
+        except OSError:
+            self.close()
+            raise
+
+    def open(self) -> None:
+        """Open the file behind its last good record; what stands behind that is cut off."""
+        descriptor = self._disk.open(journal_name(self._generation))
+        try:
+            self._disk.truncate(descriptor, self.end)
+            self._disk.write(descriptor, self._last, self.end - len(self._last))
+            self._disk.sync(descriptor)
+        except OSError:
+            self._disk.close(descriptor)
+            raise
+        self._last = b""
+        self._begin(descriptor)
+
+    def append(self, changes: EncodedChanges) -> None:
+        """Append one record; on the device when this returns."""
+        self._commit(encode_record(self.sequence + 1, changes))
+        self.sequence += 1
+
+    def close(self) -> None:
+        """Close the file, if it is open; nothing is written or synced."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._disk.close(descriptor)
+
+    def _begin(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._allocated = self._filled = self.end
+        self._allocates = True
+
+    def _commit(self, line: bytes) -> None:
+        assert self._descriptor is not None
+        self._write(self._descriptor, line)
+        self.is_sync_broken = True
+        self._disk.sync(self._descriptor)
+        self.is_sync_broken = False
+        self.end += len(line)
+
+    def _write(self, descriptor: int, line: bytes) -> None:
+        """Write at the end, and zeros behind it up to the block's end if none are there and the file is so long."""
+        end = self.end + len(line)
+        if end > self._allocated and self._allocates:
+            self._allocate(descriptor, end + PREALLOCATED)
+        filled = min(end + -end % BLOCK, self._allocated)
+        if filled > self._filled:
+            line, self._filled = line.ljust(filled - self.end, b"\0"), filled
+        self._disk.write(descriptor, line, self.end)
+
+    def _allocate(self, descriptor: int, length: int) -> None:
+        """Make the file longer; where the card has no room, or does not know how, it grows by each record."""
+        try:
+            self._disk.allocate(descriptor, length)
+        except OSError:
+            self._allocates = False
+            with contextlib.suppress(OSError):  # the card may have given some, which others need more
+                self._disk.truncate(descriptor, self._allocated)
+        else:
+            self._allocated = length
 
 
 class Files:
@@ -45,14 +151,11 @@ class Files:
         self._stamp = stamp
         self._migrations = migrations
         self._aside: list[tuple[str, str]] = []
-        self._journal: Journal | None = None
+        self._journal = Journal(disk, 0, 0)
         self._must_renew = True
         self._was_refused = False
         self._base = 0
         self._generation = 0
-        self._sequence = 0
-        self._journal_end = 0
-        self._last = b""
         self._snapshot_size = 0
         self._min_compact_bytes = min_compact_bytes
         self._compact_at = min_compact_bytes
@@ -64,7 +167,7 @@ class Files:
         found = recover(self._disk, self._migrations)
         self._continue(found)
         try:
-            self._ready()
+            self._make_ready()
             self._remove_leftovers(oldest=0)
         except OSError as error:
             self.refusal = (error.strerror or str(error)).lower()
@@ -75,28 +178,28 @@ class Files:
 
         `sequence` is the last record of the document that the files hold: it counts until both new names do.
         """
-        self.values, self._generation, self._sequence, self._must_renew = dict(values), above, sequence, True
-        self._ready()
+        self.values, self._generation, self._must_renew = dict(values), above, True
+        self._journal = Journal(self._disk, above, sequence)
+        self._make_ready()
 
     def append(self, changes: EncodedChanges) -> None:
         """Write the changes; on the device when this returns."""
-        journal = self._ready()
+        self._make_ready()
         try:
-            journal.append(changes)
+            self._journal.append(changes)
         except BaseException:
-            self._abandon(journal)
+            self._take_back()
             raise
         for key, value in changes.items():
             if value is None:
                 self.values.pop(key, None)
             else:
                 self.values[key] = value
-        self._sequence, self._journal_end = journal.sequence, journal.end
 
     @property
     def is_compaction_due(self) -> bool:
         """Whether the journal has outgrown its snapshot."""
-        return self._journal is not None and self._journal_end > self._compact_at
+        return self._journal.is_open and self._journal.end > self._compact_at
 
     def compact(self) -> None:
         """Begin the next generation if that is due; if the card has no room for it now, the present one goes on."""
@@ -105,7 +208,7 @@ class Files:
         try:
             self._renew()
         except OSError as error:
-            self._compact_at = self._journal_end + COMPACT_AGAIN
+            self._compact_at = self._journal.end + COMPACT_AGAIN
             log.warning("the journal cannot be compacted now: %s", error.strerror)
             self._was_refused = True
         else:
@@ -115,27 +218,25 @@ class Files:
 
     def close(self) -> None:
         """Close the journal, if it is open."""
-        journal, self._journal = self._journal, None
-        if journal is not None:
-            journal.close()
+        self._journal.close()
 
     def figures(self) -> dict[str, Any]:
         """Where the files stand, and what was asked of the device since the start."""
         return {
             "folder": str(self._disk.folder),
             "generation": self._generation,
-            "sequence": self._sequence,
+            "sequence": self._journal.sequence,
             "keys": len(self.values),
             "snapshot_bytes": self._snapshot_size,
-            "journal_bytes": self._journal_end,
+            "journal_bytes": self._journal.end,
             "bytes_written": self._disk.bytes_written,
             "syncs": self._disk.syncs,
         }
 
     def _continue(self, found: Recovered) -> None:
         self.values = found.values
-        self._base, self._generation, self._sequence = found.base, found.generation, found.sequence
-        self._journal_end, self._last, self._snapshot_size = found.journal_end, found.last, found.snapshot_size
+        self._base, self._generation, self._snapshot_size = found.base, found.generation, found.snapshot_size
+        self._journal = Journal(self._disk, found.generation, found.sequence, found.journal_end, found.last)
         self._compact_at = max(self._snapshot_size, self._min_compact_bytes)
         self._must_renew = not found.is_clean
         self._aside = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
@@ -143,48 +244,48 @@ class Files:
             found.notes = [f"{note}; it is kept as {kept}" if note.startswith(name) else note for note in found.notes]
         self._aside += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
-    def _ready(self) -> Journal:
-        """A journal that takes records: the present one, reopened or begun anew after a failure."""
-        if self._journal is None:
-            if self._must_renew:
-                self._keep_aside()
-                self._renew()
-            else:
-                self._journal = self._reopen()
-        assert self._journal is not None
-        return self._journal
-
-    def _reopen(self) -> Journal:
-        """Open the present journal again; one that refuses it once is not trusted any more."""
-        name = file_names.journal(self._generation)
+    def _make_ready(self) -> None:
+        """Open the journal, or begin the next generation; a journal that could not be opened is not tried again."""
+        if self._journal.is_open:
+            return
+        if self._must_renew:
+            self._keep_aside()
+            self._renew()
+            return
         try:
-            journal = Journal.reopen(self._disk, name, self._journal_end, self._sequence, self._last)
+            self._journal.open()
         except BaseException:
             self._must_renew = True
             raise
-        self._last = b""
-        return journal
 
-    def _abandon(self, journal: Journal) -> None:
+    def _take_back(self) -> None:
         """After a failed append: take back what may have been written; trust the file no more if a sync failed."""
-        self._must_renew = self._must_renew or journal.is_sync_broken
-        self._journal = None
+        self._must_renew = self._must_renew or self._journal.is_sync_broken
         try:
-            journal.close()
-            self._reopen().close()
+            self._journal.close()
+            self._journal.open()
+            self._journal.close()
         except Exception:
             self._must_renew = True
 
     def _renew(self) -> None:
         """Begin the next generation: both its files, then their names, then nothing but them is written to."""
         generation = self._generation + 1
-        data = snapshot.encode(generation, self._sequence, self.values)
-        journal = self._write_parts(generation, data)
+        names = journal_name(generation), snapshot_name(generation)
+        data = encode_snapshot(generation, self._journal.sequence, self.values)
+        journal = Journal(self._disk, generation, self._journal.sequence)
+        try:
+            self._write_snapshot(names[1] + PART, data)
+            journal.create()
+        except BaseException:
+            for name in names:
+                self._disk.remove(name + PART)
+            raise
         self._must_renew = True  # until the names are on the device, either generation may be found at the next start
         try:
             self.close()
-            for name in (file_names.journal(generation), file_names.snapshot(generation)):
-                self._disk.rename(name + file_names.PART, name)
+            for name in names:
+                self._disk.rename(name + PART, name)
             self._disk.sync_folder()
         except BaseException:
             journal.close()
@@ -192,19 +293,16 @@ class Files:
         self._must_renew = False
         self._remove_leftovers(oldest=self._base)
         self._base = self._generation = generation
-        self._journal, self._journal_end, self._snapshot_size = journal, journal.end, len(data)
+        self._journal, self._snapshot_size = journal, len(data)
         self._compact_at = max(len(data), self._min_compact_bytes)
 
-    def _write_parts(self, generation: int, data: bytes) -> Journal:
-        """Write the files of a generation, under names that do not count yet."""
-        parts = file_names.snapshot(generation) + file_names.PART, file_names.journal(generation) + file_names.PART
+    def _write_snapshot(self, name: str, data: bytes) -> None:
+        descriptor = self._disk.create(name)
         try:
-            snapshot.write_new(self._disk, parts[0], data)
-            return Journal.create(self._disk, parts[1], generation, self._sequence)
-        except BaseException:
-            for name in parts:
-                self._disk.remove(name)
-            raise
+            self._disk.write(descriptor, data, 0)
+            self._disk.sync(descriptor)
+        finally:
+            self._disk.close(descriptor)
 
     def _keep_aside(self) -> None:
         """Give what is damaged, or of an older format, a second name that nothing removes."""
@@ -216,7 +314,7 @@ class Files:
     def _remove_leftovers(self, *, oldest: int) -> None:
         """Remove what nothing needs; what cannot be removed now is tried again another time."""
         try:
-            for name in file_names.leftovers(self._disk.list_names(), oldest):
+            for name in leftovers(self._disk.list_names(), oldest):
                 self._disk.remove(name)
         except OSError as error:
             log.warning("old files cannot be removed now: %s", error.strerror)

@@ -1,4 +1,4 @@
-"""The lock: one hub for each data directory."""
+"""The lock: one hub for each data directory; and how often hubs have crashed lately, which its file shows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from appliance.errors import StartFailed
-from appliance.store.file_names import LOCK
+import orjson
+
+from appliance.clock import Clock
+from appliance.errors import StartFailed, StoreFailed
+from appliance.store.document import Document
+from appliance.store.records import CRASHES
+
+LOCK = "lock"
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -35,6 +43,20 @@ _STOPPING = b"stopping\n"
 _STOPPED = b"stopped "
 """How the lock file begins that a hub left behind which stopped in order; else it holds the process id and
 the machine's boot id."""
+
+
+WINDOW_SECS = 300.0
+MAX_CRASHES = 3
+"""With so many crashes within `WINDOW_SECS` the hub starts without automations."""
+
+CRASHED_OFTEN = (
+    "safe mode: the hub crashed three times within five minutes, so that no automation runs; "
+    "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
+)
+"""Why no automation runs after such a series of crashes."""
+
+STARTED_SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
+"""Why none runs then, which is what a reload of the automations answers, too."""
 
 
 class DirectoryLock:
@@ -174,3 +196,41 @@ def _open(file: Path) -> int:
     with contextlib.suppress(FileNotFoundError):
         return os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     return os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+class CrashCounter:
+    """Counts the runs that did not stop in order since the machine was started.
+
+    Times are seconds since then, on a clock that is never set. The card is written only
+    after a crash, and once more when the series is over.
+    """
+
+    def __init__(
+        self, document: Document, clock: Clock, remember: Callable[[str, dict[str, Any] | None], None]
+    ) -> None:
+        self._document = document
+        self._clock = clock
+        self._remember = remember
+
+    async def note_start(self, *, has_crashed: bool) -> bool:
+        """Count the crash of the run before, if it was one; true where there were `MAX_CRASHES` of late."""
+        if not has_crashed:
+            return False
+        now, boot = self._clock.monotonic(), read_boot_id()
+        crashes = [*self._list_recent(now, boot), now]
+        with contextlib.suppress(StoreFailed):  # the hub starts although the card takes nothing now
+            await self._document.put_many({CRASHES: {"boot": boot, "crashes": crashes}})
+        return len(crashes) >= MAX_CRASHES
+
+    def end_series(self) -> None:
+        """Begin to count anew: the hub stopped in order, or the automations were reloaded."""
+        if self._document.get(CRASHES) is not None:
+            self._remember(CRASHES, None)
+
+    def _list_recent(self, now: float, boot: str) -> list[float]:
+        """The crashes within the window; of a record that cannot be understood, none."""
+        try:
+            stored = orjson.loads(self._document.get(CRASHES) or b"{}")
+            return [float(at) for at in stored["crashes"] if stored["boot"] == boot and 0 <= now - at <= WINDOW_SECS]
+        except (KeyError, TypeError, ValueError):
+            return []

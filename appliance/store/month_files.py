@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.store.crc import check_crc, with_crc
 from appliance.store.disk import Disk
+from appliance.store.file_format import check_crc, with_crc
 
 HISTORY_FOLDER = "history"
 HISTORY_FORMAT = 1

@@ -9,11 +9,19 @@ from msgspec import Struct, field
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
-from appliance.store import file_names, journal, snapshot
-from appliance.store.crc import check_crc, parse_object
 from appliance.store.disk import Disk
-from appliance.store.journal import JournalContents
-from appliance.store.snapshot import Snapshot
+from appliance.store.file_format import (
+    STORE_FORMAT,
+    JournalContents,
+    Snapshot,
+    check_crc,
+    decode_snapshot,
+    generations_of,
+    journal_name,
+    parse_object,
+    read_journal,
+    snapshot_name,
+)
 
 Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
 """Makes the values of one format those of the next."""
@@ -42,7 +50,7 @@ class Recovered(Struct, kw_only=True):
     base: int = 0
     generation: int = 0
     sequence: int = 0
-    format: int = file_names.STORE_FORMAT
+    format: int = STORE_FORMAT
     records: int = 0
     snapshot_size: int = 0
     journal_end: int = 0
@@ -69,7 +77,7 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     them, and `OSError` where they cannot be read.
     """
     found = disk.list_names()
-    generations = file_names.generations(found)
+    generations = generations_of(found)
     result = Recovered()
     if not generations:
         return result
@@ -82,7 +90,7 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     _start_from(base, result)
     for generation in range(base.generation, newest + 1):
         _replay(journals, generation, result, migrations)
-    _migrate(result, file_names.STORE_FORMAT, migrations)
+    _migrate(result, STORE_FORMAT, migrations)
     result.is_clean = result.is_clean and base.generation == newest and not (result.damaged or result.outdated)
     return result
 
@@ -96,7 +104,7 @@ def _newest_whole(disk: Disk, found: Sequence[str], generations: Sequence[int], 
 
 def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, JournalContents]) -> None:
     """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
-    snapshots = [name for each in file_names.generations(found) if (name := file_names.snapshot(each)) in found]
+    snapshots = [name for each in generations_of(found) if (name := snapshot_name(each)) in found]
     for name in snapshots:
         _refuse_newer(disk.read(name), disk, name, has_crc=False)
     if snapshots or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
@@ -113,15 +121,15 @@ def _start_from(base: Snapshot, result: Recovered) -> None:
     result.sequence = base.sequence
     result.format = base.format
     result.snapshot_size = base.size
-    if base.format < file_names.STORE_FORMAT:
-        result.outdated.append(file_names.snapshot(base.generation))
+    if base.format < STORE_FORMAT:
+        result.outdated.append(snapshot_name(base.generation))
 
 
 def _replay(
     journals: Mapping[int, JournalContents], generation: int, result: Recovered, migrations: Migrations
 ) -> None:
     """Replay a generation's journal as far as the next one begins; what lies behind that was never acknowledged."""
-    name = file_names.journal(generation)
+    name = journal_name(generation)
     reading = journals.get(generation)
     if reading is None:
         result.notes.append(f"{name} is missing; what it held, if anything, is lost")
@@ -149,7 +157,7 @@ def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
     power was cut between a failed sync and the next generation.
     """
     assert reading.header is not None
-    if reading.header["format"] < file_names.STORE_FORMAT:
+    if reading.header["format"] < STORE_FORMAT:
         result.outdated.append(name)
     if reading.header["sequence"] != result.sequence:
         result.notes.append(f"{name} begins at record {reading.header['sequence']}, not at {result.sequence}")
@@ -203,13 +211,13 @@ def _note_damage(reading: JournalContents, name: str, result: Recovered) -> None
 
 
 def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Recovered) -> Snapshot | None:
-    name = file_names.snapshot(generation)
+    name = snapshot_name(generation)
     if name not in found:
         result.notes.append(f"{name} is missing")
         return None
     data = disk.read(name)
     _refuse_newer(data, disk, name)
-    decoded = snapshot.decode(data, generation)
+    decoded = decode_snapshot(data, generation)
     if decoded is None:
         result.notes.append(f"{name} is damaged")
         result.damaged.append(name)
@@ -219,10 +227,10 @@ def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Re
 def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int]) -> dict[int, JournalContents]:
     result = {}
     for generation in generations:
-        if (name := file_names.journal(generation)) in found:
+        if (name := journal_name(generation)) in found:
             data = disk.read(name)
             _refuse_newer(data, disk, name)
-            result[generation] = journal.read(data, generation)
+            result[generation] = read_journal(data, generation)
     return result
 
 
@@ -233,9 +241,9 @@ def _refuse_newer(data: bytes, disk: Disk, name: str, *, has_crc: bool = True) -
     """
     line = data.partition(b"\n")[0]
     header = check_crc(line) if has_crc else parse_object(line)
-    if header is not None and isinstance(header.get("format"), int) and header["format"] > file_names.STORE_FORMAT:
+    if header is not None and isinstance(header.get("format"), int) and header["format"] > STORE_FORMAT:
         raise StartFailed(
             f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
-            f"{file_names.STORE_FORMAT}); run that version, or restore a backup made by this one",
+            f"{STORE_FORMAT}); run that version, or restore a backup made by this one",
             os.EX_CONFIG,
         )

@@ -23,9 +23,8 @@ from typing import Any
 import orjson
 
 from appliance.errors import StartFailed
-from appliance.store import file_names
-from appliance.store.atomic import sync_folder, write_file
-from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
+from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk, sync_folder, write_file
+from appliance.store.file_format import generations_of, leftovers
 from appliance.store.files import MIGRATIONS, Files
 from appliance.store.recovery import Recovered, recover, unreadable
 from appliance.tables.plain_files import read_plain
@@ -130,14 +129,14 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
     failure leaves the old document or the new one.
     """
     disk, present = Disk(folder), _read_leniently(folder)
-    old = [name for name in disk.list_names() if file_names.generations([name])]
+    old = [name for name in disk.list_names() if generations_of([name])]
     kept = {name: f"{name}.before-restore-{stamp}" for name in old}
     for name in old:
         disk.link(name, kept[name])
     encoded = _combine(values, present.values, own)
     files = Files(disk, stamp)
     try:
-        files.begin(encoded, above=max(file_names.generations(old), default=0), sequence=present.sequence)
+        files.begin(encoded, above=max(generations_of(old), default=0), sequence=present.sequence)
     except OSError:
         _undo(disk, kept)
         raise
@@ -172,6 +171,6 @@ def _undo(disk: Disk, kept: Mapping[str, str]) -> None:
     """Remove the generation that could not begin, its snapshot first, and the old files' second names."""
     with contextlib.suppress(OSError):
         there = disk.list_names()
-        begun = [name for name in there if file_names.generations([name]) and name not in kept]
-        for name in [*sorted(begun, reverse=True), *file_names.leftovers(there, 0), *kept.values()]:
+        begun = [name for name in there if generations_of([name]) and name not in kept]
+        for name in [*sorted(begun, reverse=True), *leftovers(there, 0), *kept.values()]:
             disk.remove(name)

@@ -14,11 +14,10 @@ from appliance.home.bus import Bus
 from appliance.home.layout import Change, Layout
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document, encode_values
-from appliance.store.journal import EncodedChanges
-from appliance.store.lock import DirectoryLock
+from appliance.store.file_format import EncodedChanges
+from appliance.store.lock import CrashCounter, DirectoryLock
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
 from appliance.store.records import ADAPTER_PREFIX, layout_changes, read_devices, read_layout

@@ -9,7 +9,7 @@ from appliance.errors import NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
 from appliance.store.document import Document, encode_values
-from appliance.store.journal import EncodedChanges
+from appliance.store.file_format import EncodedChanges
 from appliance.store.records import (
     KEY_PREFIX,
     MASTER_KEY,

@@ -28,7 +28,7 @@ from appliance.cli.main import main
 from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
-from appliance.store.file_names import STORE_FORMAT
+from appliance.store.file_format import STORE_FORMAT
 from appliance.store.recovery import recover
 from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares

@@ -21,7 +21,7 @@ from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.file_names import generations
+from appliance.store.file_format import generations_of
 from appliance.store.stored_keys import Keys
 
 NONE = Auth(master_key=None, source="home.toml")
@@ -67,7 +67,7 @@ class Box:
         return {
             file.name: stat.S_IMODE(file.stat().st_mode)
             for file in self.folder.iterdir()
-            if not generations([file.name])
+            if not generations_of([file.name])
         }
 
 

@@ -13,11 +13,8 @@ import orjson
 import pytest
 
 from appliance.errors import StartFailed
-from appliance.store.crc import with_crc
-from appliance.store.file_names import STORE_FORMAT
-from appliance.store.journal import encode_header, encode_record
+from appliance.store.file_format import STORE_FORMAT, encode_header, encode_record, encode_snapshot, with_crc
 from appliance.store.recovery import Recovered
-from appliance.store.snapshot import encode
 from tests.fakes.disk import Image, RecordingDisk
 from tests.store.cuts import durable
 from tests.store.proof import AFTER, Maker, Values, changed
@@ -56,9 +53,9 @@ def healthy() -> dict[str, bytes]:
     """Two generations, of which the first leads to where the second begins."""
     first = [encode_record(9, {"room/z": b'"before"'}), encode_record(10, {"n": b"0"})]
     return {
-        OLD_SNAPSHOT: encode(1, 8, {}),
+        OLD_SNAPSHOT: encode_snapshot(1, 8, {}),
         OLD_JOURNAL: journal(*first, header=encode_header(1, 8)),
-        SNAPSHOT: encode(2, 10, BEGIN),
+        SNAPSHOT: encode_snapshot(2, 10, BEGIN),
         JOURNAL: journal(*LINES),
     }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 PACKAGE = "appliance.store"
 SCRATCH = "scratch_store"
-MODULES = ("file_names", "disk", "crc", "snapshot", "journal", "recovery", "files")
+MODULES = ("disk", "file_format", "recovery", "files")
 """What a scratch copy consists of, each behind those that it imports."""
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from appliance.store.file_format import EncodedChanges, encode_record
 from appliance.store.files import Files
-from appliance.store.journal import EncodedChanges, encode_record
 from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, Write
 from tests.store.cuts import Bounds, PowerCut, durable
 

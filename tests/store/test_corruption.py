@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.store.disk import Disk
-from appliance.store.file_names import STORE_FORMAT
+from appliance.store.file_format import STORE_FORMAT, encode_header, encode_snapshot
 from appliance.store.files import Files
-from appliance.store.journal import encode_header
-from appliance.store.snapshot import encode
 from tests.fakes.disk import RecordingDisk
 from tests.store.corruptions import (
     BEGIN,
@@ -51,7 +49,7 @@ def test_detected_or_harmless(check: Callable[[Maker], None]) -> None:
 def older() -> dict[str, bytes]:
     """One generation of the format before this one."""
     return {
-        SNAPSHOT: reheaded(encode(2, 10, BEGIN), format=STORE_FORMAT - 1),
+        SNAPSHOT: reheaded(encode_snapshot(2, 10, BEGIN), format=STORE_FORMAT - 1),
         JOURNAL: reheaded(journal(*LINES), format=STORE_FORMAT - 1),
     }
 

@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from appliance.store import crashes
-from appliance.store.crashes import CrashCounter
-from appliance.store.lock import DirectoryLock, holder_of
+from appliance.store import lock
+from appliance.store.lock import CrashCounter, DirectoryLock, holder_of
 from appliance.store.records import CRASHES
 from tests.fakes.clock import VirtualClock
 
@@ -72,7 +71,7 @@ async def test_a_machine_that_was_started_anew_is_another_series(
 ) -> None:
     card = Card()
     for boot in "abcdef":
-        monkeypatch.setattr(crashes, "read_boot_id", lambda boot=boot: boot)
+        monkeypatch.setattr(lock, "read_boot_id", lambda boot=boot: boot)
         assert not await start(card, clock)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from appliance.store.crc import with_crc
 from appliance.store.disk import Disk
+from appliance.store.file_format import with_crc
 from appliance.store.month_files import MIN_FREE_BYTES, READ_PART_BYTES, MonthFiles
 from tests.fakes.disk import Image, Mark, RecordingDisk, Refusal
 from tests.fakes.moody_disk import MoodyDisk

@@ -1,0 +1,212 @@
+"""The files of the document: their names, and the bytes of snapshots and journals.
+
+Lines are JSON objects. Of those with a checksum the last field, `crc`, is the CRC-32 (as in zlib) of all before it.
+
+A snapshot is the whole document at one sequence number, in a file that is never changed. Its first line names format,
+generation, sequence number, and length and CRC-32 of the rest, which holds one line for each key:
+`{"key": …, "value": …}`.
+
+A journal only grows until the next generation. Its first line names format, generation and the sequence number from
+which the records count on. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each batch of
+changes: `put` maps keys to values, null for a key that is gone; `length` counts the bytes of `put`. What follows the
+last record is zeros or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from appliance.home.values import to_bytes
+from appliance.store.disk import PART
+
+STORE_FORMAT = 1
+"""The version of both files' format. A newer one is refused, an older one migrated."""
+
+_NAME = re.compile(r"(?:snapshot|journal)\.(\d{6,})\.json")
+_HALF = re.compile(r"(?:snapshot|journal)\.\d{6,}\.json.*" + re.escape(PART))
+
+_END = re.compile(rb',"crc":"([0-9a-f]{8})"\}\Z')
+_RECORD_START = re.compile(rb'\{"seq":\d')
+
+CRC_BYTES = len(b',"crc":"00000000"}')
+"""Bytes of a line, without its newline, that the checksum field takes."""
+
+EncodedChanges = Mapping[str, bytes | None]
+"""Keys to their values as JSON bytes; None for a key that is removed."""
+
+
+def snapshot_name(generation: int) -> str:
+    """The name of a generation's snapshot."""
+    return f"snapshot.{generation:06d}.json"
+
+
+def journal_name(generation: int) -> str:
+    """The name of a generation's journal."""
+    return f"journal.{generation:06d}.json"
+
+
+def generations_of(names: Iterable[str]) -> list[int]:
+    """The generations of which there is a file, newest first."""
+    found = {int(match[1]) for name in names if (match := _NAME.fullmatch(name)) is not None}
+    return sorted(found, reverse=True)
+
+
+def leftovers(names: Iterable[str], oldest: int) -> list[str]:
+    """The files that nothing needs any more: half-written ones, and generations before the oldest to keep."""
+    names = list(names)
+    old = [each for each in generations_of(names) if each < oldest]
+    finished = [name for each in old for name in (snapshot_name(each), journal_name(each))]
+    return [name for name in names if _HALF.fullmatch(name) is not None or name in finished]
+
+
+def with_crc(body: bytes) -> bytes:
+    """The JSON object `body` as a line with its checksum, newline included."""
+    opened = body[:-1]
+    return b'%b,"crc":"%08x"}\n' % (opened, zlib.crc32(opened))
+
+
+def check_crc(line: bytes) -> dict[str, Any] | None:
+    """The object of such a line without its newline; None where the checksum does not match."""
+    end = _END.search(line, max(0, len(line) - CRC_BYTES))
+    if end is None or int(end[1], 16) != zlib.crc32(line[: end.start()]):
+        return None
+    return parse_object(line)
+
+
+def parse_object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object that the line is, whatever its checksum; None where it is none."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """What a snapshot file holds: values as JSON bytes, by key."""
+
+    format: int
+    generation: int
+    sequence: int
+    values: Mapping[str, bytes]
+    size: int
+
+
+def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes:
+    """The bytes of a snapshot file."""
+    body = b"".join([b'{"key":%b,"value":%b}\n' % (orjson.dumps(key), values[key]) for key in sorted(values)])
+    header = {
+        "format": STORE_FORMAT,
+        "kind": "snapshot",
+        "generation": generation,
+        "sequence": sequence,
+        "length": len(body),
+        "body_crc": f"{zlib.crc32(body):08x}",
+    }
+    return with_crc(orjson.dumps(header)) + body
+
+
+def decode_snapshot(data: bytes, generation: int) -> Snapshot | None:
+    """What the bytes of this generation's snapshot hold, or None when they are not as they were written."""
+    header, body = _read_header(data, "snapshot", generation), data.partition(b"\n")[2]
+    if header is None or header.get("length") != len(body) or header.get("body_crc") != f"{zlib.crc32(body):08x}":
+        return None
+    return Snapshot(
+        format=header["format"],
+        generation=header["generation"],
+        sequence=header["sequence"],
+        values=dict(_entry(each) for each in body.split(b"\n")[:-1]),
+        size=len(data),
+    )
+
+
+def _entry(line: bytes) -> tuple[str, bytes]:
+    entry: dict[str, Any] = orjson.loads(line)
+    return entry["key"], to_bytes(entry["value"])
+
+
+class JournalContents(Struct, frozen=True, kw_only=True):
+    """What a journal file holds.
+
+    `header` is None when its first line is damaged or missing. `sequence` is that of the last good record, or where
+    the header begins, `end` where good records end and `last` the line of the last one; `torn` counts the bytes
+    behind it that are neither zeros nor records. `lost` counts good records behind damage.
+    """
+
+    header: dict[str, Any] | None = None
+    records: Sequence[dict[str, Any]] = ()
+    sequence: int = 0
+    last: bytes = b""
+    end: int = 0
+    torn: int
+    lost: int
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether there is more wrong with the file than a write that was under way when the power went."""
+        return self.header is None or self.lost > 0
+
+
+def read_journal(data: bytes, generation: int) -> JournalContents:
+    """What the bytes of this generation's journal hold; never raises."""
+    header = _read_header(data, "journal", generation)
+    if header is None:
+        return JournalContents(torn=len(data), lost=_count_records(data))
+    last, position, records, sequence = b"", data.index(b"\n") + 1, [], header["sequence"]
+    while (found := _record_at(data, position)) is not None and found[0]["seq"] == sequence + 1:
+        records.append(found[0])
+        last, sequence, position = data[position : found[1]], sequence + 1, found[1]
+    rest = data[position:]
+    return JournalContents(
+        header=header,
+        records=records,
+        sequence=sequence,
+        last=last,
+        end=position,
+        torn=len(rest.rstrip(b"\0")),
+        lost=_count_records(rest),
+    )
+
+
+def encode_header(generation: int, sequence: int) -> bytes:
+    """The first line of a journal whose first record has the next sequence number."""
+    header = {"format": STORE_FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
+    return with_crc(orjson.dumps(header))
+
+
+def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
+    """A record as a line with its checksum, newline included."""
+    pairs = (b"%b:%b" % (orjson.dumps(key), b"null" if value is None else value) for key, value in changes.items())
+    put = b"{%b}" % b",".join(pairs)
+    return with_crc(b'{"seq":%d,"length":%d,"put":%b}' % (sequence, len(put), put))
+
+
+def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | None:
+    """The first line of a file of this kind and generation; None when it is not as it was written."""
+    line, newline, _ = data.partition(b"\n")
+    header = check_crc(line) if newline else None
+    if header is None or header.get("kind") != kind or header.get("generation") != generation:
+        return None
+    return header
+
+
+def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
+    """The record that begins at the position and where the next begins, or None."""
+    end = data.find(b"\n", position)
+    if end == -1 or (record := check_crc(data[position:end])) is None:
+        return None
+    put = data[position:end].partition(b',"put":')[2][:-CRC_BYTES]
+    if not isinstance(record.get("put"), dict) or record.get("length") != len(put):
+        return None
+    return record, end + 1
+
+
+def _count_records(data: bytes) -> int:
+    """How many good records stand anywhere in the bytes, also behind a newline that is none any more."""
+    return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -88,7 +89,9 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
 
         A parameter that is an array has every value that was given; of any other the last one counts.
         """
-        given = self.request.get_args(keep_blank_values=True) if self.request.query_string else {}
+        if not self.request.query_string and self.route.unstated_query is not None:
+            return {**self.route.unstated_query}
+        given = self.request.get_args(keep_blank_values=True)
         stated = {
             name: given[name] if field.check.schema.get("type") == "array" else given[name][-1]
             for name, field in self.route.query.items()
@@ -115,7 +118,7 @@ class _Answered(Struct, frozen=True):
     response_schema: Schema | None = None
 
 
-class Route(_Answered, frozen=True, kw_only=True):
+class Route(_Answered, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
     `role` is what a key needs, None where none is asked. `handler` is a method of the class `resource`; it gets the
@@ -133,6 +136,11 @@ class Route(_Answered, frozen=True, kw_only=True):
     is_websocket: bool = False
     resource: type[Any] = object
 
+    @cached_property
+    def unstated_query(self) -> Mapping[str, Any] | None:
+        """What `Call.query` returns where the query states nothing; None where it must state something."""
+        return None if any(each.required for each in self.query.values()) else dict.fromkeys(self.query)
+
     @property
     def summary(self) -> str:
         """The handler's docstring, for the OpenAPI document."""
@@ -143,7 +151,7 @@ class Route(_Answered, frozen=True, kw_only=True):
         """The methods that it handles: GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
-    @property
+    @cached_property
     def is_rate_limited(self) -> bool:
         """Whether requests of it count against the rate limit of their key: writes, and every call of a hook."""
         is_write = self.method in ("POST", "PUT", "DELETE") or self.role is Role.HOOK

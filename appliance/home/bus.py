@@ -38,13 +38,14 @@ class Bus:
             except Exception as error:
                 self._report(listener, event, error)
 
-    def listen(self, listener: EventListener, *kinds: type[Event]) -> Callable[[], None]:
+    def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
         """Call the listener with every event until the returned function is called.
 
-        Where kinds are given, only with events of these kinds; others then cost nothing.
+        Where kinds are given, only with events of these kinds; others then cost nothing. One that `is_first` is
+        called before those that listened before it.
         """
         entry = (listener, kinds)
-        self._listeners.append(entry)
+        self._listeners.insert(0 if is_first else len(self._listeners), entry)
         self._by_kind.clear()
 
         def unsubscribe() -> None:

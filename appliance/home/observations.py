@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from appliance.clock import EPOCH
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import CommandSpec
@@ -26,15 +27,17 @@ MAX_COMMANDS = 1000
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
     """The valid attributes in canonical form; the others are noted in `dropped`.
 
-    `known` is what the device showed before: a string or number that is the same has been checked.
+    `known` is what the device showed before: what is the same has been checked.
     """
     if not isinstance(seen, Mapping):
         dropped["attributes"] = f"must be an object, not {shown(seen)}"
         return {}
     valid: dict[str, Value] = {}
     for key, value in seen.items():
-        if type(value) in _SCALARS and key in known and value == known[key] and type(value) is type(known[key]):
-            valid[key] = value
+        before = known.get(key)
+        is_comparable = type(value) is type(before) and (type(value) in _SCALARS or key in KNOWN_ATTRIBUTES)
+        if is_comparable and value == before:
+            valid[key] = before
             continue
         try:
             valid[key] = _check_attribute(key, value)
@@ -48,19 +51,24 @@ def check_observation(seen: Observation, known: Device | None, dropped: Dropped)
 
     `known` is the device as it was before, None where it is new: values that are equal were checked already.
     """
-    check_device_id(seen.device_id)
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
     dropped.update(seen.wrong)
+    if known is None:
+        check_device_id(seen.device_id)
+        known = _UNKNOWN
+    vendor_data, name, info, commands = known.metadata.vendor_specific, known.vendor_name, known.info, known.commands
     return Observation(
         device_id=seen.device_id,
         kind=seen.kind,
         is_available=seen.is_available,
-        attributes=check_attributes(seen.attributes, {} if known is None else known.attributes, dropped),
-        vendor_specific=_check_vendor_data(seen.vendor_specific, dropped),
-        name=_check_text("name", seen.name, dropped),
-        info=known.info if known is not None and seen.info == known.info else _check_info(seen.info, dropped),
-        commands=_check_commands(seen.commands, None if known is None else known.commands, dropped),
+        attributes=check_attributes(seen.attributes, known.attributes, dropped),
+        vendor_specific=vendor_data
+        if seen.vendor_specific == vendor_data
+        else _check_vendor_data(seen.vendor_specific, dropped),
+        name=name if seen.name == name else _check_text("name", seen.name, dropped),
+        info=info if seen.info == info else _check_info(seen.info, dropped),
+        commands=commands if seen.commands == commands else _check_commands(seen.commands, commands, dropped),
     )
 
 
@@ -69,21 +77,34 @@ def device_after(device: Device, seen: Observation, attributes: dict[str, Value]
 
     A name or info that this observation lacks stays as it was.
     """
-    metadata = Metadata(source=device.metadata.source, vendor_specific=seen.vendor_specific)
-    is_as_before = attributes == device.attributes
+    metadata, is_as_before = device.metadata, attributes == device.attributes
+    if seen.vendor_specific is not metadata.vendor_specific:
+        metadata = Metadata(source=metadata.source, vendor_specific=seen.vendor_specific)
     return Device(  # not `replace`, which takes twice as long: every observation calls this
         id=device.id,
         room_id=device.room_id,
         kind=seen.kind,
         attributes=device.attributes if is_as_before else attributes,
-        metadata=device.metadata if device.metadata == metadata else metadata,
+        metadata=metadata,
         updated_at=device.updated_at if is_as_before else now,
         last_seen=now,
         person_name=device.person_name,
         vendor_name=device.vendor_name if seen.name is None else seen.name,
-        info=device.info if seen.info in (device.info, Info()) else seen.info,
+        info=device.info if seen.info == _UNKNOWN.info else seen.info,
         commands=seen.commands,
     )
+
+
+_UNKNOWN = Device(
+    id="",
+    room_id=None,
+    kind=DeviceKind.VIRTUAL,
+    attributes={},
+    metadata=Metadata(source=""),
+    updated_at=EPOCH,
+    last_seen=EPOCH,
+)
+"""What is known of a device that was never seen: nothing."""
 
 
 def check_device_id(device_id: Any) -> None:

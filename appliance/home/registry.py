@@ -189,15 +189,18 @@ class Registry:
         except Invalid as fault:
             self._report_dropped(adapter, shown(observation.device_id), {"device": str(fault)})
             return
-        self._report_dropped(adapter, seen.device_id, dropped)
         (self._unavailable.discard if seen.is_available else self._unavailable.add)(seen.device_id)
-        kept = {} if device is None else {key: device.attributes[key] for key in dropped if key in device.attributes}
-        attributes = {**kept, **seen.attributes, "state": ONLINE if seen.is_available else UNAVAILABLE}
+        attributes = {**seen.attributes, "state": ONLINE if seen.is_available else UNAVAILABLE}
+        if dropped:
+            self._report_dropped(adapter, seen.device_id, dropped)
+            before = {} if device is None else device.attributes
+            attributes = {key: before[key] for key in dropped if key in before} | attributes
         if device is None:
             self._add(seen, attributes, adapter, now)
             return
         after = self._put(device_after(device, seen, attributes, now))
-        if (after.name, after.info) != (device.name, device.info):
+        is_told_anew = after.vendor_name is not device.vendor_name or after.info is not device.info
+        if is_told_anew and (after.name, after.info) != (device.name, device.info):
             self._bus.publish(events.DeviceUpdated(device=after))
         if after.attributes is not device.attributes:
             self._bus.publish(events.DeviceStateChanged(device=after, previous=device))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs
+
+from graphql import build_schema, graphql_sync
 
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.clock import Clock
@@ -52,11 +56,35 @@ class Fronius(Vendor):
         }
 
 
+TIBBER_SCHEMA = build_schema("""
+type Query { viewer: Viewer }
+type Viewer { name: String userId: String websocketSubscriptionUrl: String homes: [Home] home(id: ID!): Home }
+type Home { id: ID appNickname: String timeZone: String
+  currentSubscription: Subscription subscriptions: [Subscription] features: Features address: Address
+  meteringPointData: MeteringPoint owner: LegalEntity }
+type Subscription { id: ID status: String statusReason: String validFrom: String validTo: String
+  priceInfo(resolution: Resolution = HOURLY): PriceInfo }
+enum Resolution { HOURLY QUARTER_HOURLY }
+type PriceInfo { current: Price today: [Price] tomorrow: [Price] }
+type Price { total: Float energy: Float tax: Float startsAt: String currency: String level: String }
+type Features { realTimeConsumptionEnabled: Boolean }
+type Address { address1: String address2: String address3: String city: String postalCode: String country: String
+  latitude: String longitude: String }
+type MeteringPoint { consumptionEan: String energyTaxType: String estimatedAnnualConsumption: Int gridCompany: String
+  productionEan: String vatType: String }
+type LegalEntity { name: String isCompany: Boolean language: String contactInfo: ContactInfo }
+type ContactInfo { email: String mobile: String }
+""")
+
+
 class OpenMeteo(Vendor):
-    """Weather, by the fields of Open-Meteo's captured answers (`current`, `minutely_15`, `daily`)."""
+    """Weather, by the fields of Open-Meteo's captured answers: those parts and fields that a request names.
+
+    Times are numbers where it asks for them, else texts.
+    """
 
     def __init__(self, rain: float = 0.6, **base: Any) -> None:
-        super().__init__(**base)
+        super().__init__({"/v1/forecast": self._forecast}, **base)
         self.rain(rain)
 
     def rain(self, millimetres: float) -> None:
@@ -69,11 +97,31 @@ class OpenMeteo(Vendor):
         day: dict[str, Any] = {"time": [now // 86400 * 86400], "temperature_2m_max": [13.0]}
         day |= {"temperature_2m_min": [None], "uv_index_max": [1.35]}
         soon = {"time": quarters, "precipitation": [millimetres / 4] * 8}
-        self.answers = {"/v1/forecast": {"current": current, "minutely_15": soon, "daily": day}}
+        self.parts: dict[str, dict[str, Any]] = {"current": current, "minutely_15": soon, "daily": day}
+
+    def _forecast(self, asked: WebRequest) -> Answer:
+        place = {"latitude": 52.52, "longitude": 13.42, "generationtime_ms": 0.1, "utc_offset_seconds": 0}
+        answer: dict[str, Any] = {**place, "timezone": "GMT", "timezone_abbreviation": "GMT", "elevation": 38.0}
+        for name, part in self.parts.items():
+            if name in asked.query:
+                fields = {"time", "interval", *asked.query[name].split(",")}
+                answer[name] = {field: value for field, value in part.items() if field in fields}
+                if asked.query.get("timeformat") != "unixtime":
+                    answer[name]["time"] = _in_texts(part["time"], only_date=name == "daily")
+        return answer
+
+
+def _in_texts(times: Any, *, only_date: bool) -> Any:
+    if isinstance(times, list):
+        return [_in_texts(each, only_date=only_date) for each in times]
+    return datetime.fromtimestamp(times, UTC).strftime("%Y-%m-%d" if only_date else "%Y-%m-%dT%H:%M")
 
 
 class Tibber(Vendor):
-    """Prices, by Tibber's published GraphQL schema: one home with a subscription, one without."""
+    """Prices, by Tibber's published GraphQL schema: one home with a subscription, one without.
+
+    A query is executed by the schema's own rules, so that a field that is not there is refused.
+    """
 
     def __init__(self, **base: Any) -> None:
         super().__init__({"/v1-beta/gql": self._query}, **base)
@@ -89,11 +137,13 @@ class Tibber(Vendor):
         if self.token and header(asked, "Authorization") != f"Bearer {self.token}":
             fault = {"message": "Context creation failed: invalid token", "extensions": {"code": "UNAUTHENTICATED"}}
             return (401, json.dumps({"errors": [fault]}))
-        homes = [
-            {"id": "h1", "appNickname": "House", "currentSubscription": {"priceInfo": self.prices}},
-            {"id": "h2", "appNickname": "Hut", "currentSubscription": None},
-        ]
-        return {"data": {"viewer": {"homes": homes}}}
+        running = [{"id": "s1", "status": "running"}]
+        house: dict[str, Any] = {"id": "h1", "appNickname": "House", "subscriptions": running}
+        house |= {"currentSubscription": {"priceInfo": self.prices, "status": "running"}}
+        hut: dict[str, Any] = {"id": "h2", "appNickname": "Hut", "subscriptions": [], "currentSubscription": None}
+        viewer = {"name": "Anna", "homes": [house, hut], "home": house}
+        query = asked.json["query"] if asked.json else parse_qs((asked.body or b"").decode())["query"][0]
+        return {"data": graphql_sync(TIBBER_SCHEMA, query, {"viewer": viewer}).data}
 
 
 class Awattar(Vendor):
@@ -166,4 +216,5 @@ class Ollama(Vendor):
         self.answers = {
             "/api/tags": {"models": [{"name": "llama3.2:latest", "model": "llama3.2:latest", "size": 2019393189}]},
             "/api/chat": lambda asked: self.reply,
+            "/api/generate": lambda asked: {**self.reply, "response": self.reply["message"]["content"]},
         }

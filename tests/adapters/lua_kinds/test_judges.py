@@ -1,9 +1,6 @@
 """Somebody else's clients judge the simulators: they read and command them, and see what the kinds in Lua show.
 
-Without one: Ollama (`ollama` needs httpx, which nothing else here does; it reads this simulator's chat and models),
-Open-Meteo (`open-meteo` asks for other fields, with times as text), Tibber (`pyTibber` needs gql), aWATTar (`awattar`
-needs DateTime, tzlocal and more), Daikin (`pydaikin` needs netifaces, which is no wheel), Tasmota (`hatasmota` speaks
-MQTT).
+Without one: Daikin (`pydaikin` needs netifaces, which is no wheel), Tasmota (`hatasmota` speaks MQTT).
 """
 
 from __future__ import annotations
@@ -12,6 +9,7 @@ import asyncio
 import hashlib
 import ssl
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,17 @@ from tests.adapters.contract import trial
 from tests.adapters.lua_kinds.bench import section, start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, ShellyOne, ShellyTwo, Sonos
-from tests.adapters.lua_kinds.sources import ANNA, BEN, FritzBox, Fronius, HomeWizardMeter
+from tests.adapters.lua_kinds.sources import (
+    ANNA,
+    BEN,
+    Awattar,
+    FritzBox,
+    Fronius,
+    HomeWizardMeter,
+    Ollama,
+    OpenMeteo,
+    Tibber,
+)
 from tests.adapters.lua_kinds.vendor import Vendor
 from tests.fakes.patience import until
 
@@ -37,10 +45,10 @@ TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 
 
 class PortConnector(aiohttp.TCPConnector):
-    """Leads every request to one port of this machine, for clients that know their vendor's alone."""
+    """Leads every request to one port of this machine, for clients that know their vendor's alone, over TLS too."""
 
     def __init__(self, port: int) -> None:
-        super().__init__()
+        super().__init__(ssl=False)
         self._simulated = port
 
     async def _resolve_host(self, host: str, port: int, traces: Any = None) -> Any:
@@ -201,3 +209,87 @@ async def test_fritzconnection(pool: WorkerPool, tmp_path: Path) -> None:
         told = await asyncio.to_thread(judge, box.port)
         found = await shown(pool, tmp_path, "fritzbox", box)
         assert [found[name].attributes["presence"] for name in ("anna", "ben")] == told == [True, False]
+
+
+async def test_open_meteo(pool: WorkerPool, tmp_path: Path) -> None:
+    from open_meteo import DailyParameters, HourlyParameters
+    from open_meteo import OpenMeteo as Client
+
+    names = ("TEMPERATURE_2M", "APPARENT_TEMPERATURE", "RELATIVE_HUMIDITY_2M", "CLOUD_COVER", "PRESSURE_MSL")
+    wanted = [HourlyParameters[name] for name in (*names, "WIND_SPEED_10M", "WIND_GUSTS_10M", "WIND_DIRECTION_10M")]
+    shown_as = ("temperature_outdoor", "temperature_apparent", "humidity", "cloud_coverage", "pressure")
+    async with (
+        OpenMeteo(tls=server_context()) as sky,
+        aiohttp.ClientSession(connector=PortConnector(sky.port)) as session,
+    ):
+        told = await Client(session=session).forecast(
+            latitude=52.5,
+            longitude=13.4,
+            current=wanted,
+            minutely_15=[HourlyParameters.PRECIPITATION],
+            daily=[DailyParameters.TEMPERATURE_2M_MAX],
+        )
+        found = (await shown(pool, tmp_path, "open_meteo", sky))["here"].attributes
+        current, soon, daily = (told.to_dict()[name] for name in ("current", "minutely_15", "daily"))
+        for name, attribute in zip(wanted, (*shown_as, "wind_speed", "wind_gust", "wind_direction"), strict=True):
+            value = found[attribute]
+            assert (value["value"] if isinstance(value, dict) else value) == current[name.value], name
+        assert found["temperature_high"]["value"] == daily["temperature_2m_max"][0]
+        assert found["custom.open_meteo.rain_next_hour"]["value"] == pytest.approx(sum(soon["precipitation"][:4]))
+
+
+async def test_pytibber(pool: WorkerPool, tmp_path: Path) -> None:
+    from tibber import Tibber as Client
+
+    async with (
+        Tibber(tls=server_context()) as market,
+        aiohttp.ClientSession(connector=PortConnector(market.port)) as session,
+    ):
+        client = Client("token", websession=session, user_agent="judge", time_zone=UTC)
+        await client.update_info()
+        [house] = client.get_homes()
+        await house.update_info_and_price_info()
+        found = await shown(pool, tmp_path, "tibber", market)
+        assert set(found) == set(client.get_home_ids(only_active=False)) == {"h1", "h2"}
+        prices = list(house.price_total.values())
+        told = found["h1"].attributes
+        assert told["custom.tibber.price"] == {"value": prices[2], "unit": house.price_unit}
+        assert told["custom.tibber.mean"]["value"] == pytest.approx(sum(prices) / len(prices))
+        assert told["custom.tibber.rank"] == sorted(prices).index(prices[2]) + 1
+
+
+async def test_awattar(pool: WorkerPool, tmp_path: Path) -> None:
+    from awattar.client import AsyncAwattarClient
+
+    async with (
+        Awattar(tls=server_context()) as market,
+        aiohttp.ClientSession(connector=PortConnector(market.port)) as session,
+    ):
+        client = AsyncAwattarClient("DE", session)
+        await client.request()
+        now = datetime.now(UTC)
+        present, following = (client.for_timestamp(now + timedelta(hours=hours)) for hours in (0, 1))
+        found = (await shown(pool, tmp_path, "awattar", market))["now"].attributes
+        assert present is not None and following is not None
+        assert found["custom.awattar.price"]["value"] == pytest.approx(present.price_per_kWh * 100)
+        assert found["custom.awattar.price_next"]["value"] == pytest.approx(following.price_per_kWh * 100)
+
+
+async def test_ollama(pool: WorkerPool, tmp_path: Path) -> None:
+    from ollama import AsyncClient
+
+    async with Ollama() as model, AsyncClient(model.url) as client:
+        it = await start(pool, tmp_path, None, model, "ollama")
+        asked = {"model": "llama3.2", "messages": [{"role": "user", "content": "Rain?"}]}
+        said = await client.chat(**asked)
+        by_client = model.asked[-1].json
+        told = await it.adapter.operations["chat"](asked)
+        by_kind = model.asked[-1].json
+        assert by_kind.items() <= by_client.items(), "the same fields"
+        assert said.message.content == told["message"]["content"]
+        generated = await client.generate("llama3.2", "Rain?")
+        told = await it.adapter.operations["generate"]({"prompt": "Rain?"})
+        assert generated.response == told["response"]
+        listed = await client.list()
+        told = await it.adapter.operations["models"]({})
+        assert [each.model for each in listed.models] == [each["model"] for each in told["models"]]

@@ -38,6 +38,8 @@ class Confirmation:
             return self._moves(seen)
         match action:
             case "set":
+                if capability == "brightness" and self.command.value == 0 and attributes.get("power") == "off":
+                    return True  # some lamps remember how bright they were
                 return self._is_near(self.command.value, seen)
             case "toggle" | "next" | "previous":
                 return bool(action != "toggle" or seen != self._before)

@@ -51,7 +51,7 @@
 ---@field name? string What its vendor calls it.
 ---@field info? KindInfo
 ---@field attributes? Attributes What it shows.
----@field commands? KindCommand[] What it takes.
+---@field commands? (string|KindCommand)[] What it takes; a capability's name stands for all that it usually takes.
 ---@field events? (string|KindEvent)[] What just happened at it.
 ---@field state? "online"|"unavailable" "unavailable": its bridge does not reach it.
 
@@ -122,6 +122,14 @@ KindContext = {}
 ---@return KindResponse
 function KindContext:http(request) end
 
+---The JSON of an answer with status 200 that is a table, and has the field. Raises a sentence for any other: that of
+---`reasons` for its status, else that this is no such device.
+---@param request string|KindRequest A path, or a request.
+---@param field? string
+---@param reasons? table<integer, string>
+---@return table
+function KindContext:fetch(request, field, reasons) end
+
 ---Send a text, or a table as JSON, over the connection of `listen`.
 ---@param message any
 function KindContext:send(message) end
@@ -158,14 +166,26 @@ json, xml, crypto = {}, {}, { hex = {}, base64 = {} }
 ---@param value any
 ---@param unit string
 ---@param period? string
+---@param parts? number How many of the vendor's units make one: 1000 for Wh as kWh.
 ---@return table?
-function measure(value, unit, period) end
+function measure(value, unit, period, parts) end
 
----The table of that name in a part of an answer; an empty one where there is none.
+---The nearest integer; nil where the value is no number.
+---@param value any
+---@return number?
+function round(value) end
+
+---The table under these names in a part of an answer, one in the other; an empty one where there is none.
 ---@param of any
----@param name string|integer
+---@param ... string|integer
 ---@return table
-function part(of, name) end
+function part(of, ...) end
+
+---The tables in the list that stands there.
+---@param of any
+---@param ... string|integer
+---@return table[]
+function rows(of, ...) end
 
 ---The value that a text holds; or nil and a sentence.
 ---@param text string

@@ -51,3 +51,10 @@ def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
     confirmation = Confirmation(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
     assert confirmation.is_done({"brightness": 42}) and not confirmation.is_done({"brightness": 43})
     assert confirmation.sentence("a:b", {"brightness": 43}) == "a:b was told brightness 40 but shows 43"
+
+
+def test_a_lamp_that_is_off_is_as_dark_as_it_was_told() -> None:
+    dark = Confirmation(
+        Command(capability="brightness", action="set", value=0), (), {"power": "on", "brightness": 40}
+    )
+    assert dark.is_done({"power": "off", "brightness": 40}) and not dark.is_done({"power": "on", "brightness": 40})

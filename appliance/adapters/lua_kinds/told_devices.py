@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from appliance.adapters.lua_kinds.function_calls import Redaction
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
+from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.observations import check_event
@@ -19,6 +20,9 @@ from appliance.tables.fields import Field, Fields, Findings, Table
 
 MAX_DEVICES = 2000
 """How many devices one answer may tell."""
+
+NOT_USUAL = frozenset({"get", "increase", "decrease", "reset"})
+"""Actions that a command has only where the file names them."""
 
 MAX_DEVICE_FAULTS = 1000
 """Different faults of one adapter's devices that are said."""
@@ -177,6 +181,8 @@ class DeviceReader:
 
     def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices, *, in_part: bool) -> None:
         findings, known = Findings(LUA), self._find(id_)
+        if isinstance(stated := row.get("commands"), list):
+            row = {**row, "commands": [_with_actions(each) for each in stated]}
         table = Table(row, findings)
         table.raw("id")
         found = table.read(_DEVICE)
@@ -247,6 +253,13 @@ class DeviceReader:
         if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:
             self._published.add((where, name))
             self._publish.dropped(where, name, self._redact(sentence))
+
+
+def _with_actions(command: Any) -> Any:
+    """A command as a table: a text is the name of a capability that the catalog knows, with what it says of that."""
+    if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
+        return command
+    return {"capability": command, "actions": [each for each in known.actions if each not in NOT_USUAL]}
 
 
 def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:

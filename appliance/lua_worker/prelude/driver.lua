@@ -39,12 +39,13 @@ end
 local function call(text, name, given)
   local job = lares.decode(given)
   lares.open_kind()
-  local run, path = definition_of(text, name), concat(job.path, '.')
+  local definition, path = definition_of(text, name), concat(job.path, '.')
+  local run = definition
   for index = 1, #job.path do run = type(run) == 'table' and run[job.path[index]] or nil end
   if type(run) == 'table' then run = run.run end
   if type(run) ~= 'function' then error(path .. ' must be a function, not ' .. type(run), 0) end
   lares.poll(name .. ':' .. lares.line_of(run))
-  return lares.call_kind(job, path, run)
+  return lares.call_kind(job, path, run, definition.name)
 end
 
 local BODIES = {[COMPILE] = lares.compile, [DESCRIBE] = describe, [CALL] = call}

@@ -1,8 +1,8 @@
 -- Kinds of adapter: the ctx that their functions are given, and the tables json, xml and crypto. What needs the hub is
 -- a request, as in ctx.lua. Bytes cross as text, each as the character of its number.
 local lares = ...
-local type, tostring, rawequal, next = type, tostring, rawequal, next
-local gsub, char, byte, utf8char = string.gsub, string.char, string.byte, utf8.char
+local type, tostring, rawequal, next, ipairs, select, error = type, tostring, rawequal, next, ipairs, select, error
+local gsub, char, byte, utf8char, floor = string.gsub, string.char, string.byte, utf8.char, math.floor
 local encoded, decode, raise, request, environment = lares.encoded, lares.decode, lares.raise, lares.request, lares.environment
 
 local MAX_MEMORY_BYTES = 65536   -- of ctx.memory as JSON
@@ -91,22 +91,39 @@ for _, form in next, {'hex', 'base64'} do
 end
 
 ---------------------------------------------------------------- reading what a vendor answers
--- A measurement, or with a period an accumulation; nil where the value is no number.
-local function measure(value, unit, period)
+-- A measurement, or with a period an accumulation; nil where the value is no number. `parts` of it make one unit.
+local function measure(value, unit, period, parts)
   if type(value) ~= 'number' then return nil end
-  return {value = value, unit = unit, period = period}
+  return {value = parts and value / parts or value, unit = unit, period = period}
 end
 
--- The table of that name in a table; an empty one where there is none.
-local function part(of, name)
-  local found = type(of) == 'table' and of[name]
-  return type(found) == 'table' and found or {}
+-- The nearest integer; nil where the value is no number.
+local function round(value)
+  return type(value) == 'number' and floor(value + 0.5) or nil
+end
+
+-- The table that stands under these names in a table, one in the other; an empty one where there is none.
+local function part(of, ...)
+  for index = 1, select('#', ...) do
+    local name = select(index, ...)
+    of = type(of) == 'table' and name ~= nil and of[name] or nil
+  end
+  return type(of) == 'table' and of or {}
+end
+
+-- The tables in the list that stands there.
+local function rows(of, ...)
+  local found = {}
+  for _, each in ipairs(part(of, ...)) do
+    if type(each) == 'table' then found[#found + 1] = each end
+  end
+  return found
 end
 
 -- Let the file of a kind see them. Scenes do not.
 function lares.open_kind()
   environment.json, environment.xml, environment.crypto = json, xml, crypto
-  environment.measure, environment.part = measure, part
+  environment.measure, environment.round, environment.part, environment.rows = measure, round, part, rows
 end
 
 ---------------------------------------------------------------- ctx
@@ -131,7 +148,18 @@ local function first_of(job)
   return first
 end
 
-function lares.call_kind(job, path, run)
+-- The JSON of an answer that has the field, where one is named. Of any other, `reasons` has the sentence by its status.
+local function fetch(kind, given, field, reasons)
+  local asked = type(given) == 'string' and {path = given} or given
+  expect(asked, 'table', 1, 'ctx:fetch')
+  local answer = exchange(asked)
+  local found = answer.json
+  if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
+  local place = ' (' .. asked.path .. ': status ' .. answer.status .. ')'
+  error(reasons and reasons[answer.status] or 'what answers at this address is no ' .. kind .. place, 0)
+end
+
+function lares.call_kind(job, path, run, kind)
   local ctx = {settings = job.settings, memory = job.memory}
   local function check_self(self, name)
     if not rawequal(self, ctx) then raise('call it with a colon: ctx:' .. name .. '(...), not ctx.' .. name .. '(...)') end
@@ -143,6 +171,10 @@ function lares.call_kind(job, path, run)
       if name == 'http' then return exchange(first) end
       return ask(name, 'ctx:' .. name, first, second)
     end
+  end
+  function ctx.fetch(self, given, field, reasons)
+    check_self(self, 'fetch')
+    return fetch(tostring(kind), given, field, reasons)
   end
   function ctx.log(self, level, message, fields)
     check_self(self, 'log')

@@ -170,13 +170,17 @@ async def test_what_an_answer_lacks_is_no_attribute_and_no_fault(pool: WorkerPoo
       local told = { tmp = { tC = 20.5 }, hum = "broken" }
       return { { id = "a", kind = "Sensor", attributes = {
         temperature = measure(part(told, "tmp").tC, "°C"), humidity = measure(part(told, "hum").value, "%"),
-        pressure = measure("7", "hPa"), voltage = measure(part(part(told, "x"), "y").z, "V"), current = measure(nil),
-        energy_total = measure(2, "kWh", "total"), co2 = measure(part(false, "x")[1], "ppm") } } }
+        pressure = measure("7", "hPa"), voltage = measure(part(told, "x", "y").z, "V"), current = measure(nil),
+        energy_total = measure(2000, "kWh", "total", 1000), co2 = measure(part(false, "x")[1], "ppm"),
+        brightness = round(41.6), illuminance = round("7"),
+        uv_index = #rows({ a = { {}, 7, {} } }, "a") + #rows(told, nil) } } }
     """
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     assert (await it.poll())["a"].attributes == {
         "state": "online",
         "temperature": {"value": 20.5, "unit": "°C"},
+        "brightness": 42,
+        "uv_index": 2,
         "energy_total": {"value": 2, "unit": "kWh", "period": "total"},
     }
 

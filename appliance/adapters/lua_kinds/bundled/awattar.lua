@@ -6,30 +6,25 @@
 
 local HOUR = 3600
 
-local function sorted(hours)
-  local found = {}
-  for number, hour in ipairs(hours) do found[number] = hour end
-  table.sort(found, function(a, b) return a.price < b.price or a.price == b.price and a.from < b.from end)
-  return found
-end
-
 -- Where this hour stands among the hours of its day, 1 for the cheapest.
 local function rank_of(now, hours)
-  for rank, hour in ipairs(sorted(hours)) do
-    if hour.from == now.from then return rank end
+  local rank = 1
+  for _, hour in ipairs(hours) do
+    if hour.price < now.price or hour.price == now.price and hour.from < now.from then rank = rank + 1 end
   end
+  return rank
 end
 
 -- A time of a row, which counts milliseconds.
 local function seconds(row, name)
-  local value = type(row) == "table" and row[name]
+  local value = row[name]
   return type(value) == "number" and value > 0 and value < 1e14 and math.tointeger(value // 1000) or nil
 end
 
 -- The hours that the market tells, in cents for a kilowatt-hour with what the settings add.
-local function read_hours(ctx, rows)
+local function read_hours(ctx, told)
   local hours = {}
-  for _, row in ipairs(rows) do
+  for _, row in ipairs(told) do
     local from, till = seconds(row, "start_timestamp"), seconds(row, "end_timestamp")
     if from and type(row.marketprice) == "number" then
       local cents = row.marketprice / 10
@@ -43,10 +38,7 @@ end
 local function poll(ctx)
   local country = ctx.settings.country == "at" and "austria" or "germany"
   local origin = not ctx.settings.base_url and country or nil        -- a base_url of the section's stands for both
-  local answer = ctx:http { path = "/v1/marketdata", origin = origin }
-  local rows = type(answer.json) == "table" and answer.json.data
-  if answer.status ~= 200 or type(rows) ~= "table" then error("aWATTar answers no prices (status " .. answer.status .. ")", 0) end
-  local hours, this, day = read_hours(ctx, rows), nil, {}
+  local hours, this, day = read_hours(ctx, rows(ctx:fetch({ path = "/v1/marketdata", origin = origin }, "data"), "data")), nil, {}
   local now = ctx:now()
   for _, hour in ipairs(hours) do
     if hour.from <= now and now < hour.till then this = hour end

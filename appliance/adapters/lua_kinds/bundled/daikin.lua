@@ -24,10 +24,7 @@ local function ask(ctx, path, query)
   return found
 end
 
-local function degrees(text)
-  local value = tonumber(text)
-  return value and { value = value, unit = "°C" } or nil
-end
+local function degrees(text) return measure(tonumber(text), "°C") end
 
 local function poll(ctx)
   if not ctx.memory.about then
@@ -42,10 +39,9 @@ local function poll(ctx)
   if control.pow == "0" then mode = "off" end
   local commands = { MODE, TARGET }
   if control.f_rate then commands[3] = FAN end           -- some units have no fan that can be set
-  local humidity = tonumber(sensor.hhum)
   return { { id = "air", kind = "Switch", class = "climate", name = ctx.memory.about.name, info = ctx.memory.about.info, commands = commands, attributes = {
     hvac_mode = mode, target_temperature = degrees(control.stemp), fan_mode = FANS[control.f_rate],
-    temperature = degrees(sensor.htemp), temperature_outdoor = degrees(sensor.otemp), humidity = humidity and { value = humidity, unit = "%" },
+    temperature = degrees(sensor.htemp), temperature_outdoor = degrees(sensor.otemp), humidity = measure(tonumber(sensor.hhum), "%"),
   } } }
 end
 

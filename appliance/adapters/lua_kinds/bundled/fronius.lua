@@ -4,34 +4,24 @@
 --   type = "fronius"
 --   base_url = "http://192.168.1.95"
 
-local function watts(value)
-  return type(value) == "number" and { value = value, unit = "W" } or nil
-end
-
-local function energy(value, period)
-  return type(value) == "number" and { value = value / 1000, unit = "kWh", period = period } or nil
-end
+local NO_API = "what answers at this address is no Fronius with its Solar API switched on"
 
 -- The inverter sleeps when it is dark: it answers then, with nulls.
 local function poll(ctx)
-  local answer = ctx:http { path = "/solar_api/v1/GetPowerFlowRealtimeData.fcgi" }
-  local body = type(answer.json) == "table" and answer.json.Body
-  local data = type(body) == "table" and body.Data
-  local site = type(data) == "table" and data.Site
-  if answer.status ~= 200 or type(site) ~= "table" then
-    error("what answers at this address is no Fronius with its Solar API switched on (status " .. answer.status .. ")", 0)
-  end
-  local load = type(site.P_Load) == "number" and -site.P_Load or nil       -- what flows into the house is negative there
-  local battery                                                            -- the emptiest, where there are more than one
-  for _, inverter in pairs(type(data.Inverters) == "table" and data.Inverters or {}) do
-    local charge = type(inverter) == "table" and type(inverter.SOC) == "number" and math.floor(inverter.SOC + 0.5)
+  local answer = ctx:fetch("/solar_api/v1/GetPowerFlowRealtimeData.fcgi", "Body", { [404] = NO_API })
+  local site, battery = part(answer, "Body", "Data").Site, nil
+  if type(site) ~= "table" then error(NO_API, 0) end
+  local load = tonumber(site.P_Load)                                       -- what flows into the house is negative there
+  local inverters = part(answer, "Body", "Data", "Inverters")
+  for number in pairs(inverters) do
+    local charge = round(part(inverters, number).SOC)                      -- the emptiest, where there are more than one
     if charge then battery = math.min(battery or charge, charge) end
   end
   return { { id = "site", kind = "Sensor", class = "inverter", name = "Solar power", info = { manufacturer = "Fronius" }, attributes = {
-    power_consumption = watts(load), battery = battery,
-    ["custom.fronius.produced"] = watts(site.P_PV == nil and 0 or site.P_PV), ["custom.fronius.grid"] = watts(site.P_Grid),
-    ["custom.fronius.battery_flow"] = watts(site.P_Akku), ["custom.fronius.autonomy"] = type(site.rel_Autonomy) == "number" and site.rel_Autonomy or nil,
-    ["custom.fronius.energy_today"] = energy(site.E_Day, "today"), ["custom.fronius.energy_total"] = energy(site.E_Total, "total"),
+    power_consumption = measure(load and -load, "W"), battery = battery,
+    ["custom.fronius.produced"] = measure(site.P_PV == nil and 0 or site.P_PV, "W"), ["custom.fronius.grid"] = measure(site.P_Grid, "W"),
+    ["custom.fronius.battery_flow"] = measure(site.P_Akku, "W"), ["custom.fronius.autonomy"] = tonumber(site.rel_Autonomy),
+    ["custom.fronius.energy_today"] = measure(site.E_Day, "kWh", "today", 1000), ["custom.fronius.energy_total"] = measure(site.E_Total, "kWh", "total", 1000),
   } } }
 end
 

@@ -16,31 +16,20 @@ end
 
 -- What a meter of gas, water or heat has told the P1 meter; the firmware names gas twice.
 local function from_other_meter(data, kind, unit)
-  for _, meter in ipairs(part(data, "external")) do
-    if type(meter) == "table" and meter.type == kind then return measure(meter.value, unit, "total") end
+  for _, meter in ipairs(rows(data, "external")) do
+    if meter.type == kind then return measure(meter.value, unit, "total") end
   end
 end
 
--- What GET answers as JSON. What lacks the field that every HomeWizard has there ends the poll with a sentence.
-local function get(ctx, path, field)
-  local answer = ctx:http { path = path }
-  if answer.status == 403 then error("the local API is off; switch it on in the app, under the meter's settings", 0) end
-  if answer.status ~= 200 or type(answer.json) ~= "table" or answer.json[field] == nil then
-    error("what answers at this address is no HomeWizard (" .. path .. ": status " .. answer.status .. ")", 0)
-  end
-  return answer.json
-end
+local REASONS = { [403] = "the local API is off; switch it on in the app, under the meter's settings" }
 
 local function poll(ctx)
-  if not ctx.memory.about then
-    local about = get(ctx, "/api", "product_type")
-    local name = type(about.product_name) == "string" and about.product_name or about.product_type
-    ctx.memory.about = { name = name, socket = about.product_type == "HWE-SKT", info = {
-      manufacturer = "HomeWizard", model = about.product_type, firmware = about.firmware_version, serial = about.serial,
-    } }
-  end
-  local about, data = ctx.memory.about, get(ctx, "/api/v1/data", "wifi_strength")
-  local device = { id = about.socket and "socket" or "meter", kind = "Sensor", class = "meter", name = about.name, info = about.info, attributes = {
+  ctx.memory.about = ctx.memory.about or ctx:fetch("/api", "product_type", REASONS)
+  local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", "wifi_strength", REASONS)
+  local is_socket = about.product_type == "HWE-SKT"
+  local info = { manufacturer = "HomeWizard", model = about.product_type, firmware = about.firmware_version, serial = about.serial }
+  local device = { id = is_socket and "socket" or "meter", kind = "Sensor", class = "meter", name = about.product_name or about.product_type, info = info }
+  device.attributes = {
     power_consumption = measure(data.active_power_w, "W"), voltage = measure(data.active_voltage_v or data.active_voltage_l1_v, "V"),
     current = measure(data.active_current_a or data.active_current_l1_a, "A"),
     energy_total = import_or_export(data, "import"), ["custom.homewizard.exported"] = import_or_export(data, "export"),
@@ -48,11 +37,11 @@ local function poll(ctx)
     ["custom.homewizard.water"] = measure(data.total_liter_m3, "m³", "total") or from_other_meter(data, "water_meter", "m³"),
     ["custom.homewizard.heat"] = from_other_meter(data, "heat_meter", "GJ"),
     ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = math.tointeger(data.active_tariff),
-  } }
-  if about.socket then
-    local state = get(ctx, "/api/v1/state", "power_on")
+  }
+  if is_socket then
+    local state = ctx:fetch("/api/v1/state", "power_on", REASONS)
     device.kind, device.class, device.attributes.power = "Switch", "plug", state.power_on and "on" or "off"
-    device.commands = { { capability = "power", actions = { "on", "off", "toggle" } } }
+    device.commands = { "power" }
   end
   return { device }
 end

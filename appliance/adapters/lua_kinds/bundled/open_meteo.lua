@@ -17,21 +17,16 @@ local CONDITIONS = {           -- the codes of the World Meteorological Organiza
 local CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,cloud_cover,"
   .. "pressure_msl,wind_speed_10m,wind_direction_10m,wind_gusts_10m"
 
-local function whole(value)
-  return type(value) == "number" and math.tointeger(value // 1) or nil
-end
-
 -- What falls within the next hour: the quarters of an hour from now on, of which the forecast is a list.
 local function rain_soon(ctx, forecast)
-  local times, amounts, sum, count = forecast.time, forecast.precipitation, 0, 0
-  if type(times) ~= "table" or type(amounts) ~= "table" then return nil end
-  for number, from in ipairs(times) do
+  local amounts, sum, count = part(forecast, "precipitation"), 0, 0
+  for number, from in ipairs(part(forecast, "time")) do
     local starts = tonumber(from) or 0
     if starts > ctx:now() - 900 and count < 4 and type(amounts[number]) == "number" then
       sum, count = sum + amounts[number], count + 1
     end
   end
-  return count > 0 and { value = sum, unit = "mm", period = "next hour" } or nil
+  return measure(count > 0 and sum, "mm", "next hour")
 end
 
 local function poll(ctx)
@@ -45,17 +40,16 @@ local function poll(ctx)
     local reason = type(found) == "table" and type(found.reason) == "string" and found.reason:sub(1, 200)
     error("Open-Meteo answers no weather: " .. (reason or "status " .. answer.status), 0)
   end
-  local now, day = found.current, type(found.daily) == "table" and found.daily or {}
-  local function today(name) return type(day[name]) == "table" and day[name][1] or nil end
+  local now = found.current
+  local function today(name) return part(found, "daily", name)[1] end
   local device = { id = "here", kind = "Sensor", class = "weather", name = ctx.settings.name, attributes = {
     temperature_outdoor = measure(now.temperature_2m, "°C"), temperature_apparent = measure(now.apparent_temperature, "°C"),
     temperature_high = measure(today("temperature_2m_max"), "°C"), temperature_low = measure(today("temperature_2m_min"), "°C"),
     humidity = measure(now.relative_humidity_2m, "%"), pressure = measure(now.pressure_msl, "hPa"),
     wind_speed = measure(now.wind_speed_10m, "km/h"), wind_gust = measure(now.wind_gusts_10m, "km/h"),
-    wind_direction = whole(now.wind_direction_10m), cloud_coverage = whole(now.cloud_cover), uv_index = today("uv_index_max"),
-    weather_condition = CONDITIONS[now.weather_code], rainfall = type(now.precipitation) == "number"
-      and { value = now.precipitation, unit = "mm", period = "15 minutes" } or nil,
-    ["custom.open_meteo.rain_next_hour"] = rain_soon(ctx, type(found.minutely_15) == "table" and found.minutely_15 or {}),
+    wind_direction = round(now.wind_direction_10m), cloud_coverage = round(now.cloud_cover), uv_index = today("uv_index_max"),
+    weather_condition = CONDITIONS[now.weather_code], rainfall = measure(now.precipitation, "mm", "15 minutes"),
+    ["custom.open_meteo.rain_next_hour"] = rain_soon(ctx, part(found, "minutely_15")),
   } }
   return { device }
 end

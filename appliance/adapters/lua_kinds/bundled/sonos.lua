@@ -13,11 +13,7 @@ local STATES = { PLAYING = "playing", PAUSED_PLAYBACK = "paused", STOPPED = "sto
 
 local REASONS = { ["701"] = "it has nothing to play, or is at that already", ["800"] = "another player leads its group; command that one" }
 
-local COMMANDS = {
-  { capability = "media_playback", actions = { "play", "pause", "stop", "next", "previous" } },
-  { capability = "volume", actions = { "set" }, min = 0, max = 100 },
-  { capability = "muted", actions = { "set", "mute", "unmute" } },
-}
+local COMMANDS = { "media_playback", "volume", "muted" }
 
 local ENVELOPE = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" '
   .. 's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">'

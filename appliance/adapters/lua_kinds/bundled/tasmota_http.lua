@@ -30,8 +30,6 @@ local function ask(ctx, words)
   return found
 end
 
-local RELAY = { capability = "power", actions = { "on", "off", "toggle" } }
-local DIMMER = { capability = "brightness", actions = { "set" }, min = 0, max = 100 }
 local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
 
 -- Numbers and temperatures of every sensor that is connected; the first of a kind counts, by their names.
@@ -41,14 +39,12 @@ local function read_sensors(sensors, attributes)
   for name in pairs(sensors) do names[#names + 1] = tostring(name) end
   table.sort(names)
   for _, name in ipairs(names) do
-    local each = sensors[name]
-    if type(each) == "table" then
-      attributes.temperature = attributes.temperature or measure(each.Temperature, unit)
-      attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
-      attributes.pressure = attributes.pressure or measure(each.Pressure, tostring(pressure))
-      attributes.illuminance = attributes.illuminance or math.tointeger(each.Illuminance)
-      attributes.co2 = attributes.co2 or measure(each.CarbonDioxide, "ppm")
-    end
+    local each = part(sensors, name)
+    attributes.temperature = attributes.temperature or measure(each.Temperature, unit)
+    attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
+    attributes.pressure = attributes.pressure or measure(each.Pressure, tostring(pressure))
+    attributes.illuminance = attributes.illuminance or round(each.Illuminance)
+    attributes.co2 = attributes.co2 or measure(each.CarbonDioxide, "ppm")
   end
   local meter = part(sensors, "ENERGY")
   local volts = part(meter, "Voltage")[1] or meter.Voltage
@@ -69,7 +65,7 @@ local function poll(ctx)
     local power = state["POWER" .. (number == 0 and "" or number)]
     if power then
       devices[#devices + 1] = { id = "relay:" .. math.max(number, 1), kind = "Switch", class = "plug", info = info,
-        name = names[math.max(number, 1)] or status.DeviceName, commands = { RELAY }, attributes = { power = power == "ON" and "on" or "off" } }
+        name = names[math.max(number, 1)] or status.DeviceName, commands = { "power" }, attributes = { power = power == "ON" and "on" or "off" } }
     end
   end
   local first = devices[1]
@@ -78,9 +74,9 @@ local function poll(ctx)
     devices[1] = first
   elseif state.Dimmer then
     first.kind, first.class, first.attributes.brightness = "Light", nil, state.Dimmer
-    first.commands = { RELAY, DIMMER }
+    first.commands = { "power", "brightness" }
     if type(state.CT) == "number" and state.CT > 0 then
-      first.commands[3], first.attributes.color_temperature = WHITE, { value = math.floor(1000000 / state.CT + 0.5), unit = "kelvin" }
+      first.commands[3], first.attributes.color_temperature = WHITE, measure(round(1000000 / state.CT), "kelvin")
     end
   end
   read_sensors(part(found, "StatusSNS"), first.attributes)
@@ -93,7 +89,7 @@ local function command(ctx, device, asked)
   elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value
   else
     local mired = asked.value.unit == "mireds" and asked.value.value or 1000000 / asked.value.value
-    words = "CT " .. math.max(153, math.min(500, math.floor(mired + 0.5)))
+    words = "CT " .. math.max(153, math.min(500, round(mired)))
   end
   local _, fault = ask(ctx, words)
   if fault then return nil, fault end

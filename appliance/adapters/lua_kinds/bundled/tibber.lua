@@ -10,7 +10,7 @@ local QUERY = "{ viewer { homes { id appNickname currentSubscription { priceInfo
 local function place(now, hours)
   local rank, sum, count = 1, 0, 0
   for _, hour in ipairs(hours) do
-    if type(hour) == "table" and type(hour.total) == "number" then
+    if type(hour.total) == "number" then
       sum, count = sum + hour.total, count + 1
       if hour.total < now.total or hour.total == now.total and tostring(hour.startsAt) < tostring(now.startsAt) then rank = rank + 1 end
     end
@@ -19,32 +19,28 @@ local function place(now, hours)
 end
 
 local function home_of(each)
-  local subscription = each.currentSubscription
-  local prices = type(subscription) == "table" and subscription.priceInfo
-  local now = type(prices) == "table" and prices.current
-  if type(now) ~= "table" or type(now.total) ~= "number" then return { id = each.id, kind = "Sensor", class = "price", name = each.appNickname } end
+  local prices = part(each, "currentSubscription", "priceInfo")
+  local now, device = part(prices, "current"), { id = each.id, kind = "Sensor", class = "price", name = each.appNickname or "Electricity price" }
+  if type(now.total) ~= "number" then return device end
   local unit = tostring(now.currency) .. "/kWh"
-  local rank, count, mean = place(now, type(prices.today) == "table" and prices.today or {})
-  return { id = each.id, kind = "Sensor", class = "price", name = each.appNickname or "Electricity price", attributes = {
-    ["custom.tibber.price"] = { value = now.total, unit = unit }, ["custom.tibber.level"] = now.level,
-    ["custom.tibber.rank"] = rank, ["custom.tibber.hours_of_day"] = count, ["custom.tibber.mean"] = mean and { value = mean, unit = unit },
-    ["custom.tibber.knows_tomorrow"] = type(prices.tomorrow) == "table" and #prices.tomorrow > 0,
-  } }
+  local rank, count, mean = place(now, rows(prices, "today"))
+  device.attributes = {
+    ["custom.tibber.price"] = measure(now.total, unit), ["custom.tibber.level"] = now.level, ["custom.tibber.mean"] = measure(mean, unit),
+    ["custom.tibber.rank"] = rank, ["custom.tibber.hours_of_day"] = count, ["custom.tibber.knows_tomorrow"] = #part(prices, "tomorrow") > 0,
+  }
+  return device
 end
 
 local function poll(ctx)
   local answer = ctx:http { method = "POST", path = "/v1-beta/gql", json = { query = QUERY } }
   if answer.status == 401 then error("Tibber does not know the token", 0) end
-  local faults = type(answer.json) == "table" and answer.json.errors
-  local fault = type(faults) == "table" and type(faults[1]) == "table" and faults[1].message
+  local fault = part(answer.json, "errors", 1).message
   if type(fault) == "string" then error("Tibber answers: " .. fault:sub(1, 300), 0) end
-  local viewer = type(answer.json) == "table" and type(answer.json.data) == "table" and answer.json.data.viewer
-  local homes = type(viewer) == "table" and viewer.homes
-  if type(homes) ~= "table" then error("Tibber answers no homes (status " .. answer.status .. ")", 0) end
   local found = {}
-  for _, each in ipairs(homes) do
-    if type(each) == "table" and type(each.id) == "string" then found[#found + 1] = home_of(each) end
+  for _, each in ipairs(rows(answer.json, "data", "viewer", "homes")) do
+    if type(each.id) == "string" then found[#found + 1] = home_of(each) end
   end
+  if #found == 0 then error("Tibber answers no homes (status " .. answer.status .. ")", 0) end
   local left = 3600 - ctx:now() % 3600 + 5            -- the next hour has another price
   return found, math.min(left, ctx.settings.poll_interval_secs)
 end

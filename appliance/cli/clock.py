@@ -16,8 +16,8 @@ from appliance.cli.terminal import say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.recorder import forgetting, newest_time
 from appliance.store.records import CARD
-from appliance.store.times import forgetting, newest_time
 
 
 def clock(arguments: argparse.Namespace) -> int:

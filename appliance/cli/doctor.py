@@ -24,10 +24,10 @@ from appliance.lua.process import probe_confinement
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
 from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
+from appliance.store.recorder import newest_time
 from appliance.store.records import CARD, KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot
 from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
-from appliance.store.times import newest_time
 
 NOTHING = DocumentSnapshot({})
 """The values of a store that cannot be read."""

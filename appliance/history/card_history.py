@@ -24,13 +24,14 @@ from appliance.history.card_lines import (
     execution_beginning,
     month_of,
 )
-from appliance.history.card_writer import PERIOD_MS, CardWriter, Months, WritingIndex, Written
+from appliance.history.card_writer import PERIOD_MS, CardWriter, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
 from appliance.history.period import Period
 from appliance.history.series import Beside
 from appliance.home.bus import Bus
+from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
@@ -60,7 +61,7 @@ class CardHistory:
 
     def __init__(
         self,
-        months: Months,
+        months: MonthFiles,
         bus: Bus,
         clock: Clock,
         write_on: Callable[[Callable[[], Written]], Awaitable[Written]],

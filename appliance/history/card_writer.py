@@ -5,8 +5,7 @@ Where not all has room, frequent attributes thin out first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -14,6 +13,7 @@ from appliance.history.card_lines import WRITTEN, encode_changes, encode_hours, 
 from appliance.history.collector import AttributeKey, Collected, CollectedHours
 from appliance.history.hours import join_all
 from appliance.history.series import HOUR_MS
+from appliance.store.month_files import MonthFiles
 
 LINE_END_BYTES = 19
 """What checksum and newline add to a line."""
@@ -21,19 +21,23 @@ LINE_END_BYTES = 19
 PERIODS_PER_DAY = 4
 """Writings of a day; each may bring its part of the budget, and what earlier ones have left."""
 
-PERIOD_MS = 24 * HOUR_MS // PERIODS_PER_DAY
+DAY_MS = 24 * HOUR_MS
+PERIOD_MS = DAY_MS // PERIODS_PER_DAY
 
 
-class FittedLines(Struct, kw_only=True):
-    """The lines that have room, and what was done to other attributes; how many entries were left out.
+class Written(Struct, kw_only=True):
+    """What a writing did, by month; `left` is what the card did not take, and `error` why.
 
-    `coarse` have one entry for all hours, or for each hour one change; `left_out` have nothing.
+    Where not all had room: `coarse` have one entry for all hours, or for each hour one change, `left_out` have
+    nothing, and so many commands and executions were left out.
     """
 
-    lines: list[bytes]
+    bytes: int = 0
     coarse: list[AttributeKey] = field(default_factory=list)
     left_out: list[AttributeKey] = field(default_factory=list)
     entries_left_out: int = 0
+    left: list[Collected] = field(default_factory=list)
+    error: OSError | None = None
 
 
 class _Candidate(Struct, kw_only=True):
@@ -51,31 +55,29 @@ def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
     return max(0, budget_bytes * quarters // PERIODS_PER_DAY - used_bytes)
 
 
-def fit(collected: Collected, max_bytes: int) -> FittedLines:
-    """The lines of what was collected in one month, at most so many bytes."""
+def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
+    """The lines of what was collected in one month, at most so many bytes; notes what had no room."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))
     total = sum(_size(each.lines) for each in candidates) + _size(entry.body for entry in entries)
-    fitted = FittedLines(lines=[])
     for each in candidates:
         if total > max_bytes and _size(each.coarse) < _size(each.lines):
             total -= _size(each.lines) - _size(each.coarse)
             each.lines = each.coarse
-            fitted.coarse.append(each.key)
+            written.coarse.append(each.key)
     for each in candidates:
         if total > max_bytes:
             total -= _size(each.lines)
             each.lines = ()
-            fitted.left_out.append(each.key)
+            written.left_out.append(each.key)
     kept = 0
     while total > max_bytes and kept < len(entries):
         total -= _size([entries[kept].body])
         kept += 1
-    fitted.entries_left_out = kept
+    written.entries_left_out += kept
     bodies = [entry.body for entry in sorted(entries[kept:], key=lambda entry: entry.at)]
-    fitted.lines = [*(line for each in candidates for line in each.lines), *bodies]
-    return fitted
+    return [*(line for each in candidates for line in each.lines), *bodies]
 
 
 def _of_hours(found: CollectedHours) -> _Candidate:
@@ -106,59 +108,6 @@ def _size(lines: Iterable[bytes]) -> int:
     return sum(len(line) + LINE_END_BYTES for line in lines)
 
 
-DAY_MS = 4 * PERIOD_MS
-
-
-class LinesOfMonth(Protocol):
-    """Good lines in order, and where they and bad ones begin."""
-
-    @property
-    def lines(self) -> Sequence[Mapping[str, Any]]:
-        """As parsed JSON."""
-
-    @property
-    def offsets(self) -> Sequence[int]:
-        """Where each of the lines begins, in bytes."""
-
-    @property
-    def bad(self) -> Collection[int]:
-        """Where damaged lines begin."""
-
-    @property
-    def end(self) -> int:
-        """Where reading ended."""
-
-
-class Months(Protocol):
-    """The files of the store, as `store/month_files.py` has them. Every method may raise `OSError`, and waits."""
-
-    def list_months(self) -> dict[str, int]:
-        """The months with the bytes of their files, oldest first."""
-
-    def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append lines, on the device when this returns; bytes that it took."""
-
-    def remove(self, months: Collection[str]) -> None:
-        """Remove months as a whole."""
-
-    def find(self, month: str, beginning: bytes, start: int = 0) -> LinesOfMonth:
-        """The lines from there on that begin so."""
-
-    def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
-        """The latest good line that begins so."""
-
-
-class Written(Struct, kw_only=True):
-    """What a writing did, by month; `left` is what the card did not take, and `error` why."""
-
-    bytes: int = 0
-    coarse: list[AttributeKey] = field(default_factory=list)
-    left_out: list[AttributeKey] = field(default_factory=list)
-    entries_left_out: int = 0
-    left: list[Collected] = field(default_factory=list)
-    error: OSError | None = None
-
-
 class _Ledger(Struct, kw_only=True):
     """What the ends of former writings say: on which day (UTC) the last was, what it took until then, and on how many
     days something was written."""
@@ -174,7 +123,7 @@ class CardWriter:
     `sizes` are the months with the bytes of their files, as far as they were looked at; any thread may read them.
     """
 
-    def __init__(self, months: Months, keep_days: int, max_day_bytes: int) -> None:
+    def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:
         self._months = months
         self._keep_days = keep_days
         self._max_day_bytes = max_day_bytes
@@ -195,14 +144,11 @@ class CardWriter:
                 ledger = _Ledger(day=now // DAY_MS, days=ledger.days + 1)
             while remaining:
                 month, part = remaining[0]
-                fitted = fit(part, allowance(self._max_day_bytes, ledger.used, now))
-                used = ledger.used + sum(map(len, fitted.lines)) + LINE_END_BYTES * len(fitted.lines)
-                size = self._months.append(month, [*fitted.lines, encode_written(now, used, ledger.days)])
+                lines = fit(part, allowance(self._max_day_bytes, ledger.used, now), written)
+                end = encode_written(now, ledger.used + _size(lines), ledger.days)
+                size = self._months.append(month, [*lines, end])
                 ledger.used += size
                 written.bytes += size
-                written.coarse += fitted.coarse
-                written.left_out += fitted.left_out
-                written.entries_left_out += fitted.entries_left_out
                 self._ledger = ledger
                 remaining.pop(0)
             self._remove_old(ledger)
@@ -247,7 +193,7 @@ class WritingIndex:
     One thread at a time. What was written before a moment holds nothing of later ones.
     """
 
-    def __init__(self, months: Months) -> None:
+    def __init__(self, months: MonthFiles) -> None:
         self._months = months
         self._ends: dict[str, list[tuple[int, int]]] = {}
         self._seen: dict[str, int] = {}

@@ -10,13 +10,14 @@ from functools import partial
 from appliance.clock import Clock
 from appliance.history.attribute_reader import AttributeReader
 from appliance.history.card_history import CardHistory
-from appliance.history.card_writer import Months, Written
+from appliance.history.card_writer import Written
 from appliance.history.device_history import DeviceHistory
 from appliance.history.execution_history import CommandAudit, ExecutionHistory
 from appliance.history.line_writer import LineWriter, PostLines
 from appliance.history.series import HOUR_MS
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
+from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
 AUDIT_SHARE = 8
@@ -45,7 +46,7 @@ class HomeHistory:
 
     def connect(
         self,
-        months: Months,
+        months: MonthFiles,
         write_on: Callable[[Callable[[], Written]], Awaitable[Written]],
         is_trusted: Callable[[], bool],
         lines_to: Callable[[str, str | None], PostLines],

@@ -1,27 +1,45 @@
-"""The recorder: state that may be lost for some minutes is written every few minutes, if it changed."""
+"""The recorder: state that may be lost for some minutes is written every few minutes, if it changed.
+
+And the newest time that is stored, which the clock must have passed before it can be trusted.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
-from appliance.clock import Clock, ClockTrust, timestamp
+from appliance.clock import Clock, ClockTrust, from_millis, timestamp, to_millis
 from appliance.errors import StoreFailed
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_values
-from appliance.store.records import CARD, DEVICE_PREFIX, STATE_PREFIX, encode_device
-from appliance.store.times import CLOCK, forgetting, newest_time
+from appliance.store.records import CARD, DEVICE_PREFIX, KEY_PREFIX, STATE_PREFIX, DocumentReader, encode_device
 from appliance.tasks import Tasks
+from appliance.version import MADE_AT
+
+CLOCK = "clock/trust"
+"""`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, are those of a wrong clock."""
+
+AUTOMATION_PREFIX, TIMER_PREFIX = "automation/", "timer/"
+"""What automations keep; see `automations/states.py` and `automations/timers.py`."""
 
 log = logging.getLogger("store")
+
+
+class _Handed(Struct, frozen=True):
+    """What is to be written under a key, and which call handed it over."""
+
+    value: dict[str, Any] | None
+    call: int
 
 
 class Recorder:
@@ -41,11 +59,10 @@ class Recorder:
         self._dirty: set[str] = set()
         self._lost: set[str] = set()
         self._is_last = False
-        self._handed: dict[str, Any] = {}
-        self._flushing: dict[str, Any] = {}
-        self._puts = 0
-        self._putting: Counter[str] = Counter()
-        self._void: dict[str, tuple[int, Any]] = {}
+        self._handed: dict[str, _Handed] = {}
+        self._flushing: Collection[str] = ()
+        self._puts: dict[int, Collection[str]] = {}
+        self._calls = 0
         self._unencodable: set[str] = set()
         self._tasks = Tasks()
         self.on_beat: Callable[[], Awaitable[None]] | None = None
@@ -75,8 +92,10 @@ class Recorder:
     async def flush(self) -> None:
         """Write what changed since the last time. What cannot be stored now is tried again with the next."""
         dirty, self._dirty = self._dirty, set()
-        handed, self._handed = self._handed, {}
-        values = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()} | handed
+        handed = {key: each for key, each in self._handed.items() if not self._is_being_put(key, each)}
+        self._handed = {key: each for key, each in self._handed.items() if key not in handed}
+        devices = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()}
+        values = devices | {key: each.value for key, each in handed.items()}
         values = {key: value for key, value in values.items() if self._is_json(key, value)}
         changes = {key: value for key, value in values.items() if self._differs(key, value)}
         if self.trust.forgotten is not None and not self._is_forgotten:
@@ -96,33 +115,23 @@ class Recorder:
             self._keep(dirty, handed)
             log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
         finally:
-            self._flushing = {}
+            self._flushing = ()
 
     async def put(self, changes: Mapping[str, Any]) -> None:
         """As `Document.put_many`; what was remembered of these keys before the call is void, unless this fails."""
-        self._puts += 1
-        number = self._puts
-        for key in changes:
-            self._putting[key] += 1
-            for handed in (self._flushing, self._handed):
-                if key in handed:
-                    self._void[key] = (number, handed.pop(key))
+        self._calls += 1
+        call = self._calls
+        self._puts[call] = changes.keys()
         try:
             await self._document.put_many(changes)
-            for key in changes:
-                if self._void.get(key, (number + 1, None))[0] <= number:
-                    del self._void[key]
+            kept = {key: each for key, each in self._handed.items() if key not in changes or each.call > call}
+            self._handed = kept
         finally:
-            self._end_put(changes)
+            del self._puts[call]
 
-    def _end_put(self, keys: Iterable[str]) -> None:
-        """Remember again what a put that failed had made void, once no other put of the key is under way."""
-        for key in keys:
-            self._putting[key] -= 1
-            if not self._putting[key]:
-                del self._putting[key]
-                if key in self._void:
-                    self._handed.setdefault(key, self._void.pop(key)[1])
+    def _is_being_put(self, key: str, handed: _Handed) -> bool:
+        """Whether something newer is under way, which a flush must not write this behind."""
+        return any(call > handed.call and key in keys for call, keys in self._puts.items())
 
     async def record(self, devices: Iterable[Device]) -> None:
         """Store these devices as they are handed in, whatever the home shows; raises `StoreFailed`."""
@@ -130,7 +139,8 @@ class Recorder:
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
         """Have the value written with the next flush if it differs from what is stored; None removes the key."""
-        self._handed[key] = value
+        self._calls += 1
+        self._handed[key] = _Handed(value, self._calls)
 
     def is_being_flushed(self, key: str) -> bool:
         """Whether a flush that is under way writes the key, so that the document does not show it yet."""
@@ -140,7 +150,8 @@ class Recorder:
         """What the document would hold under the prefixes if all were written now."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
-        unwritten = {key: value for each in (*devices, self._handed) for key, value in each.items()}
+        handed = {key: each.value for key, each in self._handed.items()}
+        unwritten = {key: value for each in (*devices, handed) for key, value in each.items()}
         found = {key: value for key, value in unwritten.items() if key.startswith(tuple(prefixes))}
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
@@ -170,7 +181,7 @@ class Recorder:
             return False
         return True
 
-    def _keep(self, dirty: set[str], handed: dict[str, Any]) -> None:
+    def _keep(self, dirty: set[str], handed: dict[str, _Handed]) -> None:
         self._dirty |= dirty
         self._handed = handed | self._handed
 
@@ -235,3 +246,51 @@ class Recorder:
 
 def _without_time(value: dict[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in value.items() if key != "at"}
+
+
+def newest_time(document: DocumentReader) -> datetime:
+    """The newest time of anything that is stored, and at least when this version was made; in UTC.
+
+    Times that are known to have come from a wrong clock do not count.
+    """
+    forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
+    times = [*_times_of(document), MADE_AT]
+    if isinstance(forgotten, dict):
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
+            at, until = from_millis(forgotten["at"]), from_millis(forgotten["until"])
+            times = [at, *(time for time in times if not at < time <= until)]
+    return max([*times, *_times_in(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
+
+
+def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
+    """What to store so that times ahead of the present, which are those of a wrong clock, count no more."""
+    until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
+    return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
+
+
+def _times_of(document: DocumentReader) -> Iterator[datetime]:
+    for prefix, read in _TIMES.items():
+        yield from _times_in(document, prefix, read)
+
+
+def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
+    """The times in every value behind the prefix; a value of another form has none."""
+    for _, value in document.items(prefix):
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)
+
+
+def _of_automation(value: Any) -> list[datetime]:
+    policy = value.get("policy", {})
+    found = [policy.get("ended_at"), *policy.get("decided", {}).values()]
+    found += value.get("fired", {}).values()
+    return [from_millis(each) for each in found if isinstance(each, int)]
+
+
+_TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
+    KEY_PREFIX: lambda key: [datetime.fromisoformat(key["created_at"])],
+    STATE_PREFIX: lambda state: [from_millis(state["at"])],
+    AUTOMATION_PREFIX: _of_automation,
+    TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
+}
+"""How the times are read from the values behind each prefix."""

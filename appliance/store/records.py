@@ -3,7 +3,7 @@
 Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<device id>` (what people call it),
 `device/<id>` (what it is) and `state/<device id>`
 (`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
-`counter/card` counts what was written; `clock/trust` is that of `store/times.py`, `key/<id>` are the keys of
+`counter/card` counts what was written; `clock/trust` is that of `store/recorder.py`, `key/<id>` are the keys of
 `store/stored_keys.py`. Whether a device is online is not
 kept: it is not known after a start.
 """

@@ -403,20 +403,20 @@ def collected(*, attributes: int, entries: int) -> Collected:
 
 def test_beyond_the_budget_the_most_frequent_attributes_are_thinned_first() -> None:
     found = collected(attributes=20, entries=10)
-    whole = fit(found, 1 << 20)
-    size = sum(len(line) + LINE_END_BYTES for line in whole.lines)
-    assert len(whole.lines) == 31 and not whole.coarse and not whole.left_out
+    whole, nothing_left_out = fit(found, 1 << 20, noted := Written()), Written()
+    size = sum(len(line) + LINE_END_BYTES for line in whole)
+    assert len(whole) == 31 and noted == nothing_left_out
     for share in (0.95, 0.7, 0.5, 0.3, 0.1, 0.02):
-        fitted = fit(found, int(size * share))
-        assert sum(len(line) + LINE_END_BYTES for line in fitted.lines) <= size * share
-        names = [name for _, name in fitted.coarse]
+        lines = fit(found, int(size * share), noted := Written())
+        assert sum(len(line) + LINE_END_BYTES for line in lines) <= size * share
+        names = [name for _, name in noted.coarse]
         assert names[: len(names) - 1] == [f"a{number}" for number in range(len(names) - 1)]
-        if fitted.left_out:
-            assert len(names) == 21 and fitted.left_out[0] == ("lamp", "a0")
-        if fitted.entries_left_out:
-            assert len(fitted.left_out) == 21 and b"{0}" not in fitted.lines
-    nothing = fit(found, 0)
-    assert nothing.lines == [] and nothing.entries_left_out == 10
+        if noted.left_out:
+            assert len(names) == 21 and noted.left_out[0] == ("lamp", "a0")
+        if noted.entries_left_out:
+            assert len(noted.left_out) == 21 and b"{0}" not in lines
+    nothing = fit(found, 0, noted := Written())
+    assert nothing == [] and noted.entries_left_out == 10
 
 
 def test_each_quarter_of_a_day_brings_its_part_of_the_budget() -> None:

@@ -10,31 +10,19 @@ import pkgutil
 import subprocess
 import sys
 import threading
+from dataclasses import asdict
 
 import benchmarks
-from benchmarks._frame import Outcome, Result, Row, Skipped, write
+from benchmarks._frame import Result, Row, Sample, Skipped, write
 
 ROUNDS = 5
-MAX_SECS = 300.0
+MAX_SECS = 400.0
 USAGE_ERROR, FAILED = 64, 1
 
 
 def main() -> int:
     """Run what the arguments name; 64 for a name that does not exist, 1 if a measure failed."""
     names = sorted(each.name for each in pkgutil.iter_modules(benchmarks.__path__) if not each.name.startswith("_"))
-    parsed = _parser(names).parse_args()
-    if unknown := sorted(set(parsed.names) - set(names)):
-        print(f"there is no measure {', '.join(unknown)}; there are {', '.join(names)}", file=sys.stderr)
-        return USAGE_ERROR
-    if parsed.alone:
-        return _measure_here(parsed.names[0], parsed.rounds)
-    outcomes = [_measure_apart(name, parsed.rounds) for name in parsed.names or names]
-    if parsed.write or not parsed.names:
-        write([each for each in outcomes if each is not None])
-    return FAILED if None in outcomes else os.EX_OK
-
-
-def _parser(names: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="build.py bench",
         description="Measure the hub beside its limits; without names everything, and write benchmarks/RESULTS.md.",
@@ -44,12 +32,21 @@ def _parser(names: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"rounds of each measure ({ROUNDS})")
     parser.add_argument("--write", action="store_true", help="write what was measured into the table")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
-    return parser
+    parsed = parser.parse_args()
+    if unknown := sorted(set(parsed.names) - set(names)):
+        print(f"there is no measure {', '.join(unknown)}; there are {', '.join(names)}", file=sys.stderr)
+        return USAGE_ERROR
+    if parsed.alone:
+        return _measure_here(parsed.names[0], parsed.rounds)
+    is_written = parsed.write or not parsed.names
+    codes = [_measure_apart(name, parsed.rounds, is_written=is_written) for name in parsed.names or names]
+    return FAILED if any(codes) else os.EX_OK
 
 
-def _measure_apart(name: str, rounds: int) -> Outcome | None:
-    """Run a measure in a process of its own and print its rows; None if it failed."""
-    results, skipped = dict[str, Result](), ""
+def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
+    """Run a measure in a process of its own and print its rows; the exit code of that process."""
+    print(f"\n{name}: {(importlib.import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}", flush=True)
+    results = dict[str, Result]()
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         limit = threading.Timer(MAX_SECS, process.terminate)
@@ -57,22 +54,23 @@ def _measure_apart(name: str, rounds: int) -> Outcome | None:
         for line in process.stdout or ():
             reported = json.loads(line)
             if isinstance(reported, str):
-                skipped = reported
+                print(f"not measured: {reported}")
             else:
-                row = Row(**reported["row"])
-                results.setdefault(row.label, Result(row=row)).add(reported)
+                sample = Sample(**reported | {"row": Row(**reported["row"])})
+                results.setdefault(sample.row.label, Result(row=sample.row)).add(sample)
         limit.cancel()
-    title = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").splitlines()[0]
-    outcome = Outcome(name=name, title=title, results=[*results.values()], skipped=skipped)
-    print(*outcome.lines(), sep="\n", flush=True)
-    return None if process.returncode else outcome
+    for each in results.values():
+        print("  ", *filter(None, each.cells()), sep="  ", flush=True)
+    if is_written and not process.returncode:
+        write(name, [*results.values()])
+    return process.returncode
 
 
 def _measure_here(name: str, rounds: int) -> int:
     """Run a measure in this process and print its samples, a line each; a text alone says why there are none."""
     try:
         for sample in importlib.import_module(f"benchmarks.{name}").measure(rounds):
-            print(sample.to_json(), flush=True)
+            print(json.dumps(asdict(sample) if isinstance(sample, Sample) else str(sample)), flush=True)
     except Skipped as reason:
         print(json.dumps(str(reason)), flush=True)
     return os.EX_OK

@@ -21,8 +21,16 @@ def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body if body else f"{head}\r\n".encode()
 
 
-async def one(port: int, message: bytes) -> bytes:
-    """The body that answers one request."""
+async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """Head and body of one answer; anything but success ends the benchmark."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 2"):
+        raise RuntimeError(head.decode())
+    return head, await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+
+
+async def exchange(port: int, message: bytes) -> tuple[bytes, bytes]:
+    """Head and body of the answer to one request on a connection of its own."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LIMIT)
     try:
         writer.write(message)
@@ -31,22 +39,19 @@ async def one(port: int, message: bytes) -> bytes:
         writer.close()
 
 
+async def one(port: int, message: bytes) -> bytes:
+    """The body that answers one request."""
+    return (await exchange(port, message))[1]
+
+
 async def until_ready(port: int) -> None:
     """Return once every adapter's first poll has ended."""
     while True:
         try:
-            await one(port, request("GET", "/ready"))
+            await exchange(port, request("GET", "/ready"))
             return
         except RuntimeError:
             await asyncio.sleep(0.01)
-
-
-async def read_answer(reader: asyncio.StreamReader) -> bytes:
-    """The body of one answer; anything but success ends the benchmark."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 2"):
-        raise RuntimeError(head.decode())
-    return await reader.readexactly(_length_of(head))
 
 
 async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
@@ -54,7 +59,7 @@ async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds:
 
     All answers must be of one length.
     """
-    length = await _answer_length(port, messages[0])
+    length = sum(map(len, await exchange(port, messages[0])))
     deadline = time.perf_counter() + seconds
     loop = asyncio.get_running_loop()
     durations: list[float] = []
@@ -75,7 +80,6 @@ class _Client(asyncio.Protocol):
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the first."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._ask(time.perf_counter())
@@ -85,7 +89,6 @@ class _Client(asyncio.Protocol):
         self._transport.write(next(self._messages))
 
     def data_received(self, data: bytes) -> None:
-        """Note when the answer is whole, and send the next."""
         self._missing -= len(data)
         if self._missing > 0:
             return
@@ -97,23 +100,8 @@ class _Client(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Whoever waits for the end is told."""
         if not self.ended.done():
             self.ended.set_result(None)
-
-
-async def _answer_length(port: int, message: bytes) -> int:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LIMIT)
-    writer.write(message)
-    head = await reader.readuntil(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 2"):
-        raise RuntimeError(head.decode())
-    writer.close()
-    return len(head) + _length_of(head)
-
-
-def _length_of(head: bytes) -> int:
-    return int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
 
 
 class Readers:
@@ -123,7 +111,8 @@ class Readers:
     """
 
     def __init__(self, port: int, count: int, *, is_hub: bool = True) -> None:
-        self._port, self._count, self._is_hub = port, count, is_hub
+        self._port, self._count = port, count
+        self._opening = request("GET", "/events", extra=UPGRADE.format(key=NONCE)) if is_hub else b""
         self._goal = 0
         self._there: asyncio.Future[None] | None = None
         self._transports: list[asyncio.Transport] = []
@@ -131,9 +120,8 @@ class Readers:
 
     async def __aenter__(self) -> Readers:
         loop = asyncio.get_running_loop()
-        opening = request("GET", "/events", extra=UPGRADE.format(key=NONCE)) if self._is_hub else b""
         made = [
-            await loop.create_connection(lambda: _Reader(self, opening), "127.0.0.1", self._port)
+            await loop.create_connection(lambda: _Reader(self, self._opening), "127.0.0.1", self._port)
             for _ in range(self._count)
         ]
         self._transports = [transport for transport, _ in made]
@@ -167,12 +155,10 @@ class _Reader(asyncio.Protocol):
         self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the stream."""
         assert isinstance(transport, asyncio.Transport)
         transport.write(self._opening)
 
     def data_received(self, data: bytes) -> None:
-        """Take the handshake, then frames."""
         data = self._rest + data
         if not self.is_open.done():
             head, end, data = data.partition(b"\r\n\r\n")

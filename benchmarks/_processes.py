@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -14,12 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks._frame import Row, Sample
+
 KEY = "benchmark-master-key"
 ROOT = Path(__file__).parent.parent
 MODULE = (sys.executable, "-m", "appliance")
 """How the hub is started from the tree."""
 
-
+MAX_TURN_MS = 20
 CPU_CLOCK = 2
 """With a process's id in the other bits, the clock of its processor time (clock_getcpuclockid(3))."""
 
@@ -31,6 +34,18 @@ class Running:
     port: int
     pid: int
     started_after: float
+    turns: Path
+
+    def forget_turns(self) -> None:
+        """Let the longest turn be that of what comes now, in a hub that is watched."""
+        os.kill(self.pid, signal.SIGUSR1)
+
+    def longest_turn(self, when: str) -> Sample:
+        """The row of the longest turn of the hub's loop; its cause is printed."""
+        ms, cause = json.loads(self.turns.read_text())
+        print(f"{when}: longest turn {ms:.1f} ms, most of it {cause}", file=sys.stderr)
+        label = f"{when}: longest turn of the loop, processor time"
+        return Row(label=label, unit="ms", at_most=MAX_TURN_MS).sample(ms)
 
     def pids(self) -> list[int]:
         """The hub's process and those that it has started, its Lua worker among them."""
@@ -72,14 +87,12 @@ def _field(file: str, name: str) -> int:
 
 @contextlib.contextmanager
 def hub(
-    config: str = "",
-    *,
-    folder: Path | None = None,
-    command: Sequence[str] = MODULE,
+    config: str = "", *, folder: Path | None = None, command: Sequence[str] = MODULE, is_watched: bool = False
 ) -> Iterator[Running]:
     """A `lares run` with these configuration sections, from its first authenticated answer to its end.
 
     A `folder` keeps configuration and data from one start to the next; without one they are new, and gone afterwards.
+    One that `is_watched` knows its longest turn, and takes longer for each: it is compared with nothing.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -89,11 +102,14 @@ def hub(
         (place / "data").mkdir(exist_ok=True)
         file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{config}')
         variables = {**environment(), "PYTHONPATH": str(ROOT), "LARES_MASTER_KEY": KEY}
+        turns = place / "turns"
+        command = (sys.executable, "-m", "benchmarks._turns", str(turns)) if is_watched else command
         began = time.perf_counter()
         process = subprocess.Popen([*command, "run"], cwd=place, env=variables, stdout=sys.stderr)
         try:
             ask(port, "/devices")
-            yield Running(port=port, pid=process.pid, started_after=time.perf_counter() - began)
+            started_after = time.perf_counter() - began
+            yield Running(port=port, pid=process.pid, started_after=started_after, turns=turns)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(15)

@@ -12,7 +12,6 @@ import aiohttp
 
 from benchmarks._client import read_answer, request, until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._lag import watched
 from benchmarks._processes import hub, lamps, peer
 
 LAMPS = 16
@@ -28,7 +27,7 @@ MANY = Row(
 
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare trips by turns."""
-    with peer("lamps", str(LAMPS), "1") as ports, hub(lamps(ports)) as home, watched(home.port) as lags:
+    with peer("lamps", str(LAMPS), "1") as ports, hub(lamps(ports)) as home:
         asyncio.run(until_ready(home.port))
         for number in range(rounds):
             one = asyncio.run(_command(home.port, 1, number))
@@ -37,7 +36,6 @@ def measure(rounds: int) -> Iterator[Sample]:
             bare_many = asyncio.run(_trips(ports, number))
             yield ONE.sample(statistics.median(one), statistics.median(bare))
             yield MANY.sample(statistics.median(many), statistics.median(bare_many))
-    yield from lags.samples()
 
 
 def _brightness(turn: int, number: int) -> int:

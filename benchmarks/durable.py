@@ -8,7 +8,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -26,14 +25,7 @@ from benchmarks._processes import hub
 
 TIMES, TURN, WRITERS = 1_000, 25, 16
 BESIDE = "append and fdatasync of the same bytes"
-ONE = Row(
-    label="a change in the store, p50",
-    unit="ms",
-    beside=BESIDE,
-    at_most=2.2,
-    why="a thread syncs, so that the loop is never held; handing it the same bytes and waiting for it takes twice as "
-    "long by itself (the next row)",
-)
+ONE = Row(label="a change in the store, p50", unit="ms", beside=BESIDE, at_most=2.2)
 HANDED = Row(label="the same bytes from a thread that asyncio waits for, p50", unit="ms", beside=BESIDE)
 MANY = Row(label=f"changes of {WRITERS} at once", unit="changes/s", beside="of one after another", at_least=4)
 OVER_HTTP = Row(label="the same change over HTTP, p50", unit="ms", beside=BESIDE)
@@ -65,7 +57,6 @@ async def _changes() -> tuple[Sequence[float], float]:
         await changes.make(_renamed(0, TIMES))
         data = b"x" * (document.figures()["journal_bytes"] - before)
         file = stack.enter_context((folder / "file").open("wb", 0))
-        thread = stack.enter_context(ThreadPoolExecutor(1))
 
         def append() -> None:
             file.write(data)
@@ -75,7 +66,7 @@ async def _changes() -> tuple[Sequence[float], float]:
             append()
 
         async def append_there(_: Change) -> None:
-            await asyncio.get_running_loop().run_in_executor(thread, append)
+            await asyncio.to_thread(append)
 
         ways: Sequence[Callable[[Change], Awaitable[object]]] = changes.make, append_here, append_there
         took: Sequence[list[float]] = [[] for _ in ways]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from benchmarks._client import until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._lag import watched
 from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
@@ -17,12 +17,7 @@ SECONDS, SETTLE_SECS = 60, 10
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 BARE = Row(label=f"{POLLED} by bare aiohttp: processor", unit="% of a core")
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
-CPU = Row(
-    label=f"{POLLED}: processor",
-    unit="% of a core",
-    at_most=0.45,
-    why="bare aiohttp takes most of it (the next row)",
-)
+CPU = Row(label=f"{POLLED}: processor", unit="% of a core", at_most=0.45)
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
 WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="a second", at_most=0.5)
 EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=45)
@@ -37,7 +32,11 @@ def measure(rounds: int) -> Iterator[Sample]:
         hub(lamps(ports, POLL_SECS)) as home,
         hub() as empty,
     ):
-        seen = home, empty, *(Running(port=0, pid=pid, started_after=0.0) for pid in (bare_pid, kept_pid))
+        seen = (
+            home,
+            empty,
+            *(Running(port=0, pid=pid, started_after=0.0, turns=Path()) for pid in (bare_pid, kept_pid)),
+        )
         asyncio.run(until_ready(home.port))
         time.sleep(SETTLE_SECS)
         before = [_figures(each) for each in seen]
@@ -53,9 +52,6 @@ def measure(rounds: int) -> Iterator[Sample]:
         yield MEMORY.sample(home.pss_mb())
         yield WAKEUPS.sample(wakeups)
         yield EMPTY.sample(empty.pss_mb())
-        with watched(home.port) as lags:  # only now, since who looks wakes
-            time.sleep(SETTLE_SECS)
-    yield from lags.samples(f"{LAMPS} lamps")
 
 
 def _figures(running: Running) -> tuple[float, float]:

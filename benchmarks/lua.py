@@ -11,7 +11,6 @@ from pathlib import Path
 
 from benchmarks._client import one, request, until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._lag import watched
 from benchmarks._processes import Running, hub, lamps, peer
 
 SCENES, SLEEPERS, SPINNERS = 200, 300, 16
@@ -45,9 +44,7 @@ def measure(rounds: int) -> Iterator[Sample]:
                 yield NOTHING.sample(asyncio.run(_play(home.port, "nothing")))
                 yield SCENE.sample(asyncio.run(_play(home.port, "two")))
             yield SLEEPING.sample(asyncio.run(_sleep(home)))
-            with watched(home.port) as lags:
-                yield SPUN.sample(asyncio.run(_spin(home.port)))
-    yield from lags.samples(f"{SPINNERS} scripts spin")
+            yield SPUN.sample(asyncio.run(_spin(home.port)))
 
 
 async def _play(port: int, name: str) -> float:

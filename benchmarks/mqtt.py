@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import subprocess
@@ -13,49 +12,51 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.cli.main import bound_collections
-from appliance.home.events import DeviceStateChanged
+from benchmarks._client import Readers
 from benchmarks._frame import Row, Sample, Skipped
-from benchmarks._lag import watched_here
-from benchmarks._turns import LongestTurn
+from benchmarks._processes import Running, ask, hub
 from firmware import skips
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
-from tests.adapters.mqtt.homes import BrokerHome, until
 
-DEVICES = 2_000
-STEADY, STEADY_SECS = 1_000, 60
-FLOOD, FLOOD_SECS = 10_000, 10
+DEVICES, RUBBISH = 2_000, 300
+STREAMS = ((1_000, 30), (10_000, 10))
+"""States a second, and for how many seconds."""
 
-ANNOUNCED = Row(label=f"{DEVICES:,} announced devices are there after", unit="s")
-MEMORY = Row(label="memory that they take", unit="MB")
+PATIENCE_SECS, SETTLE_SECS = 60.0, 3.0
 
 SENDER = """
 import sys, time, json
 import paho.mqtt.client as mqtt
-port, user, password, mode, rate, seconds, devices = sys.argv[1:]
+port, user, password, rate, seconds, devices, rubbish = sys.argv[1:]
+rate, seconds, devices, rubbish = map(int, (rate, seconds, devices, rubbish))
 client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="sender")
 client.username_pw_set(user, password)
 client.max_inflight_messages_set(1000)
 client.connect("127.0.0.1", int(port))
 client.loop_start()
-if mode == "announce":
-    for n in range(int(devices)):
+bad = ("{rubbish", "[]", "{}", json.dumps({"state_topic": 5, "unique_id": []}), "x" * 70_000,
+       json.dumps({"state_topic": "s", "value_template": "{{ " + "(" * 200}),
+       json.dumps({"state_topic": "s", "value_template": "{% for x in y %}"}), json.dumps({"device": "x" * 60_000}),
+       json.dumps({"state_topic": "s", "availability": [{"topic": "#/x"}] * 50}), "[" * 30_000)
+if rate == 0:
+    for n in range(devices):
         config = {"state_topic": f"bench/{n}", "unique_id": f"b{n}", "device_class": "temperature", "name": None,
                   "unit_of_measurement": "°C", "value_template": "{{ value_json.temperature }}",
                   "availability_topic": "bench/status",
                   "device": {"identifiers": [f"bench{n}"], "name": f"Sensor {n}"}}
-        last = client.publish(f"homeassistant/sensor/b{n}/t/config", json.dumps(config), qos=1, retain=True)
-    client.publish("bench/status", "online", qos=1, retain=True)
-    last.wait_for_publish()
+        if n * rubbish // devices != (n + 1) * rubbish // devices:
+            client.publish(f"homeassistant/sensor/r{n}/t/config", bad[n % len(bad)], qos=1, retain=True)
+        client.publish(f"homeassistant/sensor/b{n}/t/config", json.dumps(config), qos=1, retain=True)
+    client.publish("bench/status", "online", qos=1, retain=True).wait_for_publish()
 else:
-    began, sent, total = time.monotonic(), 0, int(rate) * int(seconds)
+    began, sent, total = time.monotonic(), 0, rate * seconds
     while sent < total:
-        due = min(int((time.monotonic() - began) * int(rate)), total)
+        due = min(int((time.monotonic() - began) * rate), total)
         for number in range(sent, due):
-            client.publish(f"bench/{number % int(devices)}", json.dumps({"temperature": number}))
+            client.publish(f"bench/{number % devices}", json.dumps({"temperature": number}))
         sent = max(sent, due)
         time.sleep(0.005)
-    client.publish("bench/status", "offline", qos=1).wait_for_publish()
+    client.publish("bench/sent", "all", qos=1).wait_for_publish()
 client.loop_stop()
 """
 
@@ -68,70 +69,59 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 
 async def _measure() -> list[Sample]:
-    figures: list[Sample] = []
-    gc.freeze()
-    bound_collections()  # as `lares run` has them
     with tempfile.TemporaryDirectory() as folder:
         async with running(Mosquitto(Path(folder), lines="max_queued_messages 0\n")) as broker:
-            await _send(broker.port, "announce", 0, 0)
-            before = _rss_kib()
-            async with BrokerHome(broker) as home:
-                began = time.perf_counter()
-                await until(lambda: len(home.registry.list_devices()) == DEVICES)
-                figures.append(ANNOUNCED.sample(time.perf_counter() - began))
-                await asyncio.sleep(3)
-                figures.append(MEMORY.sample((_rss_kib() - before) * 1024 / 1e6))
-                figures += await _stream(home, broker.port, STEADY, STEADY_SECS)
-                figures += await _stream(home, broker.port, FLOOD, FLOOD_SECS)
-    return figures
+            return await asyncio.to_thread(lambda: [*_samples(broker.port)])
 
 
-async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[Sample]:
-    """Figures of so many states a second: loop lag, what was not taken in, what it took."""
-    home.events.clear()
-    taken, idle, dropped = 0, _rss_kib(), home.adapter.inbox.dropped
-    cpu, peak, longest = time.process_time(), idle, 0
-    sender = asyncio.ensure_future(_send(port, "states", rate, seconds))
-    turns = LongestTurn()
-    with turns.watched():
-        async with watched_here() as lags:
-            while not sender.done():
-                await asyncio.sleep(0.01)
-                longest = max(longest, len(home.adapter.inbox))
-                peak = max(peak, _rss_kib())
-                taken += _changes_in(home)
-    await until(lambda: not len(home.adapter.inbox))
-    await asyncio.sleep(1)
-    taken += _changes_in(home)
-    name = f"{rate:,} states a second"
-    rows = (
-        (Row(label=f"{name}: changes told", unit="% of them"), 100 * taken / (rate * seconds)),
-        (Row(label=f"{name}: dropped for newer ones"), home.adapter.inbox.dropped - dropped),
-        (Row(label=f"{name}: longest queue", unit="messages"), longest),
-        (Row(label=f"{name}: memory beyond idle", unit="MB"), (peak - idle) * 1024 / 1e6),
-        (Row(label=f"{name}: processor", unit="% of a core"), (time.process_time() - cpu) / seconds * 100),
-    )
-    return [*lags.samples(name), turns.sample(name), *(row.sample(value) for row, value in rows)]
+def _samples(broker: int) -> Iterator[Sample]:
+    section = f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
+    with hub(section, is_watched=True) as home:
+        time.sleep(SETTLE_SECS)
+        name, before, began = (
+            f"{DEVICES:,} devices and {RUBBISH} announcements of rubbish",
+            home.pss_mb(),
+            time.perf_counter(),
+        )
+        home.forget_turns()
+        _send(broker)
+        while len(_devices(home)) < DEVICES:
+            if time.perf_counter() - began > PATIENCE_SECS:
+                raise RuntimeError(f"there were {len(_devices(home))} devices after {PATIENCE_SECS:g} s")
+        yield Row(label=f"{name}: there after", unit="s").sample(time.perf_counter() - began)
+        yield home.longest_turn(name)
+        time.sleep(SETTLE_SECS)
+        yield Row(label=f"{name}: memory", unit="MB").sample(home.pss_mb() - before)
+        for rate, seconds in STREAMS:
+            yield from _stream(home, broker, rate, seconds)
 
 
-def _changes_in(home: BrokerHome) -> int:
-    """The changes of states told since this was last asked; they are forgotten: a hub keeps none, either."""
-    count = sum(isinstance(each, DeviceStateChanged) for each in home.events)
-    home.events.clear()
-    return count
+def _devices(home: Running) -> list[object]:
+    time.sleep(0.1)
+    devices: list[object] = json.loads(ask(home.port, "/devices").partition(b"\r\n\r\n")[2])
+    return devices
 
 
-async def _send(port: int, mode: str, rate: int, seconds: int) -> None:
-    """Run the sender in a process of its own, to its end."""
-    given = [str(each) for each in (port, USER, PASSWORD, mode, rate, seconds, DEVICES)]
+def _stream(home: Running, broker: int, rate: int, seconds: int) -> Iterator[Sample]:
+    """What so many states a second cost, and how many of them a reader of the event stream was told."""
+    name, before, cpu = f"{rate:,} states a second", home.pss_mb(), home.cpu_secs()
+    home.forget_turns()
+    told = asyncio.run(_count_told(home.port, broker, rate, seconds))
+    yield Row(label=f"{name}: told to a reader", unit="% of them").sample(100 * told / (rate * seconds))
+    yield Row(label=f"{name}: processor", unit="% of a core").sample(100 * (home.cpu_secs() - cpu) / seconds)
+    yield Row(label=f"{name}: memory gained", unit="MB").sample(home.pss_mb() - before)
+    yield home.longest_turn(name)
+
+
+async def _count_told(port: int, broker: int, rate: int, seconds: int) -> int:
+    async with Readers(port, 1) as reader:
+        await asyncio.to_thread(_send, broker, rate, seconds)
+        await asyncio.sleep(SETTLE_SECS)
+        return reader.frames
+
+
+def _send(broker: int, rate: int = 0, seconds: int = 0) -> None:
+    """Announce all devices, or send so many states a second, from a process of its own, to its end."""
+    given = [str(each) for each in (broker, USER, PASSWORD, rate, seconds, DEVICES, RUBBISH)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    sender = await asyncio.create_subprocess_exec(sys.executable, "-c", SENDER, *given, env=environment,
-                                                  stdout=subprocess.DEVNULL)  # fmt: skip
-    if await sender.wait():
-        raise RuntimeError(json.dumps({"sender": sender.returncode}))
-
-
-def _rss_kib() -> int:
-    """Memory of this process in KiB."""
-    text = Path("/proc/self/status").read_text()
-    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("VmRSS")))
+    subprocess.run([sys.executable, "-c", SENDER, *given], env=environment, check=True, stdout=subprocess.DEVNULL)

@@ -26,11 +26,10 @@ return {{
   end,
 }}
 """
-LISTENERS = "history, health, brake, recorder, names and stream each hear of a change, in files of their own"
-EVENT_FILES = Row(label="an event → Lua → lamp: files", at_most=50, why=LISTENERS)
+EVENT_FILES = Row(label="an event → Lua → lamp: files", at_most=50)
 EVENT_CHANGES = Row(label="an event → Lua → lamp: changes of file", at_most=350)
-COMMAND_FILES = Row(label="a REST command: files", at_most=38, why=LISTENERS)
-COMMAND_CHANGES = Row(label="a REST command: changes of file", at_most=150, why=LISTENERS)
+COMMAND_FILES = Row(label="a REST command: files", at_most=38)
+COMMAND_CHANGES = Row(label="a REST command: changes of file", at_most=150)
 
 
 class Profile:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from benchmarks._client import hammer, one, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._lag import watched
 from benchmarks._processes import hub, lamps, peer
 
 DEVICES = 100
@@ -36,7 +35,7 @@ TIMES = {
 
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare Sanic by turns."""
-    with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home, watched(home.port) as lags:
+    with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
         asyncio.run(until_ready(home.port))
         for what, paths in PATHS.items():
             body = asyncio.run(one(home.port, request("GET", paths[0])))
@@ -48,7 +47,6 @@ def measure(rounds: int) -> Iterator[Sample]:
                     for percent in (50, 99):
                         row = TIMES[what, clients, percent]
                         yield row.sample(percentile(ours, percent), percentile(limit, percent))
-    yield from lags.samples()
 
 
 def _hammer(port: int, paths: list[str], clients: int) -> list[float]:

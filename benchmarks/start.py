@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks._frame import Row, Sample
+from benchmarks._frame import Row, Sample, Skipped
 from benchmarks._processes import MODULE, ROOT, environment, hub, lamps, peer
 
 SECTIONS = 100
@@ -20,18 +20,13 @@ PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 AS_FILE = (PYTHON, "-I", "-S", str(FILE))
 SANIC, EMPTY = 'python -c "import sanic"', "the same without a section"
 
-IMPORTING = "beside what Sanic imports stand the modules of the hub, Sanic's routing and the command line"
-UNPACKING = "Python compiles 400 modules for the first time, and 1,570 files are written and read back"
-
 WARM = {
-    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),
-    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),
+    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.35),
+    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.35),
 }
 FRESH = {
-    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),
-    "file": Row(
-        label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2.2, why=UNPACKING
-    ),
+    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.35),
+    "file": Row(label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2.2),
 }
 COMPILING = Row(label="as single file, unpacked, nothing compiled yet", unit="ms", beside="its warm start")
 MANY = {
@@ -42,9 +37,11 @@ PASS = Row(label="python -c pass", unit="ms")
 MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60)
 
 
-def measure(rounds: int) -> Iterator[Sample]:
+def measure(rounds: int) -> Iterator[Sample | Skipped]:
     """Every way to start, one after the other, round by round; the single file where it has been made."""
     ways = {"module": MODULE, "file": AS_FILE} if FILE.exists() else {"module": MODULE}
+    if "file" not in ways:
+        yield Skipped("the single file is not there; make it with `python3 build.py`")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         config = lamps(stack.enter_context(peer("lamps", str(SECTIONS), "1")))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -13,20 +11,12 @@ from dataclasses import dataclass
 
 from benchmarks._client import NONCE, UPGRADE, Readers, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._lag import watched
 from benchmarks._processes import hub, peer
-from benchmarks._turns import watched_hub
 
 READERS = (1, 50, 200)
 CHANGES, TURN = 500, 25
 BATCHES, BATCH = 40, 20
 BESIDE = "bare asyncio broadcast of the same bytes at the same push"
-
-JUDGED = (
-    "the hub parses what was pushed, checks it against the catalog, keeps it, tells history, health and automations, "
-    "and encodes what changed; a broadcast of fixed bytes does none of that (the row of processor time); with more "
-    "readers it weighs less"
-)
 
 LATENCIES = {
     (readers, percent): Row(
@@ -34,7 +24,6 @@ LATENCIES = {
         unit="ms",
         beside=BESIDE,
         at_most=1.5,
-        why=JUDGED,
     )
     for readers in READERS
     for percent in (50, 99)
@@ -47,12 +36,9 @@ def measure(rounds: int) -> Iterator[Sample]:
     with (
         peer("strip") as [strip, push],
         peer("strip") as [other_strip, other_push],
-        watched_hub() as (command, longest_turn),
-        hub(strip_section(strip), command=command) as home,
-        watched(home.port) as lags,
+        hub(strip_section(strip)) as home,
     ):
         asyncio.run(until_ready(home.port))
-        os.kill(home.pid, signal.SIGUSR1)
         frame = asyncio.run(until_pushed(home.port, push))
         with peer("broadcast", str(other_strip), given=frame) as [bare]:
             sides = Side(port=home.port, push=push), Side(port=bare, push=other_push, is_hub=False)
@@ -64,8 +50,12 @@ def measure(rounds: int) -> Iterator[Sample]:
             for _ in range(rounds):
                 ours_rate = asyncio.run(_rate(home.port, push))
                 yield FRAMES.sample(ours_rate, asyncio.run(_rate(bare, other_push, is_hub=False)))
-        yield longest_turn(f"frames to {READERS[-1]} readers")
-    yield from lags.samples()
+    with peer("strip") as [strip, push], hub(strip_section(strip), is_watched=True) as home:
+        asyncio.run(until_ready(home.port))
+        asyncio.run(until_pushed(home.port, push))
+        home.forget_turns()
+        asyncio.run(_rate(home.port, push))
+        yield home.longest_turn(f"frames to {READERS[-1]} readers")
 
 
 def strip_section(strip: int) -> str:

@@ -1,6 +1,5 @@
 """A long time in a home with 200 devices: each day within its budget, in memory that does not grow, and all readable.
 
-What a change costs before it is a number of an hour is measured in `benchmarks/history.py`, where it passes the bus.
 `PROOF_HISTORY_DAYS=365 python3 build.py test --slow -k each_day_stays` plays a whole year, in five minutes.
 """
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
 from appliance.errors import Invalid
-from appliance.tasks import Tasks
+from appliance.tasks import MAX_EVENTS_PER_TURN, Tasks, run
 
 
 class Worker:
@@ -183,3 +184,28 @@ async def test_work_that_somebody_waits_for_is_finished_without_them_and_tells_w
         with pytest.raises(ZeroDivisionError):
             await tasks.finish(work(ZeroDivisionError("x")), "four")
     assert [record.getMessage() for record in caplog.records] == ["four ended: ZeroDivisionError: x"]
+
+
+def test_one_turn_of_the_loop_serves_few_sockets_and_each_has_its_turn() -> None:
+    turns: list[list[int]] = [[]]
+
+    def note(number: int) -> None:
+        turns[-1].append(number)
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        pairs = [socket.socketpair() for _ in range(3 * MAX_EVENTS_PER_TURN)]
+        for number, (ours, theirs) in enumerate(pairs):
+            theirs.send(b"+")
+            loop.add_reader(ours, note, number)
+        while len(turns) <= 5:
+            await asyncio.sleep(0)
+            turns.append([])
+        for pair in pairs:
+            loop.remove_reader(pair[0])
+            for each in pair:
+                each.close()
+
+    run(serve())
+    assert max(map(len, turns)) <= MAX_EVENTS_PER_TURN
+    assert {number for turn in turns for number in turn} == {*range(3 * MAX_EVENTS_PER_TURN)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from appliance import config
+from appliance import config, tasks
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     is_safe = getattr(arguments, "safe", False)
     if is_safe:
         log.warning("started with --safe: no automation runs")
-    asyncio.run(_serve(settings, data_dir, log_buffer, greet, is_safe=is_safe))
+    tasks.run(_serve(settings, data_dir, log_buffer, greet, is_safe=is_safe))
     return os.EX_OK
 
 

@@ -64,7 +64,7 @@ class Visit:
     async def go(self, view: str) -> None:
         """Go to a view by its address; it is drawn when this returns."""
         await self.page.evaluate(GO, f"#/{view}")
-        await self.page.wait_for_function("() => document.querySelector('main h1')")
+        await self.page.wait_for_selector(f"main.{view.partition('/')[0] or 'home'} h1", state="attached")
 
     def asked(self, path: str) -> int:
         """How often the page asked for this path."""

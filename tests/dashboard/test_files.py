@@ -177,18 +177,22 @@ async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
 MAX_COMPRESSED_BYTES = 60_000
 
 
-def test_the_first_view_is_small_and_no_byte_of_the_page_is_rewritten() -> None:
-    sizes = {path: len(file.compressed or file.body) for path, file in load_files().items()}
-    late = {path for path in sizes if path.endswith(("/pairing.js", "/past.js", "/series.js"))}
-    [app] = [file.body.decode() for path, file in load_files().items() if path.endswith("/app.js")]
-    assert len(late) == 3 and not [path for path in late if path.rpartition("/")[2] in app]
-    sizes = {path: size for path, size in sizes.items() if path not in late}
-    languages = {path: size for path, size in sizes.items() if "/words_" in path}
-    assert sum(sizes.values()) - sum(languages.values()) + max(languages.values()) <= MAX_COMPRESSED_BYTES, sizes
-    for path, file in load_files().items():
-        source = FOLDER / re.sub(r"^/dashboard/([0-9a-f]{16}/)?", "", path)
-        if source.name not in {"worker.js", "manifest.webmanifest"} and source != FOLDER:
-            assert file.body == source.read_bytes(), path
+def test_the_first_view_is_small_and_asked_for_at_once_and_no_byte_of_the_page_is_rewritten() -> None:
+    files = {re.sub(r"^/dashboard/([0-9a-f]{16}/)?", "", path): file for path, file in load_files().items()}
+    found, unread = set[str](), {"app.js", "connection.js"}
+    while unread:
+        found |= unread
+        imports = [re.findall(r"^import .*\"\./(.+)\";$", files[each].body.decode(), re.M) for each in unread]
+        unread = {name for names in imports for name in names} - found
+    page = files[""].body.decode()
+    assert set(re.findall(r"modulepreload\" href=\"\w+/(.+?)\"", page)) == found
+    sizes = {name: len(file.compressed or file.body) for name, file in files.items()}
+    largest = max(size for name, size in sizes.items() if name.startswith("words_"))
+    first = sum(sizes[each] for each in ("", "style.css", "icon.svg", *found))
+    assert first + largest <= MAX_COMPRESSED_BYTES, (first, largest)
+    for name, file in files.items():
+        if name not in {"", "worker.js", "manifest.webmanifest"}:
+            assert file.body == (FOLDER / name).read_bytes(), name
 
 
 def words(text: str) -> dict[str, str]:

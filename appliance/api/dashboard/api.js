@@ -20,8 +20,8 @@ class ApiError extends Error {
 }
 
 // Take a key (`#token=`, or `?token=`) and `api` from the page's address, and out of it at once. The page talks to its own
-// hub alone: of any other `api` the sentence is given that says so. A key in a link takes the place of a stored one only
-// once the hub has accepted it; then `onKey` is called.
+// hub alone: of any other `api` the sentence is given that says so, by its key and values. A key in a link takes the place
+// of a stored one only once the hub has accepted it; then `onKey` is called, else with the sentence.
 export function readAddress(onKey) {
 	const address = new URL(location.href);
 	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));
@@ -33,14 +33,14 @@ export function readAddress(onKey) {
 	const offered = (fromHash ?? key ?? "").trim();
 	if (offered && offered !== token()) tryToken(offered, onKey);
 	const named = api && URL.canParse(api, base) ? new URL(api.replace(/\/*$/, "/"), base) : null;
-	return !api || named?.href === base.href ? null : t("error.other_origin", { api });
+	return !api || named?.href === base.href ? null : { key: "error.other_origin", values: { api } };
 }
 
 async function tryToken(offered, onKey) {
 	if (token()) {
 		const headers = { authorization: `Bearer ${offered}` };
 		const answer = await fetch(addressOf("overview"), { method: "HEAD", headers, cache: "no-store" }).catch(() => null);
-		if (!answer?.ok) return onKey(t("key.rejected"));
+		if (!answer?.ok) return onKey({ key: "key.rejected" });
 	}
 	keepToken(offered);
 	onKey(null);

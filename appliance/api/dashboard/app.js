@@ -1,46 +1,55 @@
-// The page: what is shown for which address, and everything around it. It names every module but the late ones of
-// `ui.js`, so that the browser asks for all of them at once.
+// The page: what is shown for which address, and everything around it. It needs what the home needs; all other views are
+// fetched once that stands.
 
-import { keepToken, readAddress } from "./api.js";
-import { Arrange } from "./arrange.js";
-import { Automations } from "./automations.js";
-import { Box } from "./box.js";
-import { connect, start } from "./connection.js";
-import { Device } from "./device.js";
+import { keepToken } from "./api.js";
+import { connect, takeAddress } from "./connection.js";
 import { draw, tags, use, useEffect, useRef } from "./dom.js";
-import "./chart.js";
-import "./controls.js";
-import "./cards.js";
-import "./executions.js";
 import { Home } from "./home.js";
-import "./preferences.js";
-import "./qr.js";
-import { RoomPage } from "./room.js";
 import { state, whenChanged } from "./store.js";
 import { Dialog, Field, icon, question } from "./ui.js";
-import "./values.js";
-import "./vendor/lean_qr.js";
-import { Wall } from "./wall.js";
-import { language, t, time } from "./words.js";
+import { language, ready, t, time } from "./words.js";
 
 const { a, fieldset, h2, header, main, nav, p, span } = tags;
 
-const VIEWS = { home: Home, automations: Automations, arrange: Arrange, box: Box };
-const PAGES = { ...VIEWS, device: Device, room: RoomPage, wall: Wall };
+const views = { home: Home };
+const LATE = {
+	automations: async () => (await import("./automations.js")).Automations,
+	arrange: async () => (await import("./arrange.js")).Arrange,
+	box: async () => (await import("./box.js")).Box,
+	device: async () => (await import("./device.js")).Device,
+	room: async () => (await import("./device.js")).RoomPage,
+	wall: async () => (await import("./wall.js")).Wall,
+};
+const LATE_MS = 1000;
+const NAVIGATION = ["home", "automations", "arrange", "box"];
 const WITHIN = { device: "home", room: "home" }; // what the navigation shows meanwhile
 
 const KEEPING = ["home", "room", "automations", "arrange"]; // to come back there is to come back to the same place
 const places = new Map(); // address → how far down somebody was
-let shown = readRoute();
+let shown = { view: null, id: "" };
 history.scrollRestoration = "manual";
 
 function readRoute() {
 	const [, view, id] = /^#?\/?(\w*)\/?(.*)$/.exec(location.hash) ?? [];
 	try {
-		return { view: view in PAGES ? view : "home", id: decodeURIComponent(id) };
+		return { view: view in LATE ? view : "home", id: decodeURIComponent(id) };
 	} catch {
 		return { view: "home", id: "" };
 	}
+}
+
+const load = async (view) => (views[view] ??= await LATE[view]());
+
+// Show what the address names; what was shown stays until that is there.
+async function show() {
+	const { view } = readRoute();
+	try {
+		await load(view);
+	} catch {
+		state.notice = { key: "error.unreachable" };
+	}
+	if (view in views && view === readRoute().view) shown = readRoute();
+	drawSoon();
 }
 
 // A view; while the hub is away, all of it can be read and nothing be changed.
@@ -56,14 +65,18 @@ function View({ view, id }) {
 		isFirst.current = false;
 	}, [view, id]);
 	useEffect(() => {
+		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS); // else when it is asked for
+		return () => clearTimeout(timer);
+	}, []);
+	useEffect(() => {
 		const name = ref.current.querySelector("h1")?.textContent;
 		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
 	}, [{}]);
 	return main({ ref, class: `${view} ${state.isOnline ? "" : "offline"}` },
-		fieldset({ disabled: !state.isOnline }, use(PAGES[view], { key: view, id })));
+		fieldset({ disabled: !state.isOnline }, use(views[view], { key: view, id })));
 }
 
-const navigation = (shown) => nav({ "aria-label": t("nav") }, Object.keys(VIEWS).map((each) =>
+const navigation = (shown) => nav({ "aria-label": t("nav") }, NAVIGATION.map((each) =>
 	a({ key: each, href: `#/${each === "home" ? "" : each}`, "aria-current": each === shown && "page" }, icon(each), span(t(`nav.${each}`)))));
 
 function banner() {
@@ -83,23 +96,15 @@ function keyRequest(reason) {
 }
 
 function App() {
-	const { view, id } = readRoute();
+	const { view, id } = shown;
 	return [
 		view !== "wall" && header({ class: "top" }, span({ class: "brand" }, icon("home"), "Lares"), navigation(WITHIN[view] ?? view)),
-		state.notice && p({ class: "banner", role: "alert" }, state.notice),
+		state.notice && p({ class: "banner", role: "alert" }, t(state.notice.key, state.notice.values)),
 		banner(),
-		state.isLoaded && use(View, { view, id }),
+		state.isLoaded && view && use(View, { view, id }),
 		state.keyRequest && keyRequest(state.keyRequest),
 		state.question && question(state.question),
 	];
-}
-
-function takeAddress() {
-	state.notice = readAddress((refusal) => {
-		state.notice = refusal;
-		if (refusal) drawSoon();
-		else connect();
-	});
 }
 
 let isDue = false;
@@ -121,16 +126,14 @@ function registerWorker() {
 }
 
 document.documentElement.lang = language;
+await ready;
 document.body.replaceChildren();
 whenChanged(drawSoon);
 addEventListener("hashchange", () => {
 	places.set(`${shown.view} ${shown.id}`, scrollY);
 	document.body.classList.remove("first"); // to come back to a place, all above it has to have its height
-	shown = readRoute();
 	takeAddress();
-	drawSoon();
+	show();
 });
-takeAddress();
-start();
-drawSoon();
+show();
 registerWorker();

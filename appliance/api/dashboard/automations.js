@@ -3,7 +3,7 @@
 import { erase, get, post, put as replace, segment } from "./api.js";
 import { load } from "./connection.js";
 import { tags, use, useState } from "./dom.js";
-import { Running } from "./executions.js";
+import { Running } from "./home.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
 import { actions, Button, called, card, empty, errorLine, facts, Field, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
 import { word } from "./values.js";

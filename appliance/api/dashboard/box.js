@@ -1,16 +1,15 @@
-// The box: how the hub does, what happens, its log, its keys, its backup.
+// The box: how the hub does, what happens, its log, its keys, its backup; and what is in the network.
 
 import { addressOf, download, erase, get, keepToken, post, segment } from "./api.js";
 import { connect } from "./connection.js";
-import { Discovery } from "./discover.js";
 import { tags, use, useRef, useState } from "./dom.js";
-import { qrCode } from "./qr.js";
+import { Pairing, qrCode } from "./pairing.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, card, Dialog, empty, errorLine, facts, Field, iconButton, LATE, Late, line, row, scroll, titled, useLoaded } from "./ui.js";
+import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, iconButton, line, row, scroll, titled, useLoaded } from "./ui.js";
 import { word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
 
-const { div, h1, h2, input, option, p, select, small, span, strong } = tags;
+const { div, h1, h2, input, option, p, select, small, span, strong, textarea } = tags;
 
 const MIB = 1 << 20;
 const LEVELS = ["error", "warning", "info", "debug"];
@@ -42,7 +41,7 @@ function Adapter({ name, status }) {
 	return div(row(strong(name), span({ class: `badge ${status}` }, word(status))),
 		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
 		problems.map((each) => each && p({ class: "problem" }, each)),
-		mayAdmin() && data?.operations.includes("pair") && use(Late, { key: "pair", load: LATE.pairing, part: "Pairing", adapter: name }));
+		mayAdmin() && data?.operations.includes("pair") && use(Pairing, { adapter: name }));
 }
 
 function Figures() {
@@ -118,6 +117,23 @@ function newKey({ label, key, hook, warning }, onClose) {
 		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),
 	] });
 }
+
+// What announces itself in the local network, with the section to paste for each.
+function Discovery() {
+	const [found, setFound] = useState(null);
+	const search = async () => setFound((await act("discovery", "search", () => get("discovery")))?.found ?? null);
+	return titled(t("box.discovery"), card(
+		row(span(t("discovery.what")), use(Button, { label: t("discovery.search"), isBusy: state.pending.has("discovery"), onClick: search })),
+		errorLine("discovery"),
+		found?.length === 0 && p(t("discovery.none")),
+		found?.length > 0 && p(t("discovery.paste")),
+		found?.map(foundDevice)));
+}
+
+const foundDevice = ({ kind, name, address, serial, section }) => div({ key: `${kind} ${address}` },
+	span({ class: "title" }, called(name), small([kind, address, serial].filter(Boolean).join(" · "))),
+	textarea({ readonly: true, "aria-label": t("discovery.section", { name }), rows: section.trim().split("\n").length,
+		value: section, onfocus: ({ target }) => target.select() }));
 
 function Backup() {
 	const save = () => act("backup", "download", async () => {

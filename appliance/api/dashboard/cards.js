@@ -1,17 +1,14 @@
 // Cards of devices: what each shows and takes, and how they are put into another order.
 
-import { get, segment } from "./api.js";
-import { sparkline } from "./chart.js";
+import { segment } from "./api.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { memo, tags, use, useEffect, useRef, useState } from "./dom.js";
-import { flip, isIn, reorder } from "./preferences.js";
-import { cameraStills, isPicture } from "./still.js";
-import { mayWrite, state } from "./store.js";
-import { called, errorLine, iconButton, iconOf, inTurn, thing } from "./ui.js";
-import { attributesOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
+import { cameraStills, isPicture, Trend } from "./pictures.js";
+import { flip, isIn, mayWrite, reorder, state } from "./store.js";
+import { called, errorLine, iconButton, iconOf, thing } from "./ui.js";
+import { attributesOf, isAway, labelOf, nameOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
-const TREND_MS = 2 * 86_400_000;
 const { a, dd, div, dl, dt, p, small, span } = tags;
 
 const MAX_CONTROLS = 4;
@@ -90,25 +87,6 @@ export function summary(device) {
 	const parts = [power, lock].filter(Boolean).map(word);
 	if (power === "on" && brightness !== undefined) parts.push(show("brightness", brightness));
 	return parts.join(" · ") || device.info?.model;
-}
-
-// The latest values of a sensor's first number as a line, fetched once the card comes into sight.
-function Trend({ device, readings }) {
-	const ref = useRef();
-	const [entries, setEntries] = useState([]);
-	const attribute = readings.find(([, value]) => numberOf(value) !== null)?.[0];
-	useEffect(() => {
-		const observer = new IntersectionObserver(([seen]) => {
-			if (!seen.isIntersecting || !attribute) return;
-			observer.disconnect();
-			const start = new Date(Date.now() - TREND_MS).toISOString();
-			const path = `devices/${segment(device.id)}/history/${segment(attribute)}?limit=120&start=${start}`;
-			inTurn(() => get(path)).then((history) => setEntries(history.entries), () => {}); // then without a picture
-		});
-		observer.observe(ref.current);
-		return () => observer.disconnect();
-	}, [attribute]);
-	return div({ class: "trend", ref }, attribute && sparkline(entries, device.attributes[attribute]));
 }
 
 // --- another order -------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-// The connection: an overview at first, then every frame; back again after an outage, and after a sleep.
+// The connection: an overview at first, then every frame; back again after an outage, and after a sleep. It begins as soon
+// as this script is there, so that the home is on its way while the others come.
 
-import { get, openEvents, stored, token, whenUnauthorized } from "./api.js";
-import { preferencesOf } from "./preferences.js";
+import { get, openEvents, readAddress, stored, token, whenUnauthorized } from "./api.js";
 import { changed, state, takeFrame, takeOverview } from "./store.js";
 
 const MIN_RETRY_MS = 500;
@@ -9,6 +9,7 @@ const MAX_RETRY_MS = 30_000;
 const RELOAD_DELAY_MS = 200;
 const HEARTBEAT_SECS = 15;
 const SILENCE_MS = 45_000;
+const OPENING_MS = 15_000;
 const LOOK_MS = 5000;
 const SLEEP_MS = 5000;
 const LAST_CONTACT = "lares_last_contact";
@@ -24,16 +25,13 @@ let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
 
-export function start() {
-	whenUnauthorized(requestKey);
-	addEventListener("online", wake);
-	document.addEventListener("resume", wake);
-	document.addEventListener("visibilitychange", () => {
-		if (document.hidden) hiddenAt = Date.now();
-		else if (Date.now() - hiddenAt > SLEEP_MS) wake();
+// Take a key out of the page's address, and tell what is wrong with it.
+export function takeAddress() {
+	state.notice = readAddress((refusal) => {
+		state.notice = refusal;
+		if (refusal) changed();
+		else connect();
 	});
-	setInterval(checkSilence, LOOK_MS);
-	connect();
 }
 
 // Connect anew, at once; also with another key.
@@ -44,8 +42,11 @@ export function connect() {
 	isHeard = isFetched = false;
 	socket = openEvents(HEARTBEAT_SECS);
 	socket.onmessage = ({ data }) => takeOrHold(JSON.parse(data));
-	socket.onclose = onLost;
-	return load();
+	socket.onopen = () => {
+		socket.onclose = onLost;
+		load();
+	};
+	socket.onclose = () => load().then(onLost); // the answer says whether it is the key, the stream or the hub
 }
 
 // Fetch the overview; whoever asks while it is on its way gets the same one.
@@ -58,8 +59,7 @@ export function load() {
 
 async function fetchOverview() {
 	try {
-		const overview = await get("overview");
-		takeOverview(overview, preferencesOf(overview));
+		takeOverview(await get("overview"));
 	} catch (error) {
 		if (error.status !== 401) onLost();
 		return;
@@ -98,7 +98,7 @@ function takeOrReload(frame) {
 function disconnect() {
 	clearTimeout(retryTimer);
 	retryTimer = null;
-	if (socket) socket.onmessage = socket.onclose = null;
+	if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
 	socket?.close();
 	socket = null;
 }
@@ -130,10 +130,22 @@ function wake() {
 
 // A network that vanished closes no socket, nor does a proxy that lost the hub: without a heartbeat the stream is dead.
 function checkSilence() {
-	if (socket && !document.hidden && Date.now() - lastHeard > SILENCE_MS) onLost();
+	const patienceMs = isHeard ? SILENCE_MS : OPENING_MS;
+	if (socket && !document.hidden && Date.now() - lastHeard > patienceMs) onLost();
 }
 
 function noteContact() {
 	lastHeard = Date.now();
 	stored(LAST_CONTACT, String(lastHeard));
 }
+
+whenUnauthorized(requestKey);
+addEventListener("online", wake);
+document.addEventListener("resume", wake);
+document.addEventListener("visibilitychange", () => {
+	if (document.hidden) hiddenAt = Date.now();
+	else if (Date.now() - hiddenAt > SLEEP_MS) wake();
+});
+setInterval(checkSilence, LOOK_MS);
+takeAddress();
+connect();

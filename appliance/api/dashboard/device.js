@@ -1,18 +1,22 @@
-// One device: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
+// The pages of one device and of one room. The device's: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
 
 import { get, post, segment } from "./api.js";
-import { marks, summary as saying } from "./cards.js";
+import { cards, marks, summary as saying } from "./cards.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { tags, use } from "./dom.js";
-import { stills } from "./still.js";
-import { act, mayAdmin, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, LATE, Late, titled, useLoaded } from "./ui.js";
-import { actionWord, attributesOf, isAway, labelOf, nameOf, show, word } from "./values.js";
+import { roomResults, roomSwitch } from "./home.js";
+import { Paired } from "./pairing.js";
+import { Day, History } from "./past.js";
+import { stills } from "./pictures.js";
+import { act, inOrder, mayAdmin, mayWrite, put, state } from "./store.js";
+import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, titled, useLoaded } from "./ui.js";
+import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
 const { a, div, h1, p, span, strong } = tags;
 
 const MAX_COMMANDS = 5;
+const MAX_SERIES = 12;
 
 export function Device({ id }) {
 	const device = state.devices.get(id);
@@ -30,10 +34,10 @@ export function Device({ id }) {
 		stills(device),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
-		use(Late, { key: id, load: LATE.past, part: "History", device }),
+		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),
 		titled(t("device.facts"), factsOf(device)),
-		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Late, { key: `paired ${id}`, load: LATE.pairing, part: "Paired", device }),
+		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Paired, { key: `paired ${id}`, device }),
 	];
 }
 
@@ -93,4 +97,22 @@ function sourceOf(source) {
 function commandText({ command: { capability, action, value = null }, status, message }) {
 	const wanted = value === null ? "" : ` ${show(capability, value)}`;
 	return `${labelOf(capability)}: ${actionWord(action)}${wanted}${status === "ok" ? "" : ` – ${message ?? word(status)}`}`;
+}
+
+// A room: its devices, and what they measured over a day.
+export function RoomPage({ id }) {
+	const room = state.rooms.get(id);
+	if (!room) return [h1({ tabindex: "-1" }, t("room.gone")), p(id)];
+	const devices = inOrder([...state.devices.values()].filter((device) => device.room_id === id));
+	const measured = devices.flatMap((device) => attributesOf(device)
+		.filter(([attribute, value]) => typeof value !== "boolean" && numberOf(value) !== null
+			&& !device.commands?.some(({ capability }) => capability === attribute))
+		.map(([attribute]) => ({ device, attribute }))).slice(0, MAX_SERIES);
+	return [
+		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
+		div({ class: "heading" }, h1({ tabindex: "-1", dir: "auto", class: "title" }, room.name), roomSwitch(room, devices)),
+		roomResults(id),
+		devices.length ? cards(devices) : empty(t("nothing")),
+		measured.length > 0 && use(Day, { key: measured.map(({ device, attribute }) => device.id + attribute).join(), measured }),
+	];
 }

@@ -1,13 +1,11 @@
 // The home: search, favourites, scenes, what runs, rooms with their devices, groups.
 
-import { post, segment } from "./api.js";
+import { get, post, segment } from "./api.js";
 import { cards, controls } from "./cards.js";
 import { commandsOf, control, toMany } from "./controls.js";
 import { tags, use } from "./dom.js";
-import { Running } from "./executions.js";
-import { favourites, flip, inOrder, isIn } from "./preferences.js";
-import { act, changed, mayWrite, note, state } from "./store.js";
-import { Button, called, empty, errorLine, icon, iconButton, outcomes, thing, titled, unsafe } from "./ui.js";
+import { act, changed, favourites, flip, inOrder, isIn, mayWrite, note, state } from "./store.js";
+import { Button, called, card, empty, errorLine, icon, iconButton, inTurn, outcomes, row, thing, titled, unsafe, useRefreshed } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
@@ -106,6 +104,18 @@ export function Scenes() {
 			onClick: () => run(scene),
 		}))),
 		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
+}
+
+// What runs of this automation, or of all scenes and automations; nothing where nothing does.
+export function Running({ of }) {
+	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")));
+	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
+	return found.length > 0 && titled(t("running"), card(found.map(({ id, name, doing }) => div({ key: id },
+		row(span({ class: "title" }, called(name), small(doing)), mayWrite() && use(Button, {
+			label: t("cancel"),
+			onClick: () => act(id, "cancel", () => post(`executions/${segment(id)}/cancel`)).then(reload),
+		})),
+		errorLine(id)))));
 }
 
 // A room's name, which leads to its page, a button that folds it, and its switch.

@@ -2,13 +2,13 @@
 
 import { get, post, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
-import { qrCode } from "./qr.js";
 import { act, confirm, state } from "./store.js";
 import { actions, Button, card, Dialog, errorLine, Field, row, titled, useLoaded } from "./ui.js";
 import { nameOf } from "./values.js";
+import { generate } from "./vendor/lean_qr.js";
 import { t } from "./words.js";
 
-const { div, h2, input, p, video } = tags;
+const { div, h2, input, p, path, svg, video } = tags;
 
 const LOOK_MS = 250;
 const CODE = /^MT:/;
@@ -107,4 +107,15 @@ function code({ code: digits, qr, secs }, onClose) {
 		input({ readonly: true, "aria-label": t("pairing.qr"), value: digits, onfocus: ({ target }) => target.select() }),
 		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),
 	] });
+}
+
+// A text as a QR code, for the camera of a phone.
+export function qrCode(text, label) {
+	/** @type {any} */
+	const code = generate(/** @type {never} */ (text));
+	const places = Array.from({ length: code.size ** 2 }, (_, at) => [at % code.size, Math.floor(at / code.size)]);
+	const dots = places.filter(([x, y]) => code.get(x, y)).map(([x, y]) => `M${x} ${y}h1v1h-1z`);
+	const size = code.size + 8;
+	return svg({ class: "qr", viewBox: `-4 -4 ${size} ${size}`, role: "img", "aria-label": label, "shape-rendering": "crispEdges" },
+		path({ d: `M-4-4h${size}v${size}h-${size}z`, fill: "#fff" }), path({ d: dots.join(""), fill: "#000" }));
 }

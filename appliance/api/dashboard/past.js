@@ -2,14 +2,13 @@
 // and the day of a room. Fetched when somebody looks.
 
 import { get, segment } from "./api.js";
-import { pointsOf, trace } from "./chart.js";
+import { pointsOf, trace } from "./pictures.js";
 import { tags, use, useEffect, useState } from "./dom.js";
-import { SeriesChart } from "./series.js";
 import { card, empty, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
 import { date, month, t, time } from "./words.js";
 
-const { button, dd, details, div, dl, dt, figcaption, figure, p, path, small, span, strong, summary, svg } = tags;
+const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 
 const DAY_MS = 86_400_000;
 // How long each period is, and how fine what is asked for: the card has hours, and a year of them would be too many.
@@ -26,6 +25,7 @@ const MAX_LINES = 6;
 const MAX_VALUES = "500";
 const WIDTH = 640;
 const HEIGHT = 200;
+const SERIES_HEIGHT = 160;
 
 const pathOf = (device, attribute, from, resolution, limit = "1000") =>
 	`devices/${segment(device.id)}/history/${segment(attribute)}?${new URLSearchParams({ limit, resolution, start: new Date(from).toISOString() })}`;
@@ -206,4 +206,30 @@ export function Day({ measured }) {
 	return titled(t("room.day"), kinds.length ? kinds.map((kind) => div({ key: kind }, card(use(SeriesChart, {
 		label: labelOf(kind, series.find((each) => each.attribute === kind).device), lines: linesOf(kind), from, until,
 	})))) : empty(t("device.no_history")));
+}
+
+// Several rows of values in one picture, a line each over the same time and the same scale.
+// `lines` have a name, entries, newest first, and `text`, which says what a value is; with own scales each fills the picture.
+function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
+	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
+	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));
+	const lineOf = (points) => trace(points, from, until, WIDTH, SERIES_HEIGHT, bounds(hasOwnScales ? points : all)).line;
+	const { low, high } = bounds(all);
+	const edge = (sought) => {
+		const { value, text } = all.find(({ level }) => level === sought);
+		return span(text(value));
+	};
+	return figure({ class: "chart" },
+		figcaption(strong(label)),
+		svg({ viewBox: `0 -8 ${WIDTH} ${SERIES_HEIGHT + 16}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
+			path({ class: "grid", d: `M0 0H${WIDTH}M0 ${SERIES_HEIGHT / 2}H${WIDTH}M0 ${SERIES_HEIGHT}H${WIDTH}` }),
+			drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: lineOf(points) }))),
+		div({ class: "axis" }, span(time(from)), span(time(until))),
+		!hasOwnScales && div({ class: "edges" }, edge(high), high !== low && edge(low)),
+		ul({ class: "legend" }, drawn.map(({ name, now, text }, at) => li({ key: at, class: `line${at % 6}` }, span({ dir: "auto" }, name), strong(text(now))))));
+}
+
+function bounds(points) {
+	const levels = points.map((point) => point.level);
+	return { low: Math.min(...levels), high: Math.max(...levels) };
 }

@@ -1,14 +1,18 @@
 // What the page knows: the home as the hub last told it, what waits for an answer, and what went wrong.
 // Devices, rooms and groups are replaced, never changed, so that a card can tell by identity whether to draw anew.
 
+import { put as replace, stored } from "./api.js";
+
 const MAX_EVENTS = 50;
+const KEPT = "lares_preferences";
+const SAVE_DELAY_MS = 500;
 
 export const state = {
 	isLoaded: false,
 	isOnline: false,
 	offlineSince: null, // milliseconds
 	keyRequest: null, // "missing" or "rejected"
-	notice: null,
+	notice: null, // a sentence's key and values
 	role: null,
 	version: "",
 	devices: new Map(),
@@ -31,7 +35,7 @@ export const state = {
 	eventCount: 0,
 };
 
-let listener;
+let listener = () => {};
 
 export const whenChanged = (draw) => (listener = draw);
 
@@ -43,10 +47,10 @@ export const mayAdmin = () => ["admin", "automation"].includes(state.role);
 
 const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 
-export function takeOverview(overview, preferences) {
+export function takeOverview(overview) {
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
 	const { adapters, faults, safe, units, version } = overview;
-	Object.assign(state, { adapters, faults, safe, units, version, preferences, role: overview.caller.role, isLoaded: true });
+	Object.assign(state, { adapters, faults, safe, units, version, preferences: preferencesOf(overview), role: overview.caller.role, isLoaded: true });
 	changed();
 }
 
@@ -137,3 +141,53 @@ export function confirm(text, yes, field = null) {
 		changed();
 	});
 }
+
+// --- preferences -----------------------------------------------------------------------------------
+// What a person likes to see first, or not at all: kept on the hub under the key of this page, or, where the key may
+// only read, in this browser.
+
+let saveTimer = null;
+
+const listOf = (name) => (Array.isArray(state.preferences[name]) ? state.preferences[name] : []);
+export const isIn = (name, id) => listOf(name).includes(id);
+export const favourites = () => listOf("favourites");
+
+// The preferences that hold now that this overview has come: a change that is still on its way is newer.
+function preferencesOf({ caller, preferences }) {
+	if (saveTimer !== null || state.pending.has("preferences")) return state.preferences;
+	return caller.role === "read" ? readStored() : preferences;
+}
+
+function readStored() {
+	try {
+		const found = JSON.parse(stored(KEPT) ?? "{}");
+		return found?.constructor === Object ? found : {};
+	} catch {
+		return {};
+	}
+}
+
+function change(name, ids) {
+	state.preferences = { ...state.preferences, [name]: ids };
+	changed();
+	clearTimeout(saveTimer);
+	saveTimer = setTimeout(save, SAVE_DELAY_MS);
+}
+
+export const flip = (name, id) => change(name, isIn(name, id) ? listOf(name).filter((each) => each !== id) : [...listOf(name), id]);
+
+function save() {
+	saveTimer = null;
+	if (mayWrite()) act("preferences", "save", () => replace("preferences", state.preferences));
+	else stored(KEPT, JSON.stringify(state.preferences));
+}
+
+// These devices in the order that somebody gave them, the others behind them as they are.
+export function inOrder(devices, list = "order") {
+	const rank = new Map(listOf(list).map((id, at) => [id, at]));
+	const place = ({ id }) => rank.get(id) ?? rank.size;
+	return [...devices].sort((one, other) => place(one) - place(other));
+}
+
+// Put the ids of one section into this order, `list` being "favourites" or "order", and leave all others where they are.
+export const reorder = (list, ids) => change(list, [...listOf(list).filter((id) => !ids.includes(id)), ...ids]);

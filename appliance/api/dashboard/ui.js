@@ -201,15 +201,6 @@ export function useLoaded(load, reasons) {
 	return { ...loaded, reload: () => setRound((count) => count + 1) };
 }
 
-// Modules that no first view needs, fetched when they are.
-export const LATE = { pairing: () => import("./pairing.js"), past: () => import("./past.js") };
-
-// A part of a late module; nothing until that has come.
-export function Late({ load, part, ...props }) {
-	const found = useLoaded(load, []).data?.[part];
-	return found ? use(found, props) : null;
-}
-
 const REFRESH_MS = 5000;
 
 // As `useLoaded`, asked for again every few seconds while somebody looks.

@@ -4,8 +4,7 @@ import { cards } from "./cards.js";
 import { commandsOf } from "./controls.js";
 import { tags, use, useEffect, useState } from "./dom.js";
 import { Scenes } from "./home.js";
-import { favourites, inOrder } from "./preferences.js";
-import { state } from "./store.js";
+import { favourites, inOrder, state } from "./store.js";
 import { empty, icon, iconButton } from "./ui.js";
 import { clock, t } from "./words.js";
 

@@ -7,14 +7,17 @@ const locale = navigator.languages.find((each) => LANGUAGES.includes(each.slice(
 
 export const language = locale.slice(0, 2);
 
-const { words } = await import(`./words_${language}.js`);
 const table = new Map();
-let section = "";
-for (const line of words.trim().split("\n")) {
-	const [key, text] = line.split(/: (.*)/);
-	if (text) table.set(section + key, text);
-	else section = key.slice(1).replace("]", ".");
-}
+
+// Settled once there are words; nothing is told before.
+export const ready = import(`./words_${language}.js`).then(({ words }) => {
+	let section = "";
+	for (const line of words.trim().split("\n")) {
+		const [key, text] = line.split(/: (.*)/);
+		if (text) table.set(section + key, text);
+		else section = key.slice(1).replace("]", ".");
+	}
+});
 
 // The text of this key with `{name}` filled in; without a text the fallback.
 export function t(key, values = {}, fallback = key) {
@@ -42,8 +45,8 @@ const WEEK_MS = 6 * 86_400_000;
 
 const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
 
-// Small whole numbers are written alike in every language here.
-export const number = (value, digits = 1) => (Number.isInteger(value) && Math.abs(value) < 1000 ? String(value) : NUMBERS[digits](value));
+// Whole numbers of up to four digits are written alike in every language here, and need no formatter.
+export const number = (value, digits = 1) => (Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value) : NUMBERS[digits](value));
 export const clock = CLOCK;
 export const date = dates({ dateStyle: "medium" });
 export const month = dates({ month: "long", year: "numeric" });

@@ -499,6 +499,21 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
         await expect(card(page, "Simulated light").locator("output").first).to_have_text("72 %")
 
 
+async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared: House) -> None:
+    """A change between the two would be in neither."""
+    async with visiting(browser, shared) as visit:
+        await visit.page.add_init_script(
+            """window.WebSocket = class extends WebSocket {
+                constructor(...all) { super(...all);
+                    this.addEventListener("open", () => { window.openedAt = performance.now(); });
+                }
+            }"""
+        )
+        await visit.open()
+        asked = await visit.page.evaluate("performance.getEntriesByName(new URL('/overview', location))[0].startTime")
+        assert 0 < await visit.page.evaluate("openedAt") <= asked
+
+
 async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_anything_else(browser: Browser) -> None:
     async with open_house() as house, visiting(browser, house) as visit:
         await house.post("/rooms", {"id": "den", "name": "Den"})

@@ -1,29 +1,29 @@
-"""Elgato lights as devices: one `Light` for each index behind the address."""
+"""Elgato lights as devices: one `Light` for each index behind the address.
+
+Protocol, on port 9123: `GET`/`PUT /elgato/lights`, `GET /elgato/accessory-info`, `POST /elgato/identify`; JSON both
+ways. Colour temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `saturation` instead.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.elgato_lights.client import (
-    LIGHT_MIRED_RANGE,
-    ElgatoClient,
-    LightState,
-    RawLight,
-    info_of,
-    name_of,
-)
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid
 from appliance.home.commands import Command, CommandSpec, check_offered
-from appliance.home.model import DeviceKind, Observation, Report
+from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_of
-from appliance.tables.checks import shown
+from appliance.tables.checks import integer, number, shown
 
+LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
 
 CONFIRM_WITHIN = 1.0
@@ -42,6 +42,51 @@ log = logging.getLogger("adapters")
 
 _ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
 """What the light names otherwise than the catalog."""
+
+RawLight = Mapping[str, Any]
+
+_FIELDS: Mapping[str, Callable[[Any], float]] = {
+    "on": partial(integer, low=0, high=1),
+    "brightness": partial(integer, low=0, high=100),
+    "temperature": partial(integer, low=LIGHT_MIRED_RANGE[0], high=LIGHT_MIRED_RANGE[1]),
+    "hue": number,
+    "saturation": number,
+}
+"""What a light shows, by its own names, and the check of each."""
+
+
+class LightState(Struct, frozen=True, kw_only=True):
+    """One light as it describes itself; a field that it does not show, or shows wrongly, is None.
+
+    `brightness` and `saturation` are percentages, `hue` is in degrees. While the light shows a colour `mired` is
+    None, otherwise `hue` and `saturation` are. `wrong` has what is wrong by the light's own names, as sentences.
+    """
+
+    on: bool | None = None
+    brightness: int | None = None
+    mired: int | None = None
+    hue: float | None = None
+    saturation: float | None = None
+    wrong: Mapping[str, str] = {}
+
+    @staticmethod
+    def parse(raw: Any) -> LightState:
+        """The state that one entry of `lights` describes; raises `Invalid` if nothing of it is a light's."""
+        if not isinstance(raw, dict):
+            raise Invalid(f"is not an object but {shown(raw)}")
+        if raw.keys().isdisjoint(_FIELDS):
+            raise Invalid(f"has none of {', '.join(_FIELDS)}")
+        read: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
+        unused = ("hue", "saturation") if "temperature" in raw else ()
+        for name in (each for each in _FIELDS if each in raw and each not in unused):
+            try:
+                read[name] = _FIELDS[name](raw[name])
+            except Invalid as fault:
+                wrong[name] = f"{name} {fault}"
+        on, mired = read.pop("on", None), read.pop("temperature", None)
+        return LightState(on=None if on is None else on == 1, mired=mired, wrong=wrong, **read)
+
 
 LightWrite = Callable[[Command, LightState], dict[str, int]]
 
@@ -88,14 +133,13 @@ class ElgatoAdapter(PollingAdapter):
 
     def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
         super().__init__(context, http, poll_interval)
-        self._client = ElgatoClient(http)
         self._unreadable: set[str] = set()
         self._facts: Mapping[str, Any] = {}
         self._facts_due_at = self.clock.monotonic()
 
     async def poll(self) -> Report:
         """Every light that the address lists; one that cannot be read is present without an observation."""
-        lights = await self._client.fetch_lights()
+        lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report(lights)
 
@@ -108,7 +152,7 @@ class ElgatoAdapter(PollingAdapter):
         """Read the lights, write all with the change of these, and read until it shows, for one second at most."""
         for device_id in device_ids:
             check_offered(device_id, LIGHT_COMMANDS, command)
-        lights = await self._client.fetch_lights()
+        lights = await self._fetch_lights()
         states = [_parse(raw) for raw in lights]
         changes: dict[int, dict[str, int]] = {}
         results: dict[int, CommandResult] = {}
@@ -124,7 +168,8 @@ class ElgatoAdapter(PollingAdapter):
                 _written(raw, state, changes.get(index, {}))
                 for index, (raw, state) in enumerate(zip(lights, states, strict=True))
             ]
-            await self._client.put_lights(written, repeat=command.action != "toggle")
+            body = {"numberOfLights": len(written), "lights": written}
+            await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.action != "toggle")
             results |= await self._confirm(changes)
         return [results[_index(device_id)] for device_id in device_ids]
 
@@ -137,11 +182,24 @@ class ElgatoAdapter(PollingAdapter):
         prefix, _, index = str(payload.get("device_id", "")).rpartition(":")
         if prefix != f"{self.name}:light" or not index.isdecimal():
             raise Invalid(f"identify needs the device_id of a light of {self.name}")
-        await self._client.identify()
+        await self.http.request("POST", "/elgato/identify")
         return None
 
     async def _info(self, _: Mapping[str, Value]) -> Value:
-        return await self._client.fetch_info()
+        return await self._fetch_object("/elgato/accessory-info")
+
+    async def _fetch_lights(self) -> list[Any]:
+        """The lights as the device lists them, unchecked: one malformed entry must not fail the others."""
+        lights = (await self._fetch_object("/elgato/lights")).get("lights")
+        if not isinstance(lights, list):
+            raise BadAnswer(f"{self.http.address}/elgato/lights answered without a list of lights")
+        return lights
+
+    async def _fetch_object(self, path: str) -> dict[str, Any]:
+        answer = await self.http.request_json("GET", path)
+        if not isinstance(answer, dict):
+            raise BadAnswer(f"{self.http.address} answered with JSON that is not an object")
+        return answer
 
     async def _refresh_facts(self) -> None:
         """Read `accessory-info` every `FACTS_EVERY` seconds; where that fails, the last reading stays."""
@@ -149,7 +207,7 @@ class ElgatoAdapter(PollingAdapter):
             return
         try:
             async with asyncio.timeout(FACTS_WITHIN):
-                self._facts = await self._client.fetch_info()
+                self._facts = await self._fetch_object("/elgato/accessory-info")
         except (AdapterFailed, TimeoutError) as error:
             log.debug("%s: accessory-info: %s", self.name, error)
         self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
@@ -158,7 +216,7 @@ class ElgatoAdapter(PollingAdapter):
         """Read until every light shows its change, for `CONFIRM_WITHIN` seconds at most; the result of each."""
         deadline = self.clock.monotonic() + CONFIRM_WITHIN
         while True:
-            lights = await self._client.fetch_lights()
+            lights = await self._fetch_lights()
             errors = {index: self._mismatch(lights, index, change) for index, change in changes.items()}
             if not any(errors.values()) or self.clock.monotonic() >= deadline:
                 report = self._report(lights)
@@ -193,7 +251,7 @@ class ElgatoAdapter(PollingAdapter):
 
     def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
         """The light of this index; None where it cannot be read, which is logged once."""
-        device_id, name = ids[index], name_of(self._facts)
+        device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
         light = _parse(raw)
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:
@@ -218,7 +276,12 @@ class ElgatoAdapter(PollingAdapter):
             wrong={_ATTRIBUTES.get(name, name): sentence for name, sentence in light.wrong.items()},
             vendor_specific=vendor,
             name=name if name is None or len(ids) == 1 else f"{name} {index + 1}",
-            info=info_of(self._facts),
+            info=Info(
+                manufacturer="Elgato" if self._facts else None,
+                model=_text(self._facts, "productName"),
+                firmware=_text(self._facts, "firmwareVersion"),
+                serial=_text(self._facts, "serialNumber"),
+            ),
             commands=LIGHT_COMMANDS,
         )
 
@@ -245,3 +308,8 @@ def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -
         return {}
     dropped = {*light.wrong, *(("hue", "saturation") if "temperature" in change else ())}
     return {**{name: value for name, value in raw.items() if name not in dropped}, **change}
+
+
+def _text(facts: Mapping[str, Any], name: str) -> str | None:
+    value = facts.get(name)
+    return value.strip() or None if isinstance(value, str) else None

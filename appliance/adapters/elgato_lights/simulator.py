@@ -50,21 +50,12 @@ _INFO = {
     "wifi-info": {"ssid": "loopback", "frequencyMHz": 2400, "rssi": -40},
 }
 
-SETTINGS = {
-    "powerOnBehavior": 1,
-    "powerOnBrightness": 20,
-    "powerOnTemperature": 213,
-    "switchOnDurationMs": 100,
-    "switchOffDurationMs": 300,
-    "colorChangeDurationMs": 100,
-}
-
 
 class LightSimulator(SimulatedDevice):
     """A mains-powered Elgato light with any number of lamps.
 
     `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts the requests to blink;
-    both also of requests that a fault left without effect. `info` and `settings` are served by the routes so called.
+    both also of requests that a fault left without effect. `info` is what it says of itself.
     `base` are the arguments of `SimulatedDevice`.
     """
 
@@ -79,7 +70,6 @@ class LightSimulator(SimulatedDevice):
     ) -> None:
         super().__init__(**base)
         self.info: dict[str, Any] = deepcopy(dict(_INFO if info is None else info))
-        self.settings: dict[str, Any] = dict(SETTINGS)
         self.writes: list[Any] = []
         self.identified = 0
         self._lights: list[Any] = [deepcopy(light) for light in lights]
@@ -101,10 +91,7 @@ class LightSimulator(SimulatedDevice):
         return [
             web.get("/elgato/lights", self._get_lights),
             web.put("/elgato/lights", self._put_lights),
-            web.get("/elgato/lights/settings", self._get_settings),
-            web.put("/elgato/lights/settings", self._put_settings),
             web.get("/elgato/accessory-info", self._get_info),
-            web.put("/elgato/accessory-info", self._put_info),
             web.post("/elgato/identify", self._identify),
         ]
 
@@ -137,29 +124,9 @@ class LightSimulator(SimulatedDevice):
     def _refuse(self, message: str) -> web.Response:
         return self._json({"errors": [{"message": message}]}, status=400)
 
-    async def _get_settings(self, request: web.Request) -> web.Response:
-        self._apply_due_writes()
-        return self._json(self.settings)
-
-    async def _put_settings(self, request: web.Request) -> web.Response:
-        return await self._put(request, self.settings)
-
     async def _get_info(self, request: web.Request) -> web.Response:
         self._apply_due_writes()
         return self._json(self.info)
-
-    async def _put_info(self, request: web.Request) -> web.Response:
-        return await self._put(request, self.info)
-
-    async def _put(self, request: web.Request, target: dict[str, Any]) -> web.Response:
-        try:
-            change = await request.json()
-        except ValueError as fault:
-            return self._refuse(str(fault))
-        if not isinstance(change, dict):
-            return self._refuse("the body is not an object")
-        self._take(lambda: target.update(change))
-        return web.Response()
 
     async def _identify(self, request: web.Request) -> web.Response:
         return web.Response()

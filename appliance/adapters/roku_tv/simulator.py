@@ -2,134 +2,75 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr, unescape
+from xml.sax.saxutils import escape
 
 from aiohttp import web
 
 from appliance.adapters.simulated import SimulatedDevice
 
-HEADER = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 ON, STANDBY = "PowerOn", "Ready"
-TUNER = "tvinput.dtv"
 
-DEVICE_INFO = f"""{HEADER}<device-info>
-<udn>28001240-0000-1000-8000-020000544653</udn>
-<serial-number>LARES0000002</serial-number>
-<device-id>LARES0000002</device-id>
-<vendor-name>Roku</vendor-name>
-<model-name>Simulated TV</model-name>
-<model-number>0000X</model-number>
-<model-region>US</model-region>
-<is-tv>true</is-tv>
-<is-stick>false</is-stick>
-<supports-ethernet>true</supports-ethernet>
-<wifi-mac>02:00:00:54:56:01</wifi-mac>
-<ethernet-mac>02:00:00:54:56:02</ethernet-mac>
-<network-type>ethernet</network-type>
-<friendly-device-name>Simulated TV - LARES0000002</friendly-device-name>
-<friendly-model-name>Simulated TV</friendly-model-name>
-<default-device-name>Simulated TV - LARES0000002</default-device-name>
-<user-device-name/>
-<user-device-location/>
-<software-version>12.5.0</software-version>
-<software-build>4178</software-build>
-<power-mode>{ON}</power-mode>
-<supports-suspend>true</supports-suspend>
-<supports-find-remote>false</supports-find-remote>
-<supports-private-listening>false</supports-private-listening>
-<headphones-connected>false</headphones-connected>
-</device-info>
-"""
-
-
-class Elements:
-    """The leaf elements of one XML text that has no attributes and uses each name once.
-
-    They can be read and set; the text stays as it was written everywhere else.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def get(self, name: str) -> str | None:
-        """The content of the element, unescaped; None where there is no such element."""
-        found = self._find(name)
-        return None if found is None else unescape(found["content"] or "")
-
-    def put(self, name: str, content: str | None) -> None:
-        """Give the element this content, escaped; add it if it is missing, take it out for None."""
-        if content == self.get(name):
-            return
-        found = self._find(name)
-        if found is None:
-            start = end = self.text.rindex("</")
-        else:
-            start, end = found.span() if content is None else found.span("element")
-        written = "" if content is None else f"<{name}>{escape(content)}</{name}>"
-        self.text = self.text[:start] + written + self.text[end:]
-
-    def _find(self, name: str) -> re.Match[str] | None:
-        tag = re.escape(name)
-        return re.search(rf"\s*(?P<element><{tag}\s*/>|<{tag}>(?P<content>[^<]*)</{tag}>)", self.text)
-
-
-class Element:
-    """An element of a TV's `device-info` as an attribute: its text, None where there is no such element."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, tv: TvSimulator, owner: type[TvSimulator]) -> str | None:
-        tv._apply_due_writes()  # noqa: SLF001 - it is a part of that class
-        return tv.info.get(self._name)
-
-    def __set__(self, tv: TvSimulator, text: str | None) -> None:
-        tv.info.put(self._name, text)
+_INFO = {
+    "udn": "28001240-0000-1000-8000-020000544653",
+    "serial-number": "LARES0000002",
+    "device-id": "LARES0000002",
+    "vendor-name": "Roku",
+    "model-name": "Simulated TV",
+    "model-number": "0000X",
+    "model-region": "US",
+    "is-tv": "true",
+    "is-stick": "false",
+    "supports-ethernet": "true",
+    "wifi-mac": "02:00:00:54:56:01",
+    "ethernet-mac": "02:00:00:54:56:02",
+    "network-type": "ethernet",
+    "friendly-device-name": "Simulated TV - LARES0000002",
+    "friendly-model-name": "Simulated TV",
+    "default-device-name": "Simulated TV - LARES0000002",
+    "user-device-name": "",
+    "user-device-location": "",
+    "software-version": "12.5.0",
+    "software-build": "4178",
+    "power-mode": ON,
+    "supports-suspend": "true",
+    "supports-find-remote": "false",
+    "supports-private-listening": "false",
+    "headphones-connected": "false",
+}
 
 
 class TvSimulator(SimulatedDevice):
-    """A Roku TV, or the device that the XML `device_info` describes; `power` overrides the power mode in it.
+    """A Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
 
     `keys` holds all key presses in order, also those without effect. `limited` stands for the TV's setting that
-    keeps apps from controlling it. `apps` (id to name), `active_app` (None: the home screen), `player` (`close`,
-    `play`, `pause`), `channels` (number to name) and `channel` are served by the queries so called.
-    `base` are the arguments of `SimulatedDevice`.
+    keeps apps from controlling it. `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "text/xml"
 
-    def __init__(self, *, device_info: str | None = None, power: bool | None = None, **base: Any) -> None:
+    def __init__(self, *, power: bool = True, **base: Any) -> None:
         super().__init__(**base)
-        self.info = Elements(DEVICE_INFO if device_info is None else device_info)
+        self.info = {**_INFO, "power-mode": ON if power else STANDBY}
         self.keys: list[str] = []
         self.limited = False
-        self.apps = {TUNER: "Antenna", "90001": "Films & more", "90002": "Radio"}
-        self.active_app: str | None = None
-        self.player = "close"
-        self.channels = {"2.1": "First", "5.1": "Fifth"}
-        self.channel = "2.1"
-        if power is not None:
-            self.power_mode = ON if power else STANDBY
 
-    power_mode = Element("power-mode")
-    """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device that has no such element, as some sticks."""
-    user_device_name = Element("user-device-name")
-    """The name that its owner gave it; empty if none."""
-    friendly_device_name = Element("friendly-device-name")
-    """The name that it gives itself."""
-    model_name = Element("model-name")
+    @property
+    def power_mode(self) -> str | None:
+        """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device that has no such element, as some sticks."""
+        self._apply_due_writes()
+        return self.info.get("power-mode")
+
+    @power_mode.setter
+    def power_mode(self, mode: str | None) -> None:
+        self.info.pop("power-mode", None)
+        self.info |= {} if mode is None else {"power-mode": mode}
 
     def _routes(self) -> Iterable[web.RouteDef]:
         return [
             web.get("/query/device-info", self._get_info),
-            web.get("/query/apps", self._get_apps),
-            web.get("/query/active-app", self._get_active_app),
-            web.get("/query/media-player", self._get_player),
-            web.get("/query/tv-channels", self._get_channels),
-            web.get("/query/tv-active-channel", self._get_active_channel),
+            web.get("/query/{part}", self._get_part),
             web.post("/keypress/{key}", self._keypress),
         ]
 
@@ -151,43 +92,21 @@ class TvSimulator(SimulatedDevice):
         if mode is None:
             return
         if key == "PowerOn" or (key == "Power" and mode != ON):
-            self.info.put("power-mode", ON)
+            self.info["power-mode"] = ON
         elif key in ("PowerOff", "Power") and mode == ON:
-            self.info.put("power-mode", STANDBY)
+            self.info["power-mode"] = STANDBY
 
     async def _get_info(self, request: web.Request) -> web.Response:
         self._apply_due_writes()
-        return _answer(self.info.text)
+        elements = "\n".join(f"<{name}>{escape(text)}</{name}>" for name, text in self.info.items())
+        return _answer(f"<device-info>\n{elements}\n</device-info>\n")
 
-    async def _get_apps(self, request: web.Request) -> web.Response:
-        return _answer(f"{HEADER}<apps>{''.join(map(self._app, self.apps))}</apps>")
-
-    async def _get_active_app(self, request: web.Request) -> web.Response:
-        app = "<app>Roku</app>" if self.active_app is None else self._app(self.active_app)
-        return _answer(f"{HEADER}<active-app>{app}</active-app>")
-
-    def _app(self, app_id: str) -> str:
-        kind = "tvin" if app_id.startswith("tvinput") else "appl"
-        name = escape(self.apps.get(app_id, app_id))
-        return f'<app id={quoteattr(app_id)} type="{kind}" version="1.0.0">{name}</app>'
-
-    async def _get_player(self, request: web.Request) -> web.Response:
-        times = "<position>6000 ms</position><duration>60000 ms</duration><is_live>false</is_live>"
-        content = "" if self.player == "close" else times
-        return _answer(f'{HEADER}<player error="false" state={quoteattr(self.player)}>{content}</player>')
-
-    async def _get_channels(self, request: web.Request) -> web.Response:
-        return _answer(f"{HEADER}<tv-channels>{''.join(map(self._channel, self.channels))}</tv-channels>")
-
-    async def _get_active_channel(self, request: web.Request) -> web.Response:
-        return _answer(f"{HEADER}<tv-channel>{self._channel(self.channel)}</tv-channel>")
-
-    def _channel(self, number: str) -> str:
-        name = escape(self.channels.get(number, number))
-        return (
-            f"<channel><number>{escape(number)}</number><name>{name}</name>"
-            "<type>air-digital</type><user-hidden>false</user-hidden></channel>"
-        )
+    async def _get_part(self, request: web.Request) -> web.Response:
+        """What plays, and what could."""
+        film = '<app id="90001" type="appl" version="1.0.0">Films</app>'
+        parts = {"apps": film, "active-app": "<app>Roku</app>", "media-player": "", "tv-channels": ""}
+        name = request.match_info["part"]
+        return _answer(f"<{name}>{parts[name]}</{name}>") if name in parts else web.Response(status=404)
 
 
 simulate = TvSimulator
@@ -195,4 +114,5 @@ simulate = TvSimulator
 
 
 def _answer(xml: str) -> web.Response:
-    return web.Response(text=xml, content_type=TvSimulator.content_type, charset="utf-8")
+    text = f'<?xml version="1.0" encoding="UTF-8" ?>\n{xml}'
+    return web.Response(text=text, content_type=TvSimulator.content_type, charset="utf-8")

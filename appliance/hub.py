@@ -20,7 +20,7 @@ from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.mqtt.hub_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
 from appliance.automations.automations import Automations, catalog_of, open_automations
-from appliance.automations.calls import AutomationCalls
+from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.home_names import HomeNames, NameWatcher, PastNames
@@ -38,14 +38,14 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
-from appliance.lua.context import Context, FailedCalls, MoreCall
+from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
+from appliance.lua.folder import folder_of
 from appliance.lua.kind_catalog import KindCatalog, KindRunner, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
-from appliance.lua.lua_setup import build_pool, folder_of, refusal_of, targets_of
-from appliance.lua.reload import LoadWork, Reloader
+from appliance.lua.reload import LoadWork, Reloader, refusal_of, targets_of
 from appliance.lua.source import Source
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
 from appliance.store.disk import Disk
@@ -102,7 +102,7 @@ class Hub:
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
-        self._calls: Mapping[str, MoreCall] = {}
+        self._calls: Mapping[str, CtxCall] = {}
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": config.automations,
@@ -217,7 +217,7 @@ class Hub:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
-        return Scenes(catalog, self._new_executor, self.history.new_executions("scene"))
+        return Scenes(catalog, self._new_executor(self.history.new_executions("scene")))
 
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> None:
         """Load and arm the automations."""
@@ -240,15 +240,15 @@ class Hub:
         self.environment, self.variables, storage = environment, environment.variables, environment.storage
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
-        history, is_loaded = self.history.new_executions("automation"), self.safe_because is None
-        opened = open_automations(catalog, environment, history, self._new_executor, is_loaded=is_loaded)
+        executor, is_loaded = self._new_executor(self.history.new_executions("automation")), self.safe_because is None
+        opened = open_automations(catalog, environment, executor, is_loaded=is_loaded)
         parts = await stack.enter_async_context(opened)
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         self._reload_armed = parts.engine.reload
         self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         parts.hold_until(self.health.have_all_started, self.bus)
-        self._calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets).table()
+        self._calls = CtxCalls(environment, parts.timers, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self) -> tuple[int, list[Fault]]:
         """Reload them; where that succeeds, safe mode after crashes is over."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,16 @@ from msgspec import Struct
 
 from appliance import settings
 from appliance.errors import Invalid
-from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, NewExecutor
+from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
+from appliance.lua.folder import folder_of
 from appliance.lua.lua_catalog import Catalog, Inspect
-from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tables.checks import function, string
 from appliance.tables.fields import Field, Fields, Table
-
-log = logging.getLogger("scenes")
 
 
 class Scene(Struct, frozen=True, kw_only=True):
@@ -66,12 +63,10 @@ class Scenes:
     def __init__(
         self,
         catalog: Catalog[Scene],
-        new_executor: NewExecutor,
-        history: ExecutionHistory,
+        executor: Executor,
     ) -> None:
         self.catalog = catalog
-        self.executor = new_executor(self._note)
-        self._history = history
+        self.executor = executor
         self._waits: list[tuple[str, str]] = []
         """Who waits for which scene, by their labels."""
 
@@ -152,13 +147,8 @@ class Scenes:
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """The results of the scene's executions in the period, the newest first."""
         self.catalog.get(id_)
-        return self._history.list_runs(id_, period)
+        return self.executor.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
         """Counts of scenes and executions, and the faults of files that were rejected."""
         return {"loaded": len(self.list_scenes()), **self.executor.figures(), "left_out": self.catalog.rejected}
-
-    def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        if result.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
-            log.warning("scene '%s' failed: %s", request.id, result.error)
-        self._history.add(result)

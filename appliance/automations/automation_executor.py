@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,13 +14,11 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
 from appliance.automations.triggers import Match
-from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.values import Value
-from appliance.lua.executor import ExecutionRequest, NewExecutor
+from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.modes import Decision
-
-log = logging.getLogger("automations")
 
 DISABLED = refused("disabled: the automation is switched off")
 
@@ -29,18 +26,16 @@ TriggerEvent = Mapping[str, Value]
 
 
 class AutomationExecutor:
-    """Decides whether a trigger becomes an execution of `executor`, and writes what came of it to `history`."""
+    """Decides whether a trigger becomes an execution of `executor`, and notes how that ended."""
 
-    def __init__(
-        self, environment: Environment, states: States, history: ExecutionHistory, new_executor: NewExecutor
-    ) -> None:
+    def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
         self._states = states
         self._brake = environment.brake
         self._environment = environment
-        self.history = history
-        self.executor = new_executor(self._note)
+        self.executor = executor
+        executor.on_end = self._note
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
@@ -49,7 +44,7 @@ class AutomationExecutor:
         outcome = self._check_conditions(definition, self._states.of(definition.id), event)
         request = _request(asset, event, outcome, after=match.after)
         if not outcome.holds:
-            self._record(request, self._skipped(request, outcome))
+            self.executor.skip(request, outcome.reason)
         elif self.executor.submit(request).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
@@ -59,9 +54,7 @@ class AutomationExecutor:
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
             return await asyncio.shield(self.executor.submit(request).ended)
-        result = self._skipped(request, outcome)
-        self._record(request, result)
-        return result
+        return self.executor.skip(request, outcome.reason)
 
     def _check(self, definition: AutomationDefinition) -> ConditionResult:
         instant = self._clock.now() if self._trust.is_trusted() else None
@@ -81,18 +74,6 @@ class AutomationExecutor:
         self._states.remember(definition.id, decision.memory)
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
-    def _skipped(self, request: ExecutionRequest, outcome: ConditionResult) -> ExecutionEntry:
-        return ExecutionEntry(
-            subject=request.id,
-            executed_at=self._clock.now(),
-            status=ExecutionStatus.SKIPPED,
-            error=outcome.reason,
-            results=(),
-            duration_ms=0,
-            trigger_payload=request.event,
-            trace=request.steps,
-        )
-
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         """Note how an execution that was decided on ended; one that was skipped or dropped never began."""
         state = self._states.of(request.id)
@@ -101,11 +82,6 @@ class AutomationExecutor:
         if result.status not in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
             nothing = next(iter(result.warnings), None)
             state.last_run, state.last_error = result.executed_at, result.error or nothing
-        self._record(request, result)
-
-    def _record(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        self._log_result(request, result)
-        self.history.add(result)
 
     def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionEntry) -> policy.Memory:
         if result.status is ExecutionStatus.OK:
@@ -113,12 +89,6 @@ class AutomationExecutor:
         if result.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
             return policy.never_began(memory, request.event or {})
         return policy.failed(memory)
-
-    def _log_result(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        if result.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
-            log.warning("automation '%s' failed: %s", request.id, result.error)
-        else:
-            log.debug("automation '%s': %s", request.id, result.error or result.status)
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:

@@ -20,15 +20,15 @@ from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.timers import NO_DEVICES, Timers
 from appliance.clock import Clock
-from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
+from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.lua.executor import NewExecutor
+from appliance.lua.executor import Executor
+from appliance.lua.folder import folder_of
 from appliance.lua.lua_catalog import Catalog, Describe
-from appliance.lua.lua_setup import folder_of
 from appliance.settings import AutomationsSettings
 
 log = logging.getLogger("automations")
@@ -116,7 +116,7 @@ class Automations:
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """What became of its triggers in the period, the newest first."""
         self.catalog.get(id_)
-        return self._executor.history.list_runs(id_, period)
+        return self.executions.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
         """How many are in force and under way, how each is, and what is wrong with the files that were not loaded."""
@@ -185,18 +185,17 @@ def catalog_of(
 async def open_automations(
     catalog: Catalog[AutomationDefinition],
     environment: Environment,
-    history: ExecutionHistory,
-    new_executor: NewExecutor,
+    lua: Executor,
     *,
     is_loaded: bool = True,
 ) -> AsyncIterator[Parts]:
-    """The automations of a catalog, armed until the context is left; none where it is not to be loaded yet."""
+    """The automations of a catalog, run by `lua`, armed until the context is left; none if it is not loaded yet."""
     scheduler = Scheduler(environment)
     if is_loaded:
         await catalog.load()
     states, timers = States(environment.storage), Timers(environment)
-    executor = AutomationExecutor(environment, states, history, new_executor)
-    async with states, environment.variables, timers, executor.executor, scheduler:
+    executor = AutomationExecutor(environment, states, lua)
+    async with states, environment.variables, timers, lua, scheduler:
         async with Engine(catalog, executor, states, scheduler, environment) as engine:
             if not is_loaded:
                 timers.pause()

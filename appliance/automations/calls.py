@@ -1,10 +1,12 @@
-"""Calls: what `ctx` does with variables, timers, waiting, scenes, messages, and snapshots of devices."""
+"""Calls: what each method of `ctx` does in the home; `lua_worker/ctx_methods.py` lists them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Status
@@ -13,19 +15,23 @@ from appliance.automations.environment import Environment
 from appliance.automations.matchers import Anything, Matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
-from appliance.errors import Invalid, LaresError, Unsupported
+from appliance.errors import Invalid, LaresError, NotFound, UnfitValue, Unsupported
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
-from appliance.home.commands import Command
+from appliance.home.commands import Command, check_stated
 from appliance.home.events import DeviceStateChanged, Event
+from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.home.texts import MAX_ID_CHARS
 from appliance.home.values import Value
-from appliance.lua.context import Context, MoreCall
+from appliance.lua.context import Context, CtxCall
 from appliance.tables.checks import LUA, boolean, number
 from appliance.tables.fields import Findings, Table
+from appliance.tables.json_schema import Shape
+from appliance.tasks import in_steps
 
-MAX_WAIT_SECS = 3600
+MAX_SLEEP_SECS = MAX_WAIT_SECS = 3600
 
 MAX_NOTIFICATION_CHARS = 4096
 
@@ -38,11 +44,13 @@ COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """The attributes that may hold a light's colour; `ctx:restore` sets the first of them that there is."""
 
 
+_Find = Callable[[str], Any]
+
 RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 
 
-class AutomationCalls:
-    """What the automations do for `ctx`, also that of scenes.
+class CtxCalls:
+    """What `ctx` of scenes and automations does.
 
     `run_scene` runs the scene of an id, led to by a chain of others, until its end; `targets` are of `ctx:notify`.
     """
@@ -57,19 +65,60 @@ class AutomationCalls:
         self._bus: Bus = environment.bus
         self._clock: Clock = environment.clock
 
-    def table(self) -> Mapping[str, MoreCall]:
+    def table(self) -> Mapping[str, CtxCall]:
         """The calls, by their names."""
+        registry = self._registry
         return {
+            "command": _commanding(self._command),
+            "command_room": _commanding(partial(_command_all, registry.list_room_devices)),
+            "command_group": _commanding(partial(_command_all, registry.list_group_devices)),
+            "invoke": self._invoke,
+            "notify": self._notifier.notify,
+            "run_scene": self._run_scene,
+            "sleep": self._sleep,
+            "wait_for": self._wait_for,
+            "get_device": partial(_get_one, DEVICE, registry.get_device),
+            "get_room": partial(_get_one, ROOM, registry.get_room),
+            "get_group": partial(_get_one, GROUP, registry.get_group),
+            "list_devices": partial(self._list, DEVICE, lambda _: registry.list_devices()),
+            "list_rooms": partial(self._list, ROOM, lambda _: registry.list_rooms()),
+            "list_room_devices": partial(self._list, DEVICE, registry.list_room_devices),
+            "list_groups": partial(self._list, GROUP, lambda _: registry.list_groups()),
+            "list_group_devices": partial(self._list, DEVICE, registry.list_group_devices),
             "get": self._get,
             "set": self._set,
             "start_timer": self._start_timer,
             "cancel_timer": self._cancel_timer,
-            "wait_for": self._wait_for,
             "snapshot": self._snapshot,
             "restore": self._restore,
-            "run_scene": self._run_scene,
-            "notify": self._notifier.notify,
         }
+
+    async def _command(self, context: Context, device_id: str, raw: Any) -> dict[str, Any]:
+        try:
+            command = Command.parse(raw)
+        except UnfitValue as unfit:
+            for device in self._registry.find_devices([device_id]):
+                check_stated(device.commands or (), unfit)
+            raise
+        result = await context.send_to(device_id, command)
+        return {"status": result["status"], "message": result["message"]}
+
+    async def _invoke(self, context: Context, target: str, payload: Any, _: None) -> Any:
+        if payload is not None and not isinstance(payload, dict):
+            raise Invalid("ctx:invoke: the payload must be a table with named fields")
+        return await context.invoke(target, payload or {})
+
+    async def _sleep(self, context: Context, seconds: float, *_: None) -> None:
+        if not 0 <= seconds <= MAX_SLEEP_SECS:
+            raise Invalid(f"ctx:sleep takes 0 to {MAX_SLEEP_SECS} seconds, not {seconds:g}")
+        context.trace.add("sleep", secs=seconds)
+        await self._clock.sleep(seconds)
+
+    async def _list(self, shape: Shape, find: _Find, _: Context, name: str, *__: None) -> list[Any]:
+        """Things as each is now; raises `NotFound` where there is no such room or group."""
+        shown: list[Any] = []
+        await in_steps(self._clock, map(shown.append, map(shape, find(name))))
+        return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
         """The scene's results, once it has ended; a circle is refused."""
@@ -153,6 +202,28 @@ class AutomationCalls:
             for command in _way_back(shown, is_on=now.get(device_id, {}).get("power") == "on")
         ]
         return [await context.send_to(device_id, command) for device_id, command in commands]
+
+
+async def _command_all(find: _Find, context: Context, name: str, raw: Any) -> list[dict[str, Any]]:
+    return await context.send(find(name), Command.parse(raw))
+
+
+def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> CtxCall:
+    async def command(context: Context, name: str, raw: Any, *_: None) -> Any:
+        try:
+            return await send(context, name, raw)
+        except LaresError as error:  # nothing was sent; a `pcall` would leave no word of it
+            context.note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
+            raise
+
+    return command
+
+
+async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) -> Any:
+    """One thing; None where there is no such thing."""
+    with suppress(NotFound):
+        return shape(find(name))
+    return None
 
 
 class MessageSender:

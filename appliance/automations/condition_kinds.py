@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from appliance.automations.conditions import HOLDS, HOME_CONDITIONS, Condition, ConditionResult, refused
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.time_conditions import TIME_CONDITIONS
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
@@ -33,7 +33,7 @@ class Combination(Condition, frozen=True, kw_only=True):
             return None
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
-    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Whether it is so; where not, `branch` is the way to the one that decided, where one did."""
         return _COMBINE[self.type](self.conditions, home, instant)
 
@@ -73,7 +73,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 def explain(
-    conditions: Sequence[Condition], home: HomeView, instant: datetime | None, prefix: str = ""
+    conditions: Sequence[Condition], home: Environment, instant: datetime | None, prefix: str = ""
 ) -> Iterator[str]:
     """A sentence for each condition, also those within others: what it needs, and whether it holds now.
 
@@ -92,7 +92,7 @@ def explain(
             yield from explain(condition.conditions, home, instant, f"{prefix}{number}.")
 
 
-def check_all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
+def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     """Whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
@@ -101,7 +101,7 @@ def check_all(conditions: Sequence[Condition], home: HomeView, instant: datetime
     return HOLDS if outcome.holds else refused(f"condition {outcome.branch}: {outcome.reason}", outcome.branch)
 
 
-def _all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
+def _all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)
         if not outcome.holds:
@@ -109,7 +109,7 @@ def _all(conditions: Sequence[Condition], home: HomeView, instant: datetime | No
     return HOLDS
 
 
-def _any(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
+def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     """The reason of none is the reason of all: none holds, each for its own."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
@@ -120,7 +120,7 @@ def _any(conditions: Sequence[Condition], home: HomeView, instant: datetime | No
     return refused(f"none of {len(conditions)} holds ({'; '.join(reasons)})")
 
 
-def _none(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
+def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
         if condition.holds(home, instant).holds:
             seen = condition.describe_seen(home, instant)

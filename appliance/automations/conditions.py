@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, take_attribute, take_equal, take_matcher
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.matchers import Matcher, Within, describe, number_in, wanted
 from appliance.errors import NotFound
 from appliance.home.model import Device
@@ -63,7 +63,7 @@ class Condition(Struct, frozen=True, kw_only=True):
         """
         raise NotImplementedError
 
-    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Whether it is so; `instant` is None while the clock is not trusted: then nothing holds that needs it."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class Condition(Struct, frozen=True, kw_only=True):
         """What it needs."""
         raise NotImplementedError
 
-    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
         """What one that holds compared, ` (power was 'on')`; nothing where there is nothing to say."""
         return ""
 
@@ -116,11 +116,11 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         lasting = f" for {self.for_secs:g} s" if self.for_secs else ""
         return f"that '{self.device_id}' shows {wanted(self.attribute, self.matcher)}{lasting}"
 
-    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
         values = [each.attributes.get(self.attribute) for each in home.registry.find_devices([self.device_id])]
         return f" ({self.attribute} was {', '.join(map(describe, values))})"
 
-    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false for a device or an attribute that there is not."""
         devices = home.registry.find_devices([self.device_id])
         if not devices:
@@ -132,12 +132,12 @@ class DeviceState(Condition, frozen=True, kw_only=True):
             return refused(f"{self.attribute} {_unlike(value, self.matcher)}")
         return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
 
-    def _has_lasted(self, home: HomeView, device: Device, instant: datetime | None) -> ConditionResult:
+    def _has_lasted(self, home: Environment, device: Device, instant: datetime | None) -> ConditionResult:
         """Whether the attribute has not changed for so long; false while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return untrusted(needs)
-        since = max(timedelta(), instant - home.changed_at(device, self.attribute))
+        since = max(timedelta(), instant - home.change_times.get(device, self.attribute))
         if since >= timedelta(seconds=self.for_secs):
             return HOLDS
         return refused(f"{self.attribute} changed {since.total_seconds():.0f} s ago, needs {needs}")
@@ -170,7 +170,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
-    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Whether it is so; a room or group that is missing has no number of devices."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
@@ -210,12 +210,12 @@ class VariableState(Condition, frozen=True, kw_only=True):
     def describe(self) -> str:
         return f"variable {wanted(self.name, self.matcher)}"
 
-    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
-        return f" (variable '{self.name}' was {describe(home.get_variable(self.name))})"
+    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
+        return f" (variable '{self.name}' was {describe(home.variables.find(self.name))})"
 
-    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false for a variable that is not set."""
-        value = home.get_variable(self.name)
+        value = home.variables.find(self.name)
         if value is None:
             return refused(f"variable '{self.name}' is not set, needs {self.matcher}")
         if self.matcher.holds(value):

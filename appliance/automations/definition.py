@@ -13,7 +13,7 @@ from appliance.automations.automation_fields import seconds
 from appliance.automations.condition_kinds import explain, parse_conditions
 from appliance.automations.conditions import Condition
 from appliance.automations.device_triggers import DEVICE_TRIGGERS
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.policy import Policy
 from appliance.automations.time_triggers import TIMED_TRIGGERS
 from appliance.automations.triggers import EVENT_TRIGGERS, TimedTrigger, Trigger
@@ -59,7 +59,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     mode: Mode
     enabled: bool = True
 
-    def explain(self, home: HomeView, instant: datetime | None) -> Iterator[str]:
+    def explain(self, home: Environment, instant: datetime | None) -> Iterator[str]:
         """What each trigger waits for and each condition needs, with the values of now, as sentences.
 
         `instant` is None while the clock is not trusted.

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, take_attribute, take_matcher
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.automations.triggers import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
@@ -65,7 +65,7 @@ class Devices(Struct, frozen=True, kw_only=True):
             return f"a device of group '{self.group_id}'"
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
-    def tell(self, home: HomeView, told: Callable[[Device], str]) -> str:
+    def tell(self, home: Environment, told: Callable[[Device], str]) -> str:
         """What is told of each that is named by its id, behind semicolons; nothing where that is an empty text."""
         sentences = []
         for device_id in self.ids:
@@ -133,7 +133,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return whose
         return whose + [NamedThing("attribute", "attribute", self.attribute, each.subject) for each in whose]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         change = f"{self.devices} changes"
         if self.attribute is not None:
             secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
@@ -271,7 +271,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         field = None if self.event is None else "event"
         return whose + [NamedThing(field or each.field, "event", self.event or "", each.subject) for each in whose]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         told = self.devices.tell(home, _sent)
         return f"waits until {self.devices} sends {self.event or 'any event'}{told}"
 

@@ -1,10 +1,9 @@
-"""Environment: what automations live in, as one value to hand on; and of that, the home as conditions see it."""
+"""Environment: what automations live in, as one value to hand on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Protocol
 
 from appliance.automations.brake import Brake
 from appliance.automations.policy import read_instants
@@ -14,26 +13,11 @@ from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.home.values import Value
 from appliance.settings import AutomationRunner
 from appliance.store.records import Storage
 
 CHANGED_PREFIX = "changed/"
 """Keys in the document: `changed/<device id>` holds when each attribute that a condition asks for last changed."""
-
-
-class HomeView(Protocol):
-    """What conditions read of the home; nothing of it waits or changes anything."""
-
-    @property
-    def registry(self) -> Registry:
-        """The devices, rooms and groups."""
-
-    def get_variable(self, name: str) -> Value:
-        """The variable's value; None where it is not set."""
-
-    def changed_at(self, device: Device, attribute: str) -> datetime:
-        """When the attribute last changed, over restarts; at the latest when the device did."""
 
 
 class ChangeTimes:
@@ -83,7 +67,7 @@ DEFAULT_LIMITS = AutomationRunner()
 
 
 class Environment:
-    """Registry, bus, clock with its trust and storage, with an own brake, change times and variables; a `HomeView`.
+    """Registry, bus, clock with its trust and storage, with an own brake, change times and variables.
 
     `limits` are those of the brake. `began` is the monotonic second at which the hub began to start, None for the
     present; `stopped_at` is when the one before it stopped in order, None where that is not known.
@@ -111,11 +95,3 @@ class Environment:
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, bus, clock)
         self.variables = Variables(storage, bus, self.brake)
-
-    def get_variable(self, name: str) -> Value:
-        """The variable's value; None where it is not set."""
-        return self.variables.find(name)
-
-    def changed_at(self, device: Device, attribute: str) -> datetime:
-        """When the attribute last changed, over restarts; at the latest when the device did."""
-        return self.change_times.get(device, attribute)

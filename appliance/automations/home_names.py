@@ -31,8 +31,7 @@ from appliance.home.events import (
 from appliance.home.layout import Layout
 from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
-from appliance.lua.names import called_names
-from appliance.lua.source import Source
+from appliance.lua.source import Source, called_names
 from appliance.store.records import DocumentReader, Storage
 from appliance.tables.checks import nearest
 from appliance.tables.fields import Path, Problem, located

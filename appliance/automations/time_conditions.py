@@ -10,7 +10,7 @@ from msgspec import Struct
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import WEEKDAYS
 from appliance.automations.conditions import HOLDS, Condition, ConditionResult, refused, untrusted
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.sun import SunDay, SunEvent, sun_day
 from appliance.automations.wall_clock import parse_time
 from appliance.clock import EPOCH
@@ -51,14 +51,14 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     locale: Locale
 
-    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         return untrusted(self) if instant is None else self.holds_at(instant)
 
     def holds_at(self, instant: datetime) -> ConditionResult:
         """Whether it is so at the instant."""
         raise NotImplementedError
 
-    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
         return f" (time was {self.locale.clock(instant or EPOCH)})"  # it holds, so there is an instant
 
 
@@ -111,7 +111,7 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
     def describe(self) -> str:
         return f"a {self}"
 
-    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
         return f" (day was {WEEKDAYS[self.locale.local(instant or EPOCH).weekday()]})"
 
     def __str__(self) -> str:
@@ -142,7 +142,7 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
     def describe(self) -> str:
         return f"a date from {self}"
 
-    def describe_seen(self, home: HomeView, instant: datetime | None) -> str:
+    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
         return f" (date was {self.locale.local(instant or EPOCH):%m-%d})"
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from appliance.automations import automation_fields as check
 from appliance.automations.cron import LAST_YEAR, Cron
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
 from appliance.automations.triggers import TimedTrigger, Trigger
 from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time
@@ -197,7 +197,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         every_secs = table.need("every_secs", check.period)
         return None if every_secs is None else cls(every_secs=every_secs)
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import NamedThing, Subject, take_matcher
-from appliance.automations.environment import HomeView
+from appliance.automations.environment import Environment
 from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.clock import timestamp
 from appliance.home import events
@@ -57,7 +57,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
         """What it listens to: what it names, where nothing else is said."""
         return [each.subject for each in self.names() if each.owner is None]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         """What it waits for, with the values of now; `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
         """The event table of this due time."""
         return {"type": self.type, "scheduled_at": timestamp(due)}
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         if instant is None:
             return f"waits for {self}; the clock is not trusted yet"
         due = self.next_after(instant)
@@ -107,7 +107,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("adapter", "")]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         return f"waits until {'an adapter' if self.adapter is None else f'the adapter {self.adapter!r}'} starts"
 
     def match(self, event: Event) -> Match | None:
@@ -129,7 +129,7 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("error", "")]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         return "waits until something fails" + (
             "" if self.contains is None else f" with {self.contains!r} in its message"
         )
@@ -155,8 +155,8 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "variable", self.name)]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
-        value = home.get_variable(self.name)
+    def describe(self, home: Environment, instant: datetime | None) -> str:
+        value = home.variables.find(self.name)
         shown = "is not set" if value is None else f"is {describe(value)}"
         return f"waits until variable {wanted(self.name, self.matcher)}; it {shown}"
 
@@ -186,7 +186,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "timer", self.name)]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         return f"waits until the timer '{self.name}' is over"
 
     def match(self, event: Event) -> Match | None:
@@ -213,7 +213,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("hook", self.hook)]
 
-    def describe(self, home: HomeView, instant: datetime | None) -> str:
+    def describe(self, home: Environment, instant: datetime | None) -> str:
         return f"waits until somebody calls the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:

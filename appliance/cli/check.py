@@ -32,11 +32,10 @@ from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
+from appliance.lua.folder import folder_of
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
-from appliance.lua.lua_setup import folder_of
-from appliance.lua.names import find_undefined
-from appliance.lua.source import Source
+from appliance.lua.source import Source, find_undefined
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_devices, read_layout
 

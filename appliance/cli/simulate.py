@@ -31,7 +31,7 @@ from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
-from appliance.lua.lua_setup import folder_of
+from appliance.lua.folder import folder_of
 from appliance.store.records import DocumentSnapshot
 
 MAX_EVENTS_BYTES = 16 << 20

@@ -15,7 +15,7 @@ from msgspec import Struct
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import catalog_of, open_automations
-from appliance.automations.calls import AutomationCalls
+from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import MICROSECOND
@@ -38,7 +38,7 @@ from appliance.history.execution_history import ExecutionHistory, ExecutionStatu
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
-from appliance.lua.context import Context, MoreCall
+from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.lua.lua_catalog import Asset
@@ -105,7 +105,7 @@ async def open_simulation(
     """The automations with the state as stored, run by the user of `home`; nothing is kept or leaves the process."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
-    calls: dict[str, MoreCall] = {}
+    calls: dict[str, CtxCall] = {}
     async with open_pool(settings, clock, *home) as pool, Tasks() as tasks:
         operations = await _list_operations(settings, home[0], pool.describe)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
@@ -116,10 +116,10 @@ async def open_simulation(
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
-            Scenes(in_scenes, new_executor, ExecutionHistory()) as scenes,
-            open_automations(catalog, environment, printer, new_executor) as parts,
+            Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
+            open_automations(catalog, environment, new_executor(printer)) as parts,
         ):
-            calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
+            calls.update(CtxCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),
@@ -148,8 +148,8 @@ async def _list_operations(
 
 
 def _new_context(
-    context: Callable[[str, dict[str, MoreCall]], SimulatedContext],
-    calls: dict[str, MoreCall],
+    context: Callable[[str, dict[str, CtxCall]], SimulatedContext],
+    calls: dict[str, CtxCall],
     printer: SimulationPrinter,
     turn: Turn,
     label: str,

@@ -1,4 +1,4 @@
-"""Context: what `ctx` of one execution does in the home, the results of its commands, and its trace."""
+"""Context: one execution in the home, the results of its commands, and its trace. What `ctx` does is given to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -14,19 +13,15 @@ from msgspec import Struct
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import Clock
-from appliance.errors import Invalid, LaresError, NotFound, UnfitValue
-from appliance.home.commands import Command, check_stated
-from appliance.home.json_shapes import DEVICE, GROUP, ROOM
+from appliance.errors import LaresError, NotFound
+from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.log_buffer import own_fields
-from appliance.tables.json_schema import Shape
-from appliance.tasks import in_steps
 
 log = logging.getLogger("scripts")
 
-MAX_SLEEP_SECS = 3600
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
 """Results of commands that are kept of an execution; older ones are dropped."""
@@ -47,8 +42,8 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
     "error": logging.ERROR,
 }
 
-MoreCall = Callable[..., Awaitable[Any]]
-"""A call of another room: it is given the context and the three arguments, and answers in JSON data."""
+CtxCall = Callable[..., Awaitable[Any]]
+"""What a method of `ctx` does: it is given the context and the three arguments, and answers in JSON data."""
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
@@ -114,7 +109,7 @@ def _short(value: Any) -> Any:
 class Context:
     """The `Calls` of one execution. `source` is what its commands are recorded under, `scene:evening`.
 
-    `results` are those of its commands in call order, the newest `MAX_RESULTS`. `more` are calls of other rooms.
+    `results` are those of its commands in call order, the newest `MAX_RESULTS`. `calls` are what its methods do.
     `chain` are the scenes and automations that led to the execution, its own last. No call is done before `after` is
     set, where there is such an event.
     """
@@ -125,13 +120,13 @@ class Context:
         dispatcher: Dispatcher,
         clock: Clock,
         source: str,
-        more: Mapping[str, MoreCall] | None = None,
+        calls: Mapping[str, CtxCall],
         failed_calls: FailedCalls | None = None,
     ) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
         self._clock = clock
-        self._more = more or {}
+        self._calls = calls
         self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = source
         self.chain: tuple[str, ...] = (source,)
@@ -152,8 +147,7 @@ class Context:
         """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
         if self.after is not None:
             await self.after.wait()
-        do = _DOES.get(operation) or self._more[operation]
-        return await do(self, *arguments)
+        return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
         """Command the devices, those at different addresses at once; their results, which are kept, in order."""
@@ -177,7 +171,7 @@ class Context:
             answer = await self._dispatcher.invoke(target, payload)
             status = "ok"
         except LaresError as error:
-            self._note_failure(target, str(error))
+            self.note_failure(target, str(error))
             raise
         finally:
             self.trace.add("invoke", target=target, status=status)
@@ -191,43 +185,17 @@ class Context:
             SCRIPT_LOG_LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label})
         )
 
-    def _note_failure(self, target: str, reason: str) -> None:
+    def note_failure(self, target: str, reason: str) -> None:
+        """Log and count a command or call that failed."""
         log.warning("%s: %s failed: %s", self.source, target, reason)
         self._failed_calls.add(self.source, target, reason)
-
-    async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:
-        try:
-            command = Command.parse(raw)
-        except UnfitValue as unfit:
-            for device in self._registry.find_devices([device_id]):
-                check_stated(device.commands or (), unfit)
-            raise
-        result = await self.send_to(device_id, command)
-        return {"status": result["status"], "message": result["message"]}
-
-    async def _command_group(self, group_id: str, raw: Any) -> list[dict[str, Any]]:
-        return await self.send(self._registry.list_group_devices(group_id), Command.parse(raw))
-
-    async def _command_room(self, room_id: str, raw: Any) -> list[dict[str, Any]]:
-        return await self.send(self._registry.list_room_devices(room_id), Command.parse(raw))
-
-    async def _invoke(self, target: str, payload: Any, *_: None) -> Any:
-        if payload is not None and not isinstance(payload, dict):
-            raise Invalid("ctx:invoke: the payload must be a table with named fields")
-        return await self.invoke(target, payload or {})
-
-    async def _sleep(self, seconds: float, *_: None) -> None:
-        if not 0 <= seconds <= MAX_SLEEP_SECS:
-            raise Invalid(f"ctx:sleep takes 0 to {MAX_SLEEP_SECS} seconds, not {seconds:g}")
-        self.trace.add("sleep", secs=seconds)
-        await self._clock.sleep(seconds)
 
     def _record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
         fields = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **fields)
         if outcome.status is not Status.OK:
             reason = outcome.message or outcome.status
-            self._note_failure(f"{command} to {outcome.device_id}", reason)
+            self.note_failure(f"{command} to {outcome.device_id}", reason)
         result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self._results.append(result)
         self._result_bytes += _size_of(result)
@@ -238,57 +206,3 @@ class Context:
 
 def _size_of(result: Mapping[str, Any]) -> int:
     return 64 + len(result["target"]) + len(result["message"] or "")
-
-
-_Find = Callable[[Registry, str], Any]
-
-
-def _getting(shape: Shape, find: _Find) -> MoreCall:
-    """A call that answers one thing from memory; None where there is no such thing."""
-
-    async def get(context: Context, name: str, *_: None) -> Any:
-        with suppress(NotFound):
-            return shape(find(context._registry, name))
-        return None
-
-    return get
-
-
-def _listing(shape: Shape, find: _Find) -> MoreCall:
-    """A call that answers things from memory, each as it is then; raises `NotFound` for no such room or group."""
-
-    async def list_(context: Context, name: str, *_: None) -> list[Any]:
-        shown: list[Any] = []
-        await in_steps(context._clock, map(shown.append, map(shape, find(context._registry, name))))
-        return shown
-
-    return list_
-
-
-def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> MoreCall:
-    async def command(context: Context, name: str, raw: Any, *_: None) -> Any:
-        try:
-            return await send(context, name, raw)
-        except LaresError as error:  # nothing was sent; a `pcall` would leave no word of it
-            context._note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
-            raise
-
-    return command
-
-
-_DOES: Mapping[str, MoreCall] = {
-    "command": _commanding(Context._command),
-    "command_room": _commanding(Context._command_room),
-    "command_group": _commanding(Context._command_group),
-    "invoke": Context._invoke,
-    "sleep": Context._sleep,
-    "get_device": _getting(DEVICE, Registry.get_device),
-    "get_room": _getting(ROOM, Registry.get_room),
-    "get_group": _getting(GROUP, Registry.get_group),
-    "list_devices": _listing(DEVICE, lambda registry, _: registry.list_devices()),
-    "list_rooms": _listing(ROOM, lambda registry, _: registry.list_rooms()),
-    "list_room_devices": _listing(DEVICE, Registry.list_room_devices),
-    "list_groups": _listing(GROUP, lambda registry, _: registry.list_groups()),
-    "list_group_devices": _listing(DEVICE, Registry.list_group_devices),
-}
-"""What each method of `ctx` does, but for those that other rooms do; `lua_worker/ctx_methods.py` lists all."""

@@ -9,22 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
-from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
+from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, ScriptFailed
 from appliance.lua.failures import failure_of
+from appliance.lua.folder import answer_require
 from appliance.lua.process import ExecutionSettings
-from appliance.lua.replies import Calls, answer_call, answer_require, describe_call
 from appliance.lua.source import Source
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
 
 log = logging.getLogger("lua")
+calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
 """How an execution ended; None where it ended well."""
@@ -37,10 +38,28 @@ READING = frozenset(
 )
 """Methods that do not interrupt the running time, those of adapters in Lua among them."""
 
+MAX_ANSWER_BYTES = 4 << 20
+"""Of JSON that one call can give to Lua."""
+
+MAX_DOING_CHARS = 200
+MAX_WAIT_SECS = 3600
+
 MAX_UNREMARKED_CPU_SECS = 10.0
 """An execution that has computed for longer is a warning in the log, once."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
+
+
+class Calls(Protocol):
+    """What Lua reaches in the hub. `counted_secs` is for how long, as their backstops count, what it ran has run."""
+
+    counted_secs: float
+
+    async def call(self, operation: str, arguments: Any) -> Any:
+        """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Take a line that Lua logs or prints."""
 
 
 class Channel(Protocol):
@@ -124,7 +143,7 @@ class LuaExecution:
     def describe_activity(self) -> tuple[str, str]:
         """Its status, `queued`, `running` or `waiting`, and what it does in words."""
         if self._waits_for is not None:
-            return "waiting", describe_call(*self._waits_for)
+            return "waiting", _describe_call(*self._waits_for)
         if self._computes_since is None:
             return ("running", "continues") if self.is_begun else ("queued", "waits for the Lua worker")
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
@@ -264,7 +283,7 @@ class LuaExecution:
         if operation not in READING:
             self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
             self._waits_for = (operation, arguments, self._settings.clock.now().astimezone(self._settings.zone))
-        answer = await answer_call(self._calls, operation, arguments)
+        answer = await _answer_call(self._calls, operation, arguments)
         self.deadline, self._waits_for = inf, None
         if not counts:
             self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
@@ -298,3 +317,30 @@ class LuaExecution:
         if task.cancelled():  # before it had begun, or with the hub
             return ExecutionCancelled(f"{self._files[0].name} was cancelled before it was done")
         return task.result()
+
+
+def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
+    """What a call waits for, in words and at most `MAX_DOING_CHARS`; `began` is in the home's time zone."""
+    first, second, *_ = orjson.loads(arguments)
+    words = [operation, first if isinstance(first, str) else None]
+    wait = first if operation == "sleep" else None
+    if isinstance(second, dict):
+        words += [second.get(name) for name in ("attribute", "capability", "action", "value")]
+        wait = second.get("timeout_secs")
+    if isinstance(wait, int | float) and 0 <= wait <= MAX_WAIT_SECS:
+        words.append(f"until {began + timedelta(seconds=wait):%H:%M:%S}")
+    return " ".join(str(each) for each in words if each is not None)[:MAX_DOING_CHARS]
+
+
+async def _answer_call(calls: Calls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
+    """The result of a call of `ctx`, or the sentence of its error; arguments and result are JSON. Raises nothing."""
+    try:
+        answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
+        return b"1", answer
+    except LaresError as error:
+        return b"", str(error).encode(errors="replace")
+    except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's
+        calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
+        return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
-from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
@@ -99,19 +99,23 @@ class Execution:
 
 
 class Executor:
-    """Runs requests, and calls `on_end` with each result. Leaving the context ends all, those that wait too."""
+    """Runs requests, calls `on_end` with each that ended, and writes what came of it to `history` and log.
+
+    Leaving the context ends all, those that wait too.
+    """
 
     def __init__(
         self,
         pool: WorkerPool,
         new_context: Callable[[str], Context],
         clock: Clock,
-        on_end: Callable[[ExecutionRequest, ExecutionEntry], None],
+        history: ExecutionHistory,
     ) -> None:
+        self.history = history
+        self.on_end: Callable[[ExecutionRequest, ExecutionEntry], None] = lambda request, entry: None
         self._pool = pool
         self._new_context = new_context
         self._clock = clock
-        self._on_end = on_end
         self._running: dict[Execution, None] = {}
         self._waiting: dict[Execution, None] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
@@ -176,6 +180,12 @@ class Executor:
             why = refusal(mode, len(running), len(waiting))
             self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
+
+    def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
+        """Note that the request is not run, and return that; `on_end` is not told."""
+        entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
+        self._record(request, entry)
+        return entry
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of this id at once, in a sleep too; how many those were."""
@@ -251,10 +261,19 @@ class Executor:
         self._running.pop(execution, None)
         self._waiting.pop(execution, None)
         self._ended[status] += 1
+        request, entry = execution.request, self._entry_of(execution, status, error)
+        try:
+            self.on_end(request, entry)
+            self._record(request, entry)
+        except Exception as failure:  # waiters get the result, and the slot is freed, though it cannot be noted
+            log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
+        execution.ended.set_result(entry)
+
+    def _entry_of(self, execution: Execution, status: ExecutionStatus, error: str | None) -> ExecutionEntry:
         request, context = execution.request, execution.context
         results = [] if context is None else context.results
         failed = [each for each in results if each["status"] != "ok"][:MAX_WARNINGS]
-        entry = ExecutionEntry(
+        return ExecutionEntry(
             subject=request.id,
             executed_at=execution.at,
             status=status,
@@ -266,19 +285,18 @@ class Executor:
             trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_TRACE_STEPS:],
             warnings=tuple(f"{each['target']}: {each['message'] or each['status']}" for each in failed),
         )
-        try:
-            self._on_end(request, entry)
-        except Exception as failure:  # waiters get the result, and the slot is freed, though `on_end` failed
-            log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
-        execution.ended.set_result(entry)
+
+    def _record(self, request: ExecutionRequest, entry: ExecutionEntry) -> None:
+        kind = request.label.partition(":")[0]
+        if entry.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
+            logging.getLogger(f"{kind}s").warning("%s '%s' failed: %s", kind, request.id, entry.error)
+        else:
+            logging.getLogger(f"{kind}s").debug("%s '%s': %s", kind, request.id, entry.error or entry.status)
+        self.history.add(entry)
 
 
 def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
     return [execution for execution in executions if execution.request.id == id_]
-
-
-NewExecutor = Callable[[Callable[[ExecutionRequest, ExecutionEntry], None]], Executor]
-"""Makes an executor, given what is called with the end of each execution."""
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:

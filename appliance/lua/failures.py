@@ -1,20 +1,32 @@
-"""Failures: what went wrong in Lua, as a sentence with file, line and, where one helps, a hint."""
+"""Failures: what went wrong in Lua, as a sentence with file, line and, where one helps, a hint.
+
+One table holds the hints: what to do about the most frequent mistakes. What needs none is not there, because its
+sentence says what to do: a dot for a colon, an id that two files share, a field that is misspelt.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import islice
 
+from msgspec import Struct
+
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.hints import ErrorContext, hint_of
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.process import ExecutionLimits
-from appliance.lua.source import Source
+from appliance.lua.source import KEYWORDS, Source
+from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
+from appliance.tables.checks import nearest
 
 MAX_LINE_CHARS = 400
 """How much of a line, or of a message, hints look at."""
+
+MAX_SEARCHED_CHARS = 400
+"""So much of a sentence is searched; the rest quotes the user's text."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
@@ -84,3 +96,128 @@ def _lines(source: Source, number: int) -> tuple[str, str]:
     found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))  # a million lines are not kept for two
     previous, here, *_ = [b""] * (number == 1) + [line.rstrip(b"\n")[:MAX_LINE_CHARS] for line in found] + [b"", b""]
     return here.decode(errors="replace"), previous.decode(errors="replace")
+
+
+class ErrorContext(Struct, frozen=True, kw_only=True):
+    """A sentence about a Lua file, its line and the one before, what a look-up missed, and whether it has scripts."""
+
+    message: str
+    line: str = ""
+    previous: str = ""
+    absent: str = ""
+    has_scripts: bool = False
+
+
+def hint_of(context: ErrorContext) -> str:
+    """The first hint that fits, in brackets and behind a space; nothing if none does."""
+    message = context.message[:MAX_SEARCHED_CHARS]
+    for pattern, advice in _HINTS:
+        found = re.search(pattern, message)
+        hint = advice if isinstance(advice, str) or found is None else advice(found, context)
+        if found is not None and hint is not None:
+            return f" ({hint})"
+    return ""
+
+
+def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
+    word = _RESERVED.search(context.line) or _RESERVED.search(context.previous)
+    return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
+
+
+def _method(found: re.Match[str], context: ErrorContext) -> str | None:
+    near = nearest(found[1], {*CTX_METHODS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
+    return None if near is None else f"is it ctx:{near}?"
+
+
+def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
+    if found[1] not in CAPABILITIES:
+        return None
+    return f"a device has {found[1]} among its attributes only if it shows it: test it with `if` first"
+
+
+def _compared(_: re.Match[str], context: ErrorContext) -> str | None:
+    names = [word for word in re.findall(r"\w+", context.line) if word in CAPABILITIES]
+    return f"{names[0]} may be nil: test it with `if` first" if names else None
+
+
+def _absent(_: re.Match[str], context: ErrorContext) -> str | None:
+    absent = context.absent
+    return f"{absent} was not found, so what ctx gave is nil: test it with `if` first" if absent else None
+
+
+def _capability(found: re.Match[str], _: ErrorContext) -> str | None:
+    near = nearest(found[1].lower(), CAPABILITIES)
+    return None if near is None else f"did you mean {near}"
+
+
+def _action(found: re.Match[str], _: ErrorContext) -> str | None:
+    actions = found["actions"].split(", ")
+    near = nearest(found["action"].lower(), actions)
+    if near is None and found["action"] == "set":
+        near = actions[0]
+    return None if near is None else f'did you mean action = "{near}"'
+
+
+def _unit(found: re.Match[str], _: ErrorContext) -> str:
+    near = "kelvin" if found[1] in ("K", "k") else nearest(found[1].lower(), ("kelvin", "mireds"))
+    return f'write unit = "{near}"' if near else 'warm light is { value = 2900, unit = "kelvin" }'
+
+
+def _other_unit(found: re.Match[str], _: ErrorContext) -> str | None:
+    low, value = int(found["low"]), int(found["value"])
+    other, unit = (KELVIN_RANGE, "kelvin") if low == MIRED_RANGE[0] else (MIRED_RANGE, "mireds")
+    return f'{value} is a number of {unit}: write unit = "{unit}"' if other[0] <= value <= other[1] else None
+
+
+def _no_unit(found: re.Match[str], _: ErrorContext) -> str:
+    unit = "mireds" if MIRED_RANGE[0] <= float(found[1]) <= MIRED_RANGE[1] else "kelvin"
+    return f'write value = {{ value = {found[1]}, unit = "{unit}" }}'
+
+
+def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
+    stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", context.line)
+    if stated is None:
+        return f'add {found[1]} = "…"'
+    return None if stated[2] else f'text stands in quotes: {found[1]} = "{stated[1]}"'
+
+
+def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
+    words = re.sub(r"^(\.{0,2}/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
+    name = re.sub(r"[/\\]+", ".", words)
+    return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
+
+
+_RESERVED = re.compile(rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)")
+_NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
+_IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
+
+_HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
+    (r" near |<eof>", _reserved),
+    (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
+    (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
+    (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),
+    (
+        r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
+        "ctx is the first parameter of execute: execute = function(ctx) … end",
+    ),
+    (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
+    (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
+    (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),
+    (r"\Aattempt to index a nil value(?! \(global)", _absent),
+    (r"\Aunknown capability '(.*)'", _capability),
+    (r"\A\w+ has no action '(?P<action>.*)'; its actions are: (?P<actions>.*)", _action),
+    (r"unit must be kelvin or mireds, not '(.*)'", _unit),
+    (r"color_temperature: value must be an integer from (?P<low>\d+) to \d+, not (?P<value>\d+)\Z", _other_unit),
+    (r"color_temperature: must be an object with value, unit, not (\d+(?:\.\d+)?)\Z", _no_unit),
+    (r"\A(capability|action) must be a non-empty string", _no_word),
+    (r"\A\w+ (?:set|increase|decrease) needs a value\Z", "add value = … to the command"),
+    (
+        r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'",
+        lambda found, _: f"a number is written without quotes: {found[1]}",
+    ),
+    (r"\Abad argument .*\(number expected, got string\)\Z", _IN_QUOTES),
+    (r"\Aattempt to compare (?:number with string|string with number)", _IN_QUOTES),
+    (r"\Arequire '(.*)': a name is", _module_name),
+    (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
+)
+"""Patterns of sentences, and the hint for each; the first that gives one counts."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
+from appliance.settings import LuaFolder
 from appliance.tables.checks import nearest
 
 MAX_FOLDER_BYTES = 16 << 20
@@ -140,6 +141,24 @@ def load_module(scripts: Folder | None, module: str) -> Source:
     raise Invalid(f"module '{module}': {name} {reason}")
 
 
+def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
+    """The module's text and name, which is added to `files`. Reads a file: not for the event loop."""
+    try:
+        script = load_module(scripts, module.decode(errors="replace"))
+    except Invalid as error:
+        return b"", str(error).encode(errors="replace")
+    if script not in files:  # a module that fails is read each time
+        files.append(script)
+    return b"1", script.chunk, script.name.encode()
+
+
 async def read_folder(folder: Folder | None) -> Contents:
     """The contents of the folder, read on a thread; empty where there is none."""
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)
+
+
+def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
+    """The folder that the section names, None where it is not enabled."""
+    if not section.enabled:
+        return None
+    return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)

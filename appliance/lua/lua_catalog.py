@@ -12,8 +12,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
+from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.folder import Folder, read_folder
-from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.source import Source
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Problem, Table, located

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 
 from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.settings import LuaFolder
 from appliance.tasks import Tasks
+from appliance.watch import Target
 
 log = logging.getLogger("lua")
 
@@ -85,3 +88,25 @@ class Reloader:
                 log.warning("%s %s: %s", self.target, outcome, fault)
             self._bus.publish(self.last)
             return self.last
+
+
+def refusal_of(target: str, section: LuaFolder) -> Fault | None:
+    """What a reload of a target that is not enabled answers with."""
+    return None if section.enabled else Fault(section.directory, 0, f"{target}.enabled is false in the configuration")
+
+
+def targets_of(
+    sections: Mapping[str, LuaFolder],
+    root: Path,
+    reloads: Mapping[str, Callable[[], Awaitable[object]]],
+    kinds: Path | None,
+) -> list[Target]:
+    """What is to be watched of these folders and of that of `kinds`, and what to do then, by target."""
+    targets = [
+        Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
+        for target, section in sections.items()
+        if section.watch and section.enabled
+    ]
+    if kinds is not None:
+        targets.append(Target(folder=kinds, is_deep=False, on_change=reloads["adapters"]))
+    return targets

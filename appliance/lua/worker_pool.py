@@ -7,6 +7,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,13 +15,13 @@ import orjson
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
-from appliance.lua.execution import Failure, LuaExecution
-from appliance.lua.folder import Folder
+from appliance.lua.execution import Calls, Failure, LuaExecution
+from appliance.lua.folder import Folder, folder_of
 from appliance.lua.process import ExecutionLimits, ExecutionSettings
-from appliance.lua.replies import Calls
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
+from appliance.settings import AutomationRunner, ScriptsSettings
 from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
@@ -286,3 +287,26 @@ def _read_description(body: bytes) -> Mapping[str, Any]:
 
     description: Mapping[str, Any] = json.loads(body, object_hook=read_object)
     return description
+
+
+def build_pool(
+    scripts: ScriptsSettings,
+    runner: AutomationRunner,
+    timezone: ZoneInfo,
+    root: Path,
+    clock: Clock,
+    on_kill: Callable[[str], None] = lambda _: None,
+    user_ids: tuple[int, ...] = (),
+) -> WorkerPool:
+    """The workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost.
+
+    `user_ids` are those that a worker becomes which root starts: a user and its groups."""
+    limits = ExecutionLimits(
+        max_memory_mb=scripts.max_memory_mb,
+        max_cpu_secs=scripts.max_cpu_secs,
+        max_cpu_total_secs=scripts.max_cpu_total_secs,
+        backstop_secs=runner.backstop_timeout_secs,
+        user_ids=user_ids,
+    )
+    folder = folder_of(scripts, root, is_deep=True)
+    return WorkerPool(limits=limits, scripts=folder, timezone=timezone, clock=clock, on_kill=on_kill)

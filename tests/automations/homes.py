@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from appliance.automations import definition as definitions
 from appliance.automations.definition import AutomationDefinition
+from appliance.automations.environment import Environment
+from appliance.clock import Clock, ClockTrust, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device, DeviceKind, Metadata
+from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale, load_zone
+from appliance.store.records import DocumentSnapshot, Storage
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.fakes.clock import VirtualClock
@@ -53,28 +59,33 @@ def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id
     return DeviceStateChanged(device=device(after, device_id), previous=previous)
 
 
-class View:
-    """A home as conditions see it. `variables` are its variables, `changed` tells when attributes last changed."""
+def environment_of(
+    registry: Registry,
+    bus: Bus,
+    clock: Clock,
+    *,
+    variables: Mapping[str, Value] | None = None,
+    changed: Mapping[str, Mapping[str, datetime]] | None = None,
+) -> Environment:
+    """What automations live in, with these variables, and devices whose attributes changed then; it keeps nothing."""
+    values = {f"variable/{name}": orjson.dumps({"value": value}) for name, value in (variables or {}).items()}
+    for device_id, times in (changed or {}).items():
+        millis = {attribute: to_millis(at) for attribute, at in times.items()}
+        values[f"changed/{device_id}"] = orjson.dumps(millis)
+    storage = Storage(stored=DocumentSnapshot(values), remember=lambda key, value: None, put=_put_nothing)
+    return Environment(registry, bus, clock, ClockTrust(clock, NOW), storage)
 
-    def __init__(self, registry: PromptRegistry) -> None:
-        self.registry = registry
-        self.variables: dict[str, Value] = {}
-        self.changed: dict[tuple[str, str], datetime] = {}
 
-    def get_variable(self, name: str) -> Value:
-        """As the hub's."""
-        return self.variables.get(name)
-
-    def changed_at(self, device: Device, attribute: str) -> datetime:
-        """As the hub's."""
-        return self.changed.get((device.id, attribute), device.updated_at)
+async def _put_nothing(values: Mapping[str, Any]) -> None:
+    """Keep nothing."""
 
 
-def home(*devices: Device) -> View:
-    """A home with these devices."""
-    registry = PromptRegistry(Bus(), VirtualClock(NOW))
+def home(*devices: Device, **state: Any) -> Environment:
+    """A home with these devices; `state` as of `environment_of`."""
+    bus, clock = Bus(), VirtualClock(NOW)
+    registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, devices)
-    return View(registry)
+    return environment_of(registry, bus, clock, **state)
 
 
 @dataclass(frozen=True, kw_only=True)

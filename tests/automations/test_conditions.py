@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, time
-from typing import Any
+from typing import Any, cast
 
 from appliance.automations.conditions import Condition, DeviceState, PlaceState
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
 from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
+from tests.fakes.registry import PromptRegistry
 from tests.fakes.rows import each_row
 
 
@@ -81,11 +82,12 @@ def test_presence_is_asked_as_any_state() -> None:
 )
 def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: str) -> None:
     house = home(device({}), device({}, "desk:light:1"), device({}, "desk:light:2"))
-    house.registry.put_room("hall", "Hall")
+    registry = cast("PromptRegistry", house.registry)
+    registry.put_room("hall", "Hall")
     for device_id in (LAMP, "desk:light:1"):
-        house.registry.assign_room(device_id, "hall")
+        registry.assign_room(device_id, "hall")
     assert PlaceState(place_id="hall", min_devices=least, max_devices=most).holds(house, NOW).reason == why
-    house.registry.assign_room(LAMP, None)
+    registry.assign_room(LAMP, None)
     one = PlaceState(place_id="hall", min_devices=2).holds(house, NOW)
     assert one.reason == "room 'hall' had 1 device, needs at least 2"
 

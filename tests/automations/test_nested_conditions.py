@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import check_all, parse_conditions
+from appliance.automations.environment import Environment
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
-from tests.automations.homes import BERLIN, LAMP, NOW, View, at, device, home, parse
+from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home, parse
 from tests.fakes.rows import each_row
 
 ON = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
@@ -30,7 +31,7 @@ def faults(*conditions: Any) -> list[str]:
     return [fault for fault in parsed(*conditions).faults if not fault.startswith("execute")]
 
 
-def reason(house: View, *conditions: Any, instant: datetime | None = NOW) -> str:
+def reason(house: Environment, *conditions: Any, instant: datetime | None = NOW) -> str:
     """Why the conditions do not hold; empty if they do."""
     findings = Findings(LUA)
     found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
@@ -73,8 +74,7 @@ def test_the_reason_names_the_branch(conditions: list[Any], why: str) -> None:
 
 
 def test_a_variable_is_compared() -> None:
-    house = home()
-    house.variables = {"n": 5}
+    house = home(variables={"n": 5})
     assert reason(house, {"type": "variable", "name": "n", "equals": 5.0}) == ""
     assert (
         reason(house, {"type": "variable", "name": "n", "above": 5})
@@ -109,9 +109,8 @@ def test_days_are_those_of_the_homes_clocks(condition: Any, local: str, why: str
 
 def test_for_secs_counts_from_the_attributes_last_change() -> None:
     lasting = {**ON, "for_secs": 600}
-    house = home(device({"power": "on", "brightness": 20}))
     changed_at = NOW
-    house.changed = {(LAMP, "power"): changed_at}
+    house = home(device({"power": "on", "brightness": 20}), changed={LAMP: {"power": changed_at}})
     for secs, why in (
         (0, "power changed 0 s ago, needs 'on' for 600 s"),
         (599, "power changed 599 s ago"),
@@ -224,9 +223,10 @@ def test_conditions_agree_with_a_direct_evaluation_and_blame_the_same_branch(
     if any("deep" in fault for fault in faults(*conditions)):
         return
     power, brightness = "on" if facts["on"] else "off", 60 if facts["bright"] else 20
-    house, instant = home(device({"power": power, "brightness": brightness})), instant_of(facts)
-    house.variables = {"n": 1 if facts["one"] else 2}
-    house.changed = {(LAMP, "brightness"): instant - timedelta(seconds=60 if facts["lasting"] else 59)}
+    instant = instant_of(facts)
+    changed_at = instant - timedelta(seconds=60 if facts["lasting"] else 59)
+    shows = device({"power": power, "brightness": brightness})
+    house = home(shows, variables={"n": 1 if facts["one"] else 2}, changed={LAMP: {"brightness": changed_at}})
     why = reason(house, *conditions, instant=instant)
     assert (why == "") is all(truth(tree, facts) for tree in trees)
     assert why == "" or why.startswith(f"condition {blamed(trees, facts)}: ")

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -266,8 +265,8 @@ async def bench(
     catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
-    executes = partial(Executor, cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock)
-    async with open_automations(catalog, environment, history, executes) as parts:
+    executor = Executor(cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock, history)
+    async with open_automations(catalog, environment, executor) as parts:
         parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(
             clock=clock,

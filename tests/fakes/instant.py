@@ -74,6 +74,7 @@ class InstantAdapter(Adapter):
 class InstantHome:
     """Its registry, its dispatcher, and the one adapter behind it."""
 
+    bus: Bus
     registry: PromptRegistry
     dispatcher: Dispatcher
     adapter: InstantAdapter
@@ -91,4 +92,4 @@ async def open_home(clock: Clock, *, name: str = "lamp", lamps: int = 3) -> Asyn
         runner = AdapterRunner(lambda _: adapter, context)
         runner.adapter = adapter
         async with Dispatcher([runner], bus, clock) as dispatcher:
-            yield InstantHome(registry=registry, dispatcher=dispatcher, adapter=adapter)
+            yield InstantHome(bus=bus, registry=registry, dispatcher=dispatcher, adapter=adapter)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import open_automations
-from appliance.automations.calls import AutomationCalls
+from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
@@ -26,7 +27,7 @@ from appliance.home.commands import Command, CommandSpec
 from appliance.home.events import AdapterAnswered, DeviceEvent
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
-from appliance.lua.context import Context, MoreCall
+from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
@@ -134,7 +135,7 @@ class Week:
     registry: PromptRegistry
     bus: Bus
     variables: Variables
-    made: list[Executor]
+    made: Executor
 
     def look(self) -> None:
         """Let the hub see what the devices show."""
@@ -159,7 +160,7 @@ class Week:
             while True:
                 for _ in range(20):
                     await asyncio.sleep(0)
-                [executions] = self.made
+                executions = self.made
                 if executions.figures()["running"] == _SleepNoting.asleep:
                     return
                 await asyncio.sleep(0.001)
@@ -173,30 +174,22 @@ async def open_week(
     clock, bus = vendor.clock, Bus()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, card.devices)
-    made: list[Executor] = []
-    calls: dict[str, MoreCall] = {}
+    calls: dict[str, CtxCall] = {}
     async with DeviceSession() as session, open_pool(scripts=config / "scripts", clock=clock) as lua:
         context = context_of("x", session, clock, registry=registry, bus=bus)
         runner = AdapterRunner(lambda _: runner_adapter, context)
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)
         async with Dispatcher([runner], bus, clock) as dispatcher:
-
-            def executes(on_end: Any) -> Executor:
-                made.append(
-                    Executor(
-                        lua, lambda label: _SleepNoting(registry, dispatcher, clock, label, calls), clock, on_end
-                    )
-                )
-                return made[-1]
-
+            new_context = partial(_SleepNoting, registry, dispatcher, clock)
+            made = Executor(lua, lambda label: new_context(label, calls), clock, ExecutionHistory())
             storage = Storage(stored=card, remember=card.remember, put=card.put)
             trust = ClockTrust(clock, LONG_AGO)
             environment = Environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
-            async with open_automations(catalog, environment, ExecutionHistory(), executes) as parts:
-                calls.update(AutomationCalls(environment, parts.timers, _no_scene, ("x:tell",)).table())
+            async with open_automations(catalog, environment, made) as parts:
+                calls.update(CtxCalls(environment, parts.timers, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()
                 for id_, members in groups.items():

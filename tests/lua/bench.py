@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from appliance.automations.calls import CtxCalls
+from appliance.automations.timers import Timers
 from appliance.clock import Clock
+from appliance.errors import NotFound
+from appliance.lua.context import CtxCall
 from appliance.lua.folder import Folder
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
+from tests.automations.homes import environment_of
+from tests.fakes.instant import InstantHome
 
 FILE = "config/scenes/test.lua"
 ROOMY = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=60.0)
@@ -44,6 +50,16 @@ class Notes:
     def log(self, level: str, message: str, fields: Any) -> None:
         """Note the line."""
         self.lines.append((level, message, fields))
+
+
+def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxCall]:
+    """What `ctx` does in the home; no scene can be run."""
+    environment = environment_of(home.registry, home.bus, clock)
+    return CtxCalls(environment, Timers(environment), _no_scene, ()).table()
+
+
+async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:
+    raise NotFound("scene", id_)
 
 
 @asynccontextmanager

@@ -15,8 +15,8 @@ from struct import Struct
 
 import pytest
 
-from appliance.lua_worker import system_calls
-from appliance.lua_worker.system_calls import ALLOW, KILL, NO_SUCH_CALL, REFUSE, build_filter
+from appliance.lua_worker import confinement
+from appliance.lua_worker.confinement import ALLOW, KILL, NO_SUCH_CALL, REFUSE, build_filter
 from tests.fakes.rows import each_row
 from tests.lua.bench import TRIVIAL, open_pool, run
 
@@ -282,11 +282,11 @@ def test_the_filter_answers_each_call_on_each_architecture(machine: str, archite
 
 
 def test_the_filter_allows_the_listed_calls_and_no_others() -> None:
-    for machine, (column, architecture) in system_calls.ARCHITECTURES.items():
+    for machine, (column, architecture) in confinement.ARCHITECTURES.items():
         program = build_filter(machine, 77)
         assert program is not None
         allowed = {number for number in range(600) if interpret(program, number, architecture) == ALLOW}
-        assert allowed == {numbers[column] for numbers in system_calls.ALLOWED.values()}
+        assert allowed == {numbers[column] for numbers in confinement.ALLOWED.values()}
     assert NO_SUCH_CALL & 0xFFFF == errno.ENOSYS and REFUSE & 0xFFFF == errno.EPERM
 
 

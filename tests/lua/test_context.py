@@ -18,7 +18,7 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
-from tests.lua.bench import FILE, scene
+from tests.lua.bench import FILE, calls_of, scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -32,7 +32,7 @@ class RecordingContext(Context):
     """A context that keeps what is printed."""
 
     def __init__(self, home: InstantHome, clock: VirtualClock, source: str) -> None:
-        super().__init__(home.registry, home.dispatcher, clock, source, failed_calls=FAILED)
+        super().__init__(home.registry, home.dispatcher, clock, source, calls_of(home, clock), FAILED)
         self.printed: list[str] = []
 
     def log(self, level: str, message: str, fields: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.lua.hints import ErrorContext, hint_of
+from appliance.lua.failures import ErrorContext, hint_of
 from tests.fakes.rows import each_row
 
 NONE = (

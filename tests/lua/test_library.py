@@ -29,7 +29,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
 from tests.fakes.rows import each_row
 from tests.lua import library
-from tests.lua.bench import Notes, file, open_pool, run
+from tests.lua.bench import Notes, calls_of, file, open_pool, run
 
 LIBRARY = library.read()
 SETTINGS = json.loads((library.ROOT / "config" / ".luarc.json").read_text())
@@ -101,7 +101,7 @@ async def context() -> AsyncIterator[Context]:
     clock = VirtualClock()
     async with open_home(clock) as home:
         _furnish(home)
-        yield Context(home.registry, home.dispatcher, clock, "scene:x")
+        yield Context(home.registry, home.dispatcher, clock, "scene:x", calls_of(home, clock))
 
 
 def _furnish(home: InstantHome) -> None:

@@ -14,7 +14,7 @@ from appliance.errors import Fault
 
 
 class KindCalls(Protocol):
-    """What a running function reaches; see `lua.replies.Calls`."""
+    """What a running function reaches; see `lua.execution.Calls`."""
 
     counted_secs: float
 

@@ -18,8 +18,8 @@ from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
 from appliance.home.bus import Bus
 from appliance.lua.kind_catalog import catalog_of_kinds
-from appliance.lua.names import find_undefined
 from appliance.lua.process import ExecutionLimits
+from appliance.lua.source import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import GONE, Vendor, start
 from tests.lua.bench import open_pool

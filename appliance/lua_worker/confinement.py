@@ -1,6 +1,6 @@
 """Confinement: what the worker gives up at its start, so that little can be done with it, whatever runs inside.
 
-The filter of system calls (seccomp) is a program in BPF that leaves those that running Lua needs. A process of another
+The filter of system calls (seccomp), a program in BPF, leaves those that running Lua needs. A process of another
 architecture is killed, for its numbers mean other calls. A call that is not on the list fails with EPERM, so that a C
 library that merely tries one goes on; one younger than the list fails with ENOSYS, as on an older kernel, and the C
 library does without it (it starts threads with `clone` then, whose flags a filter can read).

@@ -86,22 +86,6 @@ def _ordered(value: Any) -> Any:
     return {"value": value["value"], **value} if is_measurement else value
 
 
-def test_values_and_states_come_newest_first_each_with_its_time() -> None:
-    home = Home()
-    home.show("a:1", after(0), power="off", brightness=10)
-    home.show("a:1", after(1), power="on", brightness=10)
-    home.show("a:1", after(2), power="on", color_temperature={"value": 3000, "unit": "kelvin"})
-    assert home.values("a:1", "power") == ["on", "off"] and home.values("a:1", "brightness") == [10]
-    assert home.values("a:1", "nope") == home.values("nobody", "power") == []
-    states = home.history.list_states(home.devices["a:1"], ALL)
-    assert [(entry.observed_at, entry.device.attributes) for entry in states] == [
-        (after(2), {"power": "on", "color_temperature": {"value": 3000, "unit": "kelvin"}}),
-        (after(1), {"power": "on", "brightness": 10}),
-        (after(0), {"power": "off", "brightness": 10}),
-    ]
-    assert states[1].device.updated_at == states[1].device.last_seen == after(1)
-
-
 def test_a_period_includes_its_ends_and_a_limit_takes_the_newest() -> None:
     home = Home()
     for second in range(300):

@@ -6,9 +6,7 @@ import random
 
 import pytest
 
-from appliance.history.hours import Hour, NumberHours, gain_of, join_all, merge
-from appliance.history.series import split_number
-from tests.fakes.rows import each_row
+from appliance.history.hours import Hour, NumberHours, join_all, merge
 
 TEN = 1_764_583_200_000
 """Ten o'clock in milliseconds since 1970."""
@@ -105,14 +103,6 @@ def test_hours_begin_where_they_do_at_home() -> None:
     assert rows(hours.take(TEN + 60 * MINUTE)) == [(-0.5, 1800, 1, 1, 1), (0.5, 1800, 1, 1.5, 2)]
 
 
-@each_row(
-    ("before", "now", "gain"),
-    [(10, 12.5, 2.5), (10, 0, 0), (10, 0.4, 0.4), (100, 99.5, -0.5), (0, 3, 3), (5, 5, 0)],
-)
-def test_a_meter_counts_and_its_resets_are_known(before: float, now: float, gain: float) -> None:
-    assert gain_of(before, now) == gain
-
-
 def test_a_meter_tells_its_last_value_and_what_it_counted() -> None:
     meter = NumberHours({"unit": "kWh", "period": "total"})
     meter.report(TEN, 100, before=99)
@@ -133,22 +123,3 @@ def test_hours_that_nobody_takes_are_bounded_and_counted() -> None:
     assert len(taken) == 48 and hours.take_lost() == 52 and hours.take_lost() == 0
     hours.give_back(taken)
     assert hours.take(TEN + 101 * 60 * MINUTE) == taken
-
-
-@each_row(
-    ("value", "expected"),
-    [
-        (5, (None, 5)),
-        (2.5, (None, 2.5)),
-        ({"value": 3, "unit": "W"}, ({"unit": "W"}, 3)),
-        (True, None),
-        ("on", None),
-        (None, None),
-        (float("nan"), None),
-        (1 << 70, None),
-        ({"x": 0.1, "y": 0.2}, None),
-        ({"value": "high"}, None),
-    ],
-)
-def test_what_is_a_number(value: object, expected: object) -> None:
-    assert split_number(value) == expected

@@ -291,20 +291,6 @@ async def test_a_hub_stops_in_order_on_a_card_that_takes_nothing(
         assert await hub.stop() == 0
 
 
-@pytest.mark.slow
-async def test_a_card_that_takes_writes_piecemeal_is_no_trouble(
-    tmp_path: Path, card: Card, light: LightSimulator
-) -> None:
-    card.switch_on("short")
-    async with running(tmp_path, card.environment) as hub:
-        await _furnish(hub)
-        for change in CHANGES:
-            assert (await hub.ask(*change))[0] in (200, 204, 404)
-        before = await _seen(hub)
-        await hub.kill()
-    await _start_and_find(tmp_path, before)
-
-
 def _mount(folder: Path, options: list[str]) -> None:
     """Mount something at the folder; skips where this user may not."""
     made = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True, check=False)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, open_house
+from tests.fakes.house import LIGHT, TV, House
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -68,49 +66,6 @@ async def test_devices_are_listed_by_id_with_every_field(quiet: House) -> None:
     ]
 
 
-async def test_the_list_is_in_the_order_of_ids_whatever_the_order_of_their_appearance() -> None:
-    lights = [SimulatedLight(temperature=200) for _ in range(12)]
-    async with open_house(light=LightSimulator(lights=lights)) as house:
-        ids = [device["id"] for device in (await house.get("/devices")).json]
-    assert ids == sorted(ids) and len(ids) == 13
-
-
-async def test_one_device_is_as_in_the_list(quiet: House) -> None:
-    light, tv = (await quiet.get("/devices")).json
-    assert (await quiet.get(f"/devices/{LIGHT}")).json == light
-    assert (await quiet.get(f"/devices/{TV}")).json == tv
-    answer = await quiet.get(f"/devices/{LIGHT}")
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-
-
-MISSING = [
-    ("nothing", "nothing"),
-    ("elgato_lights:light:1", "elgato_lights:light:1"),
-    ("ELGATO_LIGHTS:light:0", "ELGATO_LIGHTS:light:0"),
-    ("a%2Fb", "a/b"),
-    ("k%C3%A4se%20x", "käse x"),
-    ("%25", "%"),
-    ("%2565lgato", "%65lgato"),
-    ("x" * 256, "x" * 256),
-    ("x" * 300, "x" * 255 + "…"),
-]
-
-
-async def test_a_device_that_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
-    for written, named in MISSING:
-        for answer in (
-            await house.get(f"/devices/{written}"),
-            await house.post(f"/devices/{written}/room", {"room_id": None}),
-            await house.command(written, "power", "on"),
-            await house.post(f"/devices/{written}/room", data=b"neither is this JSON"),
-            await house.post(f"/devices/{written}/command", data=b"nor this"),
-        ):
-            assert (answer.status, answer.json) == (
-                404,
-                {"error": f"device '{named}' not found", "code": "device_not_found"},
-            )
-
-
 QUERIES = [
     (f"ids={TV}&ids={LIGHT}", [TV, LIGHT]),
     (f"ids={LIGHT}&ids={TV}", [LIGHT, TV]),
@@ -129,12 +84,6 @@ async def test_ids_choose_devices_in_their_order(house: House) -> None:
     for query, ids in QUERIES:
         answer = await house.get(f"/devices?{query}")
         assert (answer.status, [device["id"] for device in answer.json]) == (200, ids), query
-
-
-async def test_times_are_rfc_3339_in_utc_with_milliseconds(house: House) -> None:
-    for device in (await house.get("/devices")).json:
-        for field in ("updated_at", "last_seen"):
-            assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", device[field])
 
 
 # --- what moves the times, and what is heard -----------------------------------------------------
@@ -193,35 +142,6 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: House, clo
         assert await quiet.heard(frames) == [
             {"type": "device.room_changed", "id": LIGHT, "room_id": room_id} for room_id in ("den", "attic", None)
         ]
-
-
-ASSIGNMENTS = [
-    (b'{"room_id": "attic"}', "room 'attic' not found"),
-    (b'{"room_id": "DEN"}', "room 'DEN' not found"),
-    (b"{}", "room_id is missing"),
-    (b'{"room": "den"}', "room_id is missing"),
-    (b'{"room_id": ""}', "room_id must have 1 to 256 characters, not 0"),
-    (b'{"room_id": "  "}', "room_id must have 1 to 256 characters, not 0"),
-    (b'{"room_id": "' + b"x" * 257 + b'"}', "room_id must have 1 to 256 characters, not 257"),
-    (b'{"room_id": "a\\u0000b"}', "room_id must not contain control characters"),
-    (b'{"room_id": 7}', "room_id must be a string, not 7"),
-    (b'{"room_id": false}', "room_id must be a string, not false"),
-    (b'{"room_id": ["den"]}', "room_id must be a string, not an array"),
-    (b'"den"', "the body must be a JSON object, not 'den'"),
-    (b"null", "the body must be a JSON object, not null"),
-    (b"[]", "the body must be a JSON object, not an array"),
-]
-
-
-async def test_an_assignment_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
-    await house.post("/rooms", {"id": "den", "name": "Den"})
-    await house.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
-    async with house.stream() as frames:
-        for body, message in ASSIGNMENTS:
-            answer = await house.post(f"/devices/{LIGHT}/room", data=body)
-            assert (answer.status, answer.json["error"]) == (400, message)
-        assert await house.heard(frames) == []
-    assert (await house.device(LIGHT))["room_id"] == "den"
 
 
 # --- commands ------------------------------------------------------------------------------------

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from pathlib import Path
 
 import pytest
 
-from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.home.model import DeviceKind, Observation, Report
-from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, House, open_house
+from tests.fakes.house import LIGHT, open_house
 from tests.fakes.lua import write
 
 ROOT = Path(__file__).parents[2]
 IDS = {file.stem for file in (ROOT / "config/automations").glob("*.lua")}
-
-
-async def group(house: House, id_: str, *members: str) -> None:
-    """Make the group that an automation waits for."""
-    assert (await house.post("/groups", {"id": id_, "name": id_, "members": members})).status == 200
 
 
 async def test_all_are_sound_in_a_home_that_has_nothing_and_their_ids_are_their_files_names() -> None:
@@ -45,35 +35,6 @@ async def test_in_a_home_without_what_they_need_they_command_nothing_and_say_not
             assert (await house.post(f"/automations/{id_}/execute")).json["results"] == []
         assert (await house.post("/automations/reload")).json["errors"] == []
     assert [each.message for each in caplog.records if each.name in {"scripts", "automations"}] == []
-
-
-async def test_in_the_evening_the_group_is_lit() -> None:
-    clock = VirtualClock()
-    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
-    async with open_house(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
-        await group(house, "evening", LIGHT)
-        await house.command(LIGHT, "power", "off")
-        answer = (await house.post("/automations/evening_light/execute")).json
-        assert [each["status"] for each in answer["results"]] == ["ok", "ok", "ok"]
-        shown = (await house.device(LIGHT))["attributes"]
-        assert (shown["power"], shown["brightness"]) == ("on", 33)
-
-
-async def test_low_batteries_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "notify")
-    async with open_house(root=ROOT) as house:
-        seen = [
-            Observation(
-                device_id=f"x:{level}", kind=DeviceKind.SENSOR, attributes={"battery": level}, vendor_specific={}
-            )
-            for level in (19, 20)
-        ]
-        ids = frozenset(each.device_id for each in seen)
-        house.hub.registry.apply(Report(adapter="x", present=ids, observations=tuple(seen)))
-        for _ in range(2):
-            assert (await house.post("/automations/low_batteries/execute")).json["status"] == "ok"
-    [record] = [each for each in caplog.records if each.getMessage() == "the battery is low: x:19"]
-    assert vars(record)["source"] == "automation:low_batteries"
 
 
 async def test_the_trigger_that_a_comment_recommends_works(tmp_path: Path) -> None:

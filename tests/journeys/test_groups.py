@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
+from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
+from tests.fakes.house import LIGHT, TV, House, Received
 
 ON = {"capability": "power", "action": "on"}
 TOGGLE = {"capability": "power", "action": "toggle"}
@@ -89,77 +89,6 @@ async def test_groups_are_listed_by_id(house: House) -> None:
     answer = await house.get("/groups")
     assert answer.status == 200
     assert answer.json == [{"id": id_, "name": "All", "members": [TV]} for id_ in ("10", "9", "Zoo", "attic", "den")]
-
-
-FAULTS: list[tuple[Any, str]] = [
-    ({}, "id is missing"),
-    ({"id": "all", "members": []}, "name is missing"),
-    ({"name": "All"}, "id is missing"),
-    ({"id": "", "name": "All"}, "id must have 1 to 256 characters, not 0"),
-    ({"id": "all", "name": " "}, "name must have 1 to 1000 characters, not 0"),
-    ({"id": "i" * 257, "name": "All"}, "id must have 1 to 256 characters, not 257"),
-    ({"id": "all", "name": "n" * 1001}, "name must have 1 to 1000 characters, not 1001"),
-    ({"id": "a\tl", "name": "All"}, "id must not contain control characters"),
-    ({"id": 7, "name": "All"}, "id must be a string, not 7"),
-    ({"id": "all", "name": False}, "name must be a string, not false"),
-    ([], "the body must be a JSON object, not an array"),
-    (None, "the body must be a JSON object, not null"),
-]
-
-MEMBER_FAULTS: list[tuple[Any, str]] = [
-    (None, "members must be an array, not null"),
-    ({}, "members must be an array, not an object"),
-    (LIGHT, f"members must be an array, not '{LIGHT}'"),
-    ([7], "members at index 0 must be a string, not 7"),
-    ([None], "members at index 0 must be a string, not null"),
-    ([[LIGHT]], "members at index 0 must be a string, not an array"),
-    ([""], "members at index 0 must have 1 to 256 characters, not 0"),
-    (["nothing"], "device 'nothing' not found"),
-    ([LIGHT, SECOND, TV], f"device '{SECOND}' not found"),
-    ([LIGHT.upper()], f"device '{LIGHT.upper()}' not found"),
-]
-
-
-async def test_a_group_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
-    await put(house, "all", TV)
-    named = [({"id": "all", "name": "Other", "members": members}, reported) for members, reported in MEMBER_FAULTS]
-    new = [({**body, "id": "new"}, reported) for body, reported in named]
-    async with house.stream() as frames:
-        for body, message in [*FAULTS, *named, *new]:
-            data = b"null" if body is None else None
-            answer = await house.post("/groups", body, data=data)
-            assert (answer.status, answer.json["error"]) == (400, message)
-        for members, message in MEMBER_FAULTS:
-            answer = await house.post("/groups/all/members", {"members": members})
-            assert (answer.status, answer.json["error"]) == (400, message)
-        assert (await house.post("/groups/all/members", {})).json == {
-            "error": "members is missing",
-            "code": "invalid_request",
-        }
-        for path in ("/groups", "/groups/all/members"):
-            assert (await house.post(path, data=b"{")).status == 400
-            answer = await house.post(path, data=LARGE)
-            assert (answer.status, answer.json) == (
-                413,
-                {"error": "the body is larger than 1048576 bytes", "code": "body_too_large"},
-            )
-        assert await house.heard(frames) == []
-    assert (await house.get("/groups")).json == [_group([TV])]
-
-
-async def test_a_group_that_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
-    for answer in (
-        await house.get("/groups/a%2Fb"),
-        await house.delete("/groups/a%2Fb"),
-        await house.get("/groups/a%2Fb/devices"),
-        await house.post("/groups/a%2Fb/members", {"members": []}),
-        await house.post("/groups/a%2Fb/members", data=b"not JSON"),
-        await house.post("/groups/a%2Fb/command", ON),
-        await house.post("/groups/a%2Fb/command", data=b"not JSON"),
-    ):
-        assert (answer.status, answer.json) == (404, {"error": "group 'a/b' not found", "code": "group_not_found"})
-    for path in ("/groups/", "/groups/all/", "/groups/all/members/", "/groups/all/rooms"):
-        assert (await house.get(path)).json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 # --- members -------------------------------------------------------------------------------------
@@ -246,34 +175,3 @@ async def test_a_command_goes_to_every_member_and_the_results_come_in_membership
         answer = await house.post("/groups/all/command", ON)
         assert (answer.status, answer.json) == (200, [_ok(device_id) for device_id in members])
     assert house.light.lights[0].on and house.tv.power_mode == "PowerOn"
-
-
-async def test_a_group_without_members_has_no_results(house: House) -> None:
-    await put(house, "all")
-    answer = await house.post("/groups/all/command", ON)
-    assert (answer.status, answer.json) == (200, [])
-
-
-async def test_one_member_that_cannot_or_does_not_is_no_failure_of_the_whole(house: House) -> None:
-    await put(house, "all", TV, LIGHT)
-    house.light.faults.status = 500
-    answer = await house.post("/groups/all/command", {"capability": "brightness", "action": "set", "value": 9})
-    assert answer.status == 200
-    assert answer.json == [
-        {"device_id": TV, "status": "unsupported", "message": f"device '{TV}' does not offer brightness set"},
-        {
-            "device_id": LIGHT,
-            "status": "error",
-            "message": f"{house.light.url}/elgato/lights answered 500 Internal Server Error",
-        },
-    ]
-
-
-async def test_members_of_one_section_are_written_together_and_answered_in_membership_order() -> None:
-    lamps = LightSimulator(lights=[SimulatedLight(temperature=200)] * 3)
-    async with open_house(light=lamps) as house:
-        ids = [f"elgato_lights:light:{index}" for index in (2, 0, 1)]
-        await put(house, "all", *ids)
-        assert (await house.post("/groups/all/command", TOGGLE)).json == [_ok(device_id) for device_id in ids]
-    written = [[light["on"] for light in write["lights"]] for write in lamps.writes]
-    assert written == [[1, 1, 1]]

@@ -153,19 +153,3 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         await clock.advance(3, sleepers=3)
         assert len(device.requests) == polled + 3, "at once, and every second again"
         assert await home.heard(frames) == []
-
-
-async def test_an_outage_in_a_room_is_each_devices_own_error(home: House, clock: VirtualClock) -> None:
-    await home.post("/rooms", {"id": "den", "name": "Den"})
-    for id_ in (LIGHT, SECOND, TV):
-        await home.post(f"/devices/{id_}/room", {"room_id": "den"})
-    await home.light.unplug()
-    asking = asyncio.ensure_future(home.post("/rooms/den/command", {"capability": "power", "action": "off"}))
-    await until(lambda: clock.sleepers == 4)
-    await clock.advance(0.25, sleepers=3)
-    reported = f"{home.light.url} does not answer (connection refused)"
-    assert (await asking).json == [
-        {"device_id": LIGHT, "status": "error", "message": reported},
-        {"device_id": SECOND, "status": "error", "message": reported},
-        {"device_id": TV, "status": "ok", "message": None},
-    ]

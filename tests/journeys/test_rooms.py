@@ -8,7 +8,7 @@ from typing import Any
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
+from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until
 
 ON = {"capability": "power", "action": "on"}
@@ -69,55 +69,6 @@ async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_go
     assert (await house.post("/rooms", longest)).json == longest
 
 
-FAULTS: list[tuple[Any, str]] = [
-    ({}, "id is missing"),
-    ({"id": "den"}, "name is missing"),
-    ({"name": "Den"}, "id is missing"),
-    ({"id": "", "name": "Den"}, "id must have 1 to 256 characters, not 0"),
-    ({"id": " ", "name": "Den"}, "id must have 1 to 256 characters, not 0"),
-    ({"id": "den", "name": ""}, "name must have 1 to 1000 characters, not 0"),
-    ({"id": "den", "name": " \t"}, "name must have 1 to 1000 characters, not 0"),
-    ({"id": "i" * 257, "name": "Den"}, "id must have 1 to 256 characters, not 257"),
-    ({"id": "den", "name": "n" * 1001}, "name must have 1 to 1000 characters, not 1001"),
-    ({"id": "d\ne", "name": "Den"}, "id must not contain control characters"),
-    ({"id": "den", "name": "D\x00n"}, "name must not contain control characters"),
-    ({"id": 7, "name": "Den"}, "id must be a string, not 7"),
-    ({"id": None, "name": "Den"}, "id must be a string, not null"),
-    ({"id": "den", "name": ["Den"]}, "name must be a string, not an array"),
-    ({"id": "den", "name": None}, "name must be a string, not null"),
-    ([], "the body must be a JSON object, not an array"),
-    ("den", "the body must be a JSON object, not 'den'"),
-]
-
-
-async def test_a_room_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
-    async with house.stream() as frames:
-        for body, message in FAULTS:
-            answer = await house.post("/rooms", body)
-            assert (answer.status, answer.json["error"]) == (400, message)
-        assert (await house.post("/rooms", data=b"{")).status == 400
-        answer = await house.post("/rooms", data=LARGE)
-        assert (answer.status, answer.json) == (
-            413,
-            {"error": "the body is larger than 1048576 bytes", "code": "body_too_large"},
-        )
-        assert await house.heard(frames) == []
-    assert (await house.get("/rooms")).json == []
-
-
-async def test_a_room_that_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
-    for answer in (
-        await house.get("/rooms/a%2Fb"),
-        await house.delete("/rooms/a%2Fb"),
-        await house.get("/rooms/a%2Fb/devices"),
-        await house.post("/rooms/a%2Fb/command", ON),
-        await house.post("/rooms/a%2Fb/command", data=b"not JSON"),
-    ):
-        assert (answer.status, answer.json) == (404, {"error": "room 'a/b' not found", "code": "room_not_found"})
-    for path in ("/rooms/", "/rooms/den/", "/rooms/den/devices/", "/rooms/den/members"):
-        assert (await house.get(path)).json == {"error": "there is no such path", "code": "path_not_found"}
-
-
 # --- what is in them -----------------------------------------------------------------------------
 
 
@@ -150,12 +101,6 @@ async def test_removing_a_room_frees_its_devices_first_and_leaves_the_others(hou
     await put(house, "den")
     assert (await house.get("/rooms/den/devices")).json == []
     assert (await house.get("/rooms")).json == [{"id": id_, "name": "Den"} for id_ in ("attic", "den")]
-
-
-async def test_renaming_a_room_leaves_its_devices_in_it(house: House) -> None:
-    await furnish(house, "den", LIGHT)
-    await put(house, "den", "Lounge")
-    assert (await house.device(LIGHT))["room_id"] == "den"
 
 
 # --- commands ------------------------------------------------------------------------------------

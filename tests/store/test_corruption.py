@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.store.disk import Disk
-from appliance.store.file_format import STORE_FORMAT, encode_header, encode_snapshot
+from appliance.store.file_format import STORE_FORMAT, encode_snapshot
 from appliance.store.files import Files
 from tests.fakes.disk import RecordingDisk
 from tests.store.corruptions import (
@@ -122,23 +122,6 @@ def test_the_last_whole_generation_stays_until_the_next_stands_whole() -> None:
     found, values = start(make, image)
     assert values == changed(states()[-1], AFTER)
     assert sorted(found.damaged) == [SNAPSHOT, "snapshot.000003.json"]
-
-
-def test_notes_name_the_file_and_count_what_lies_behind_the_damage() -> None:
-    found, _ = start(make, {**healthy(), JOURNAL: journal(LINES[0], *LINES[2:])})
-    lost = "3 whole records lie behind the damage and are left out"
-    kept = f"it is kept as {JOURNAL}.corrupt-{STAMP}"
-    assert found.notes == [f"{JOURNAL} is damaged behind record 11; {lost}; {kept}"]
-    found, _ = start(make, {**healthy(), JOURNAL: journal(*LINES[1:], header=encode_header(2, 10)[:-3] + b"?}\n")})
-    assert "in its first line" in found.notes[0]
-
-
-def test_a_torn_tail_is_cut_and_told_but_is_no_damage() -> None:
-    found, values = start(make, {**healthy(), JOURNAL: journal(*LINES[:4], LINES[4][:30])})
-    assert values == states()[4]
-    assert found.torn == 30
-    assert found.notes == [f"{JOURNAL}: 30 bytes of a write that the power cut are left out"]
-    assert not found.damaged
 
 
 def test_a_damaged_file_that_somebody_took_away_stops_nothing() -> None:

@@ -18,8 +18,6 @@ from tests.store.proof import Owner, Proof, Values, make, make_roomy, silence
 
 REFUSALS: tuple[Refusal, ...] = ("ENOSPC", "EIO", "short")
 FOREVER = 10**9
-QUICK_FAILURES: tuple[tuple[Refusal, int, bool], ...] = (("EIO", FOREVER, False), ("short", 1, True))
-"""How operations are refused, how many, and whether the process dies then; the slow proofs take every combination."""
 
 COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
 """Little enough to go through every operation that is refused in seconds; the slow proof is finer."""
@@ -36,22 +34,6 @@ def report(what: str, proof: Proof, capsys: pytest.CaptureFixture[str]) -> None:
     """Print how much was proved, also when pytest captures."""
     with capsys.disabled():
         sys.stdout.write(f"\n{what}: {proof.images} distinct disk images, at {proof.points} points of the logs")
-
-
-@pytest.mark.slow
-def test_a_cut_at_any_point_keeps_what_was_acknowledged(capsys: pytest.CaptureFixture[str]) -> None:
-    proof = Proof(bounds=COARSE, twice=250)
-    for history in (histories.small, histories.compacting):
-        proof.prove(plain(make, history).disk)
-    report("plain histories", proof, capsys)
-    for disk, begin in dying(make, histories.brief):
-        proof.prove(disk, begin)
-    report("and killed processes", proof, capsys)
-    for refusal, lasts, dies in QUICK_FAILURES:
-        for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
-            proof.prove(disk, begin, twice=0)
-        report(f"and operations refused with {refusal}", proof, capsys)
-    assert proof.images >= 10_000
 
 
 def test_a_cut_tears_short_records_at_every_byte(capsys: pytest.CaptureFixture[str]) -> None:

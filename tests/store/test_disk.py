@@ -35,19 +35,6 @@ def test_files_are_written_cut_renamed_and_removed(tmp_path: Path) -> None:
     assert disk.list_names() == []
 
 
-def test_files_are_private(tmp_path: Path) -> None:
-    disk = Disk(tmp_path)
-    write(disk, "a", b"secret")
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
-
-
-def test_creating_a_file_empties_one_that_exists(tmp_path: Path) -> None:
-    disk = Disk(tmp_path)
-    write(disk, "a", b"long content")
-    write(disk, "a", b"short")
-    assert disk.read("a") == b"short"
-
-
 def test_a_write_that_the_system_takes_in_pieces_is_written_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,13 +54,6 @@ def test_a_link_is_the_same_file_and_never_replaces_one(tmp_path: Path) -> None:
     disk.link("a", "taken")
     assert (tmp_path / "a").samefile(tmp_path / "b")
     assert disk.read("taken") == b"two"
-
-
-def test_what_is_not_there_cannot_be_linked(tmp_path: Path) -> None:
-    disk = Disk(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        disk.link("missing", "new")
-    assert disk.list_names() == []
 
 
 def without_links(*_: Any) -> None:

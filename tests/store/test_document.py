@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.clock import Clock
-from appliance.errors import StartFailed, StoreFailed
+from appliance.errors import StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.store_setup import AdapterSecrets
@@ -138,21 +138,6 @@ async def test_a_refusal_is_told_to_all_who_share_it_and_nothing_of_it_counts(
     ]
 
 
-async def test_a_card_that_takes_nothing_is_read_all_the_same() -> None:
-    disk = RecordingDisk()
-    async with Document(disk, Clock()) as document:
-        await document.put_many({"a": 1})
-    disk.fault = lambda index, operation: "EROFS"
-    async with Document(disk, Clock()) as document:
-        assert document.items("") == [("a", 1)]
-        with pytest.raises(StoreFailed, match="read-only"):
-            await document.put_many({"a": 2})
-        assert document.items("") == [("a", 1)]
-        disk.fault = lambda index, operation: None
-        await document.put_many({"a": 3})
-    assert await reread(disk) == {"a": 3}
-
-
 async def test_a_caller_who_gives_up_does_not_take_the_change_back(document: Document, disk: GatedDisk) -> None:
     disk.gate.clear()
     given_up = asyncio.create_task(document.put_many({"a": 1}))
@@ -164,17 +149,6 @@ async def test_a_caller_who_gives_up_does_not_take_the_change_back(document: Doc
     await document.put_many({"b": 2})
     assert document.items("") == [("a", 1), ("b", 2)]
     assert await reread(disk) == {"a": 1, "b": 2}
-
-
-async def test_a_caller_who_gave_up_a_refused_change_disturbs_nobody(document: Document, disk: GatedDisk) -> None:
-    disk.gate.clear()
-    given_up = asyncio.create_task(document.put_many({"a": 1}))
-    await disk.until_waiting()
-    given_up.cancel()
-    disk.fault = lambda index, operation: "EIO"
-    disk.gate.set()
-    with pytest.raises(StoreFailed):
-        await document.put_many({"b": 2})
 
 
 async def test_leaving_waits_for_what_is_being_written(disk: GatedDisk) -> None:
@@ -190,45 +164,12 @@ async def test_leaving_waits_for_what_is_being_written(disk: GatedDisk) -> None:
     assert not disk.open_descriptors
 
 
-async def test_leaving_a_card_that_fails_raises_nothing_and_loses_nothing() -> None:
-    disk = RecordingDisk()
-    async with Document(disk, Clock()) as document:
-        await document.put_many({"a": 1})
-        disk.fault = lambda index, operation: "EIO"
-    assert disk.refusals == 1 and not disk.open_descriptors
-    assert await reread(disk) == {"a": 1}
-
-
 async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest.LogCaptureFixture) -> None:
     async with Document(disk, Clock()) as document:
         await document.put_many({"a": 1})
     with pytest.raises(StoreFailed):
         await document.put_many({"b": 2})
     assert document.items("") == [("a", 1)]
-
-
-async def test_a_mistake_in_the_store_keeps_nobody_waiting(document: Document, disk: GatedDisk) -> None:
-    def fault(index: int, operation: str) -> Refusal | None:
-        raise RuntimeError("a mistake")
-
-    disk.fault = fault
-    with pytest.raises(StoreFailed):
-        await asyncio.wait_for(document.put_many({"a": 1}), 5)
-    disk.fault = lambda index, operation: None
-
-
-async def test_a_value_without_json_is_gone_at_once_like_after_a_start(document: Document, disk: GatedDisk) -> None:
-    await document.put_many({"a": 1, "b": 2})
-    await document.put_many({"a": float("nan")})
-    assert document.items("") == [("b", 2)]
-    assert await reread(disk) == {"b": 2}
-
-
-async def test_a_folder_that_cannot_be_read_stops_the_start(tmp_path: Path) -> None:
-    with pytest.raises(StartFailed, match="cannot be read") as caught:
-        async with Document(Disk(tmp_path / "missing"), Clock()):
-            pass
-    assert caught.value.exit_code == 74
 
 
 async def test_figures_tell_of_files_device_and_recovery() -> None:
@@ -339,18 +280,6 @@ async def test_what_is_no_json_is_refused_for_who_asked_and_for_nobody_else(
     disk.gate.set()
     await asyncio.gather(first, second)
     assert await reread(disk) == {"a": 1, "b": 2}
-
-
-async def test_who_asks_is_answered_before_the_journal_is_compacted(disk: GatedDisk, document: Document) -> None:
-    await document.put_many({"big": "x" * 200_000})
-    disk.gate.clear()
-    asked = asyncio.ensure_future(document.put_many({"big": "y" * 200_000}))
-    await disk.until_waiting()
-    disk.gate.set()
-    await asked
-    disk.gate.clear()  # the compaction may be under way, or wait here: nobody waits for it
-    assert document.get("big") == b'"%s"' % (b"y" * 200_000)
-    disk.gate.set()
 
 
 async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_is_well_again(

@@ -1,74 +1,42 @@
-"""One hub for each data directory."""
+"""One hub for each data directory, until its last byte is on the card; and what its lock file shows of crashes."""
 
 from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
+from appliance.clock import Clock
 from appliance.errors import StartFailed
-from appliance.store.lock import DirectoryLock
-
-HOLD = """
-import sys, pathlib
-from appliance.store.lock import DirectoryLock
-lock = DirectoryLock(pathlib.Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def another_hub(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A real process that holds the lock."""
-    command = [sys.executable, "-c", HOLD, str(folder)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_a_second_process_is_refused_and_the_first_is_named(tmp_path: Path) -> None:
-    with another_hub(tmp_path) as process:
-        with pytest.raises(StartFailed, match=rf"in use by another hub, process {process.pid}$") as caught:
-            DirectoryLock(tmp_path)
-    assert caught.value.exit_code == 75
-
-
-def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
-    with another_hub(tmp_path) as process:
-        process.kill()
-        process.wait()
-        DirectoryLock(tmp_path).release()
-
-
-def test_a_released_lock_can_be_taken_again(tmp_path: Path) -> None:
-    lock = DirectoryLock(tmp_path)
-    with pytest.raises(StartFailed):
-        DirectoryLock(tmp_path)
-    lock.release()
-    lock.release()
-    DirectoryLock(tmp_path).release()
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+from appliance.store import lock
+from appliance.store.disk import Disk
+from appliance.store.lock import CrashCounter, DirectoryLock, holder_of
+from appliance.store.records import CRASHES
+from appliance.store.store_setup import Store
+from tests.fakes.clock import VirtualClock
 
 
 def test_the_lock_file_is_private_and_names_its_holder(tmp_path: Path) -> None:
-    lock = DirectoryLock(tmp_path)
-    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "lock").write_text("4711\nanother-boot\n")
+    held = DirectoryLock(tmp_path)
+    assert not held.is_crash, "the machine was started anew since"
     assert (tmp_path / "lock").read_text().splitlines()[0] == f"{os.getpid()}"
-    lock.release()
+    with pytest.raises(StartFailed):
+        DirectoryLock(tmp_path)
+    held.release()
+    held.release()
+    (tmp_path / "lock").unlink()
+    DirectoryLock(tmp_path).release()
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
@@ -97,11 +65,11 @@ def test_a_card_that_takes_no_file_is_locked_all_the_same(
     if was_locked_before:
         DirectoryLock(tmp_path).release()
     monkeypatch.setattr(os, "open", refusing(number))
-    lock = DirectoryLock(tmp_path)
+    held = DirectoryLock(tmp_path)
     with pytest.raises(StartFailed) as caught:
         DirectoryLock(tmp_path)
     assert caught.value.exit_code == 75
-    lock.release()
+    held.release()
 
 
 def test_a_hub_waits_for_the_end_of_a_command_and_learns_what_the_hub_before_it_said(tmp_path: Path) -> None:
@@ -130,3 +98,144 @@ def test_a_lock_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StartFailed, match="symbolic link"):
             DirectoryLock(tmp_path, is_brief=is_brief)
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+class WatchedDisk(Disk):
+    """Notes at each sync and close whether another process could have the directory then; may refuse to sync."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.was_free: list[bool] = []
+        self.is_broken = False
+
+    def sync(self, descriptor: int) -> None:
+        """As it is, once it is noted."""
+        self.was_free.append(is_free(self.folder))
+        if self.is_broken:
+            raise OSError(5, "the card has gone")
+        super().sync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        """As it is, once it is noted."""
+        self.was_free.append(is_free(self.folder))
+        super().close(descriptor)
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a command could have the directory."""
+    try:
+        DirectoryLock(folder, is_brief=True).release()
+    except StartFailed:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+async def test_it_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_broken: bool) -> None:
+    disk, bus, clock = WatchedDisk(tmp_path), Bus(), Clock()
+    store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, is_ours=lambda _: True)
+    async with store:
+        store.recorder.remember("variable/x", {"value": 1})
+        disk.is_broken, before = is_broken, len(disk.was_free)
+    assert len(disk.was_free) > before + 1 and not any(disk.was_free)
+    assert is_free(tmp_path)
+
+
+class Card:
+    """A document of one key, and what would be written with the next flush."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        """The value of the key."""
+        return self.values.get(key)
+
+    async def put_many(self, changes: dict[str, Any]) -> None:
+        """Write at once."""
+        self.values.update({key: orjson.dumps(value) for key, value in changes.items()})
+
+    def remember(self, key: str, value: dict[str, Any] | None) -> None:
+        """Remove with the flush at the stop."""
+        assert value is None
+        del self.values[key]
+
+
+async def start(card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True) -> bool:
+    """Start a hub so many seconds later; whether it should be safe."""
+    clock.suspend(secs)
+    counter = CrashCounter(card, clock, card.remember)  # type: ignore[arg-type]
+    return await counter.note_start(has_crashed=has_crashed)
+
+
+async def test_the_third_crash_within_five_minutes_is_one_too_many(clock: VirtualClock) -> None:
+    card = Card()
+    assert [await start(card, clock) for _ in range(5)] == [False, False, True, True, True]
+
+
+async def test_crashes_that_lie_apart_do_not_count_and_runs_that_stop_in_order_write_nothing(
+    clock: VirtualClock,
+) -> None:
+    card = Card()
+    assert not any([await start(card, clock, secs=151) for _ in range(6)])
+    untouched = Card()
+    assert not any([await start(untouched, clock, has_crashed=False) for _ in range(6)])
+    CrashCounter(untouched, clock, untouched.remember).end_series()  # type: ignore[arg-type]
+    assert untouched.values == {}
+
+
+async def test_the_series_ends_with_a_stop_in_order(clock: VirtualClock) -> None:
+    card = Card()
+    assert [await start(card, clock) for _ in range(3)] == [False, False, True]
+    CrashCounter(card, clock, card.remember).end_series()  # type: ignore[arg-type]
+    assert card.values == {} and not await start(card, clock)
+
+
+async def test_a_machine_that_was_started_anew_is_another_series(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = Card()
+    for boot in "abcdef":
+        monkeypatch.setattr(lock, "read_boot_id", lambda boot=boot: boot)
+        assert not await start(card, clock)
+
+
+@pytest.mark.parametrize("stored", [b"null", b"[]", b"{}", b'{"boot":1}', b'{"boot":"x","crashes":[null]}', b"7"])
+async def test_a_record_that_is_none_counts_for_nothing(clock: VirtualClock, stored: bytes) -> None:
+    card = Card()
+    card.values[CRASHES] = stored
+    assert not await start(card, clock)
+
+
+def test_the_lock_knows_who_was_killed_and_who_was_not_the_hub(tmp_path: Path) -> None:
+    hub = DirectoryLock(tmp_path)
+    assert not hub.is_crash, "nobody was before it"
+    hub.release_after_stop(None)
+    command = DirectoryLock(tmp_path)
+    assert not command.is_crash
+    command.release()
+    killed = DirectoryLock(tmp_path)
+    assert not killed.is_crash, "a command in between changes nothing"
+    killed.release_after_fault()
+    command = DirectoryLock(tmp_path)
+    assert command.is_crash
+    command.release()
+    later = DirectoryLock(tmp_path)
+    assert later.is_crash
+    later.release_after_stop(datetime(2026, 1, 1, tzinfo=UTC))
+    last = DirectoryLock(tmp_path)
+    assert not last.is_crash and last.stopped_at == datetime(2026, 1, 1, tzinfo=UTC)
+    last.release()
+
+
+def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Path) -> None:
+    asked = DirectoryLock(tmp_path)
+    asked.note_stop()
+    assert holder_of(tmp_path) == str(os.getpid())
+    asked.release_after_fault()
+    command = DirectoryLock(tmp_path, is_brief=True)
+    command.release()
+    later = DirectoryLock(tmp_path)
+    assert (later.is_crash, later.stopped_at) == (False, None)
+    later.release()
+    later.note_stop()

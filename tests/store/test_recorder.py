@@ -42,26 +42,6 @@ def stored(document: Document, key: str) -> Any:
     return None if value is None else orjson.loads(value)
 
 
-async def test_what_is_handed_over_is_written_with_the_next_flush_and_not_before(tmp_path: Path) -> None:
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        recorder.remember("fired/dusk", {"last": 1})
-        recorder.remember("fired/dusk", {"last": 2})
-        assert stored(document, "fired/dusk") is None
-        await recorder.flush()
-        assert stored(document, "fired/dusk") == {"last": 2}
-
-
-async def test_what_is_stored_already_costs_no_write(tmp_path: Path) -> None:
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        recorder.remember("fired/dusk", {"last": 1})
-        await recorder.flush()
-        before = document.figures()["syncs"]
-        recorder.remember("fired/dusk", {"last": 1})
-        recorder.remember("fired/none", None)
-        await recorder.flush()
-        assert document.figures()["syncs"] == before
-
-
 async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, _):
         recorder.remember("fired/dusk", {"last": 1})

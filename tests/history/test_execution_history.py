@@ -1,4 +1,4 @@
-"""History: the newest first, within a period, and bounded whatever happens."""
+"""What was executed and commanded: the newest first, within a period, and bounded whatever happens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.history.execution_history import (
-    ExecutionEntry,
-    ExecutionHistory,
-    ExecutionStatus,
-)
+from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.events import CommandEnded
 from tests.fakes.rows import each_row
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,15 +33,6 @@ def entry(subject: str, number: int, results: int = 0) -> ExecutionEntry:
 def numbers(history: ExecutionHistory, subject: str, period: Period = Period(limit=1000)) -> list[int]:  # noqa: B008
     """Which entries there are."""
     return [each.duration_ms for each in history.list_runs(subject, period)]
-
-
-def test_entries_come_newest_first_in_whatever_order_they_ended() -> None:
-    history = ExecutionHistory()
-    for number in (2, 1, 3):
-        history.add(entry("x", number))
-    history.add(entry("y", 9))
-    assert numbers(history, "x") == [3, 2, 1]
-    assert numbers(history, "nobody") == []
 
 
 def test_a_period_includes_its_ends_as_they_are_shown() -> None:
@@ -98,3 +88,27 @@ def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was
     assert numbers(history, "large") == [4, 3] and len(numbers(history, "small")) == 5
     shown = getattr(history.list_runs("large", Period())[0], field)
     assert (list(shown) if isinstance(shown, tuple) else shown) == reported[field]
+
+
+def send(bus: Bus, second: int, device_id: str, message: str | None = None) -> None:
+    """Let a command to the device end so many seconds after noon."""
+    at, sent = NOON + timedelta(seconds=second), Command(capability="brightness", action="set", value=40)
+    ended = {"source": "device", "room_id": "hall", "device_id": device_id, "command": sent, "message": message}
+    bus.publish(CommandEnded(at=at, status="ok" if message is None else "error", **ended))  # type: ignore[arg-type]
+
+
+def test_commands_come_newest_first_and_who_is_commanded_often_loses_first() -> None:
+    bus = Bus()
+    audit = CommandAudit(bus, 100_000)
+    for number in range(2000):
+        send(bus, number % 60, "busy:1")
+        if number % 200 == 0:
+            send(bus, 1, "quiet:1")
+    figures = audit.figures()
+    assert figures["bytes"] <= 100_000 and figures["recorded"] == 2010
+    everything = Period(limit=1000)
+    assert len(audit.list_commands(everything, "quiet:1")) == 10
+    times = [entry["recorded_at"] for entry in audit.list_commands(everything, "busy:1")]
+    assert len(times) > 100 and times == sorted(times, reverse=True)
+    send(bus, 1, "huge:1", message="x" * 200_000)
+    assert audit.figures()["bytes"] <= 100_000

@@ -14,8 +14,7 @@ from appliance.api.hooks import Hooks
 from appliance.api.hub_metrics import Metrics, build_probes
 from appliance.api.keyring import Access
 from appliance.api.request_metrics import RequestMetrics
-from appliance.api.resource import ApiParts, ApiResource, MakeBackup, Search
-from appliance.api.route import routes_of
+from appliance.api.route import ApiParts, ApiResource, MakeBackup, Search, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
 from appliance.api.static_files import DashboardApi
@@ -69,9 +68,9 @@ def build_app(
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
     routes = (*ROUTES, *pages.list_routes()) if has_dashboard else ROUTES
-    gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors)
     requests = RequestMetrics()
-    app.error_handler.add(Exception, requests.count_unmatched(gate.handle_error))
+    gate = app.ctx.gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
+    app.error_handler.add(Exception, gate.handle_error)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)
@@ -89,6 +88,5 @@ def build_app(
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
-        handle = gate.guard(route, partial(route.handler, resources[route.resource]), limits)
-        app.ctx.router.add(route.path, route.methods, requests.measure(route, handle))
+        gate.add(route, partial(route.handler, resources[route.resource]))
     return app

@@ -1,23 +1,26 @@
-"""The gate: authorization of every request, before its route, and before 404 or 405 says which paths exist.
+"""The gate: the way of every request. It finds the route, authorizes, lets the handler answer, and counts.
 
-Beside it the rate limit, a token bucket for each key, and CORS: which web pages of other origins a browser allows to
-read responses. WebSockets are not subject to that: there, as everywhere, the key decides.
+Who has no valid key is not told by 404 or 405 which paths exist. Beside it stand the router, the rate limit, a token
+bucket for each key, and CORS: which web pages of other origins a browser allows to read responses. WebSockets are not
+subject to that: there, as everywhere, the key decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+import asyncio
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote
 
+from msgspec import Struct
 from sanic import HTTPResponse, Request
-from sanic.exceptions import MethodNotAllowed, NotFound
+from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
 from appliance.api.connections import ApiLimits
-from appliance.api.request_metrics import Handle
-from appliance.api.responses import error_response, no_content, to_response
+from appliance.api.request_metrics import UNMATCHED, RequestMetrics
+from appliance.api.responses import error_response, no_content, status_of, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock
 from appliance.errors import LaresError, MalformedRequest, RateLimited
@@ -110,27 +113,117 @@ _SUBPROTOCOL_PREFIX = "bearer."
 """What the sub-protocol that holds a browser's token begins with."""
 
 
-class Gate:
-    """Authorizes requests, counts them against the rate limit, and responds to those that fail or match no route."""
+RouteHandler = tuple[Route, Handler]
+"""A route, and what answers it."""
 
-    def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors) -> None:
+MAX_KEPT_PATHS = 1024
+"""The latest paths that were asked for, and have a route."""
+
+
+class _Pattern(Struct, frozen=True):
+    """A path with ids, in segments: what is fixed and where, and the names of the ids and where."""
+
+    fixed: tuple[tuple[int, str], ...]
+    ids: tuple[tuple[int, str], ...]
+    handlers: Mapping[str, RouteHandler]
+
+    def matches(self, segments: list[str]) -> bool:
+        """Whether a path of as many segments is one of these."""
+        return all(segments[index] == text for index, text in self.fixed) and all(segments[i] for i, _ in self.ids)
+
+
+class Router:
+    """Routes by path and method. A path that is fixed comes before one with ids, whatever its methods are.
+
+    Sanic's own writes Python source for its routes and compiles it at each start, a tenth of the whole start.
+    """
+
+    def __init__(self) -> None:
+        self._paths: dict[str, dict[str, RouteHandler]] = {}
+        self._patterns: dict[int, list[_Pattern]] = {}
+        self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
+
+    def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
+        """Let `handle` be called for these methods of the path, in which `<name>` stands for an id."""
+        if path not in self._paths and "<" in path:
+            parts = [*enumerate(path.split("/"))]
+            fixed = tuple((index, text) for index, text in parts if not text.startswith("<"))
+            ids = tuple((index, text[1:-1]) for index, text in parts if text.startswith("<"))
+            pattern = _Pattern(fixed, ids, self._paths.setdefault(path, {}))
+            self._patterns.setdefault(len(parts), []).append(pattern)
+        self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
+
+    def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
+        """The handler, and the ids of the path as it was sent: one segment each, not empty, percent-decoded once.
+
+        Raises `NotFound`, or `MethodNotAllowed` with the methods that the path has.
+        """
+        handlers, ids = self._match(path)
+        if (handle := handlers.get(method)) is None:
+            raise MethodNotAllowed(method=method, allowed_methods=sorted(handlers))
+        return handle, ids
+
+    def _find_handlers(self, path: str) -> tuple[Mapping[str, RouteHandler], dict[str, str]]:
+        if (handlers := self._paths.get(path)) is not None and "<" not in path:
+            return handlers, {}
+        segments = path.split("/")
+        for pattern in self._patterns.get(len(segments), ()):
+            if pattern.matches(segments):
+                return pattern.handlers, {name: unquote(segments[index]) for index, name in pattern.ids}
+        raise NotFound
+
+
+class Gate:
+    """Responds to requests: authorizes them, counts writes against the rate limit, and lets their route answer."""
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        buckets: Buckets,
+        cors: Cors,
+        limits: ApiLimits,
+        metrics: RequestMetrics,
+    ) -> None:
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
+        self._limits = limits
+        self._metrics = metrics
+        self._router = Router()
 
-    def guard(self, route: Route, answer: Handler, limits: ApiLimits) -> Handle:
-        """What the application calls for the route: `answer`, its handler, for those alone who may."""
+    def add(self, route: Route, answer: Handler) -> None:
+        """Let `answer` respond to requests of the route."""
+        self._router.add(route.path, route.methods, (route, answer))
 
-        async def handle(request: Request, **ids: str) -> HTTPResponse | None:
+    async def respond(self, request: Request) -> HTTPResponse | None:
+        """The response of the request's route, None of a WebSocket's; raises what `handle_error` responds to.
+
+        It is counted and timed; a client that hangs up before its answer is counted as 499.
+        """
+        path = "*" if request.raw_url == b"*" else request.path  # which would be "/"
+        (route, answer), ids = self._router.find(request.method, path)
+        loop, status = asyncio.get_running_loop(), 500
+        began = loop.time()
+        try:
             principal = await self._authorize(request, route, ids.get("hook_id"))
             recheck = partial(self._authenticator.recheck, principal)
-            call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
+            call = Call(request=request, route=route, limits=self._limits, principal=principal, recheck=recheck)
             answered = await answer(call, **ids)
             if route.is_websocket:
+                status = 101
                 return None
-            return self._cors.add_headers(request, to_response(answered, route.response_schema))
-
-        return handle
+            response = self._cors.add_headers(request, to_response(answered, route.response_schema))
+            status = response.status
+            return response
+        except asyncio.CancelledError:
+            status = 499
+            raise
+        except (LaresError, SanicException) as error:
+            status = status_of(error) if isinstance(error, LaresError) else error.status_code
+            raise
+        finally:
+            took = None if route.is_websocket else loop.time() - began
+            self._metrics.count(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
         """The principal of the request's token, None for a public route; counts a write against its rate limit.
@@ -158,10 +251,11 @@ class Gate:
         """The response to a request that failed, or to a CORS preflight."""
         if not isinstance(error, NotFound | MethodNotAllowed):
             return self._cors.add_headers(request, error_response(request, error))
-        preflight = self._cors.preflight(request)
-        if preflight is None:
-            preflight = error_response(request, await self._explain_unmatched(request, error))
-        return self._cors.add_headers(request, preflight)
+        response = self._cors.preflight(request)
+        if response is None:
+            response = error_response(request, await self._explain_unmatched(request, error))
+        self._metrics.count(request.method, UNMATCHED, response.status)
+        return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
         """What is wrong with a request that matches no route: its key, else what the router says."""

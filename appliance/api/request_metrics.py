@@ -5,19 +5,11 @@ They are shown in Prometheus's text format, version 0.0.4.
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
-from sanic import HTTPResponse, Request
-from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
-
-from appliance.api.responses import status_of
-from appliance.api.route import Route
-from appliance.errors import LaresError
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -77,9 +69,6 @@ BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.
 UNMATCHED = "unmatched"
 """The route of requests whose path or method is no route's."""
 
-Handle = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
-HandleError = Callable[[Request, Exception], Coroutine[Any, Any, HTTPResponse]]
-
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 
@@ -91,49 +80,13 @@ class RequestMetrics:
         self._times: dict[tuple[str, str], list[int]] = {}
         self._sums: Counter[tuple[str, str]] = Counter()
 
-    def measure(self, route: Route, handle: Handle) -> Handle:
-        """The same, counted and timed. A client that hangs up before its answer is counted as 499."""
-
-        async def measured(request: Request, **ids: str) -> HTTPResponse | None:
-            loop, status = asyncio.get_running_loop(), 500
-            began = loop.time()
-            try:
-                response = await handle(request, **ids)
-                status = 101 if response is None else response.status
-                return response
-            except asyncio.CancelledError:
-                status = 499
-                raise
-            except (LaresError, SanicException) as error:
-                status = status_of(error) if isinstance(error, LaresError) else error.status_code
-                raise
-            finally:
-                self.count(request.method, route.path, status)
-                if not route.is_websocket:
-                    self.observe(request.method, route.path, loop.time() - began)
-
-        return measured
-
-    def count_unmatched(self, handle_error: HandleError) -> HandleError:
-        """The same handler, which also counts requests that match no route."""
-
-        async def counted(request: Request, error: Exception) -> HTTPResponse:
-            response = await handle_error(request, error)
-            if isinstance(error, NotFound | MethodNotAllowed):
-                self.count(request.method, UNMATCHED, response.status)
-            return response
-
-        return counted
-
-    def count(self, method: str, route: str, status: int) -> None:
-        """Count a request that was answered so."""
+    def count(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
+        """Count a request of this route that was answered so; `seconds` is how long that took, None for a stream."""
         self._counts[method if method in _METHODS else "other", route, status] += 1
-
-    def observe(self, method: str, route: str, seconds: float) -> None:
-        """Note how long it took to answer a request of this route."""
-        times = self._times.setdefault((method, route), [0] * (len(BUCKETS_SECS) + 1))
-        times[bisect_left(BUCKETS_SECS, seconds)] += 1
-        self._sums[method, route] += seconds  # type: ignore[assignment]
+        if seconds is not None:
+            times = self._times.setdefault((method, route), [0] * (len(BUCKETS_SECS) + 1))
+            times[bisect_left(BUCKETS_SECS, seconds)] += 1
+            self._sums[method, route] += seconds  # type: ignore[assignment]
 
     def families(self) -> list[Family]:
         """Both as metrics."""

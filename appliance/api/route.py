@@ -1,9 +1,9 @@
-"""Routes: the declarations from which dispatch, roles and the OpenAPI document are made; and the bodies they read."""
+"""Routes: the declarations from which dispatch, roles and the OpenAPI document are made; and what handlers use."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
 
+from appliance.adapters.discovery.discovery import Found
 from appliance.api.auth import Principal, Role
 from appliance.api.connections import ApiLimits
+from appliance.api.device_encoder import DeviceEncoder
+from appliance.api.hooks import Hooks
+from appliance.api.hub_metrics import Metrics, Probe
+from appliance.api.keyring import Keyring
 from appliance.api.responses import JSON_TYPE
+from appliance.api.stream import EventStream
 from appliance.api.validation import RequestFields, parse
 from appliance.errors import MalformedRequest, TooLarge, TooSlow
+from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
 
 
@@ -198,3 +205,33 @@ def routes_of(resource: type[Any]) -> tuple[Route, ...]:
     """The routes that methods of this class handle, in the order of the methods."""
     rows = (getattr(each, "route", None) for each in vars(resource).values())
     return tuple(replace(row, resource=resource) for row in rows if row is not None)
+
+
+Search = Callable[[float], Awaitable[list[Found]]]
+"""Searches the local network for so many seconds."""
+
+MakeBackup = Callable[[], bytes]
+"""Gives the archive's bytes; called on a thread of its own. Raises `Invalid` where nothing can be backed up."""
+
+
+class ApiParts(Struct, frozen=True, kw_only=True):
+    """What handlers use: the hub, and the parts of the API. `probes` are what diagnostics show, by name."""
+
+    hub: Hub
+    encoder: DeviceEncoder
+    hooks: Hooks
+    keyring: Keyring
+    metrics: Metrics
+    probes: Mapping[str, Probe]
+    stream: EventStream
+    search: Search
+    make_backup: MakeBackup
+    routes: Sequence[Route]
+
+
+class ApiResource:
+    """The base of all resources: methods with a `@route` answer it."""
+
+    def __init__(self, parts: ApiParts) -> None:
+        self.parts = parts
+        self.hub = parts.hub

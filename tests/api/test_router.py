@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sanic.exceptions import MethodNotAllowed, NotFound
 
-from appliance.api.router import Router
+from appliance.api.gate import Router
 from tests.fakes.rows import each_row
 
 

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.resource import ApiResource
 from appliance.api.responses import Response
-from appliance.api.route import Call, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.errors import UnfitValue
 from appliance.home import json_shapes

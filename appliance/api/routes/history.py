@@ -6,9 +6,8 @@ from typing import Any
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.resource import ApiResource
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
 from appliance.api.validation import PERIOD, choice
 from appliance.history.device_history import AttributeEntry, Resolution

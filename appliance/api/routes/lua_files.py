@@ -6,9 +6,8 @@ import asyncio
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.resource import ApiResource
 from appliance.api.responses import failed_execution_body, json_response, refusal_body
-from appliance.api.route import Call, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import PERIOD, body, boolean, json_value, nullable, table
 from appliance.errors import ConfigFailed, DroppedByMode
 from appliance.history.execution_history import ExecutionStatus

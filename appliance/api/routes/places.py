@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.resource import ApiResource
-from appliance.api.route import Call, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body, list_of
 from appliance.home import json_shapes
 from appliance.home.model import Room

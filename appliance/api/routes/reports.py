@@ -10,8 +10,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.hub_metrics import resident_bytes
 from appliance.api.reasons import Reasons
-from appliance.api.resource import ApiResource
-from appliance.api.route import Call, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
 from appliance.automations.environment import CHANGED_PREFIX
 from appliance.automations.home_names import SENT_PREFIX

@@ -16,9 +16,8 @@ from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe, describe_events
 from appliance.api.request_metrics import CONTENT_TYPE
-from appliance.api.resource import ApiParts, ApiResource
 from appliance.api.responses import Response
-from appliance.api.route import Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.validation import anything, choice, table, whole_number
 from appliance.api.websocket import accept_handshake

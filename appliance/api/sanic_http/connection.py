@@ -19,7 +19,6 @@ from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
 from appliance.api.connections import ApiLimits, Connections, TrustedProxies
-from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
@@ -43,7 +42,7 @@ _NO_SIGNAL = _NoSignal()
 
 
 class Application(Sanic[Any, Any]):
-    """Sanic with a router of our own, in its `ctx`, and no signals and middleware, which cost half of its speed.
+    """Sanic with a gate in its `ctx` that responds to requests; no signals and middleware, which cost half its speed.
 
     Sanic's own remedy, TOUCHUP, rewrites its classes at start, which works for one application a process.
     """
@@ -51,9 +50,7 @@ class Application(Sanic[Any, Any]):
     async def handle_request(self, request: Request) -> None:
         """Send the response of the request's route, or of the error that it raised."""
         try:
-            path = "*" if request.raw_url == b"*" else request.path  # which would be "/"
-            handle, ids = self.ctx.router.find(request.method, path)
-            response = await handle(request, **ids)
+            response = await self.ctx.gate.respond(request)
             if response is not None and request.stream is not None:
                 http: Any = request.stream
                 await http.send_response(response)
@@ -66,7 +63,7 @@ class Application(Sanic[Any, Any]):
 
 
 def build_application(limits: ApiLimits) -> Application:
-    """An application without routes, in whose `ctx` are the limits, its router and its connections."""
+    """An application without a gate, in whose `ctx` are the limits and its connections."""
     app = Application(
         f"lares-{next(_numbers)}",
         config=Config(env_prefix=None),
@@ -75,7 +72,6 @@ def build_application(limits: ApiLimits) -> Application:
         loads=orjson.loads,
     )
     app.ctx.limits = limits
-    app.ctx.router = Router()
     app.ctx.proxies = TrustedProxies(limits.trusted_proxies)
     app.ctx.connections = Connections(
         limits.connections,

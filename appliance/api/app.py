@@ -11,9 +11,8 @@ from appliance.api.connections import ApiLimits
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
-from appliance.api.hub_metrics import Metrics, build_probes
 from appliance.api.keyring import Access
-from appliance.api.request_metrics import RequestMetrics
+from appliance.api.metrics import Metrics, RequestMetrics, build_probes
 from appliance.api.route import ApiParts, ApiResource, MakeBackup, Search, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application

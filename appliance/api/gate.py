@@ -19,7 +19,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
 from appliance.api.connections import ApiLimits
-from appliance.api.request_metrics import UNMATCHED, RequestMetrics
+from appliance.api.metrics import UNMATCHED, RequestMetrics
 from appliance.api.responses import error_response, no_content, status_of, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock

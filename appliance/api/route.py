@@ -17,8 +17,8 @@ from appliance.api.auth import Principal, Role
 from appliance.api.connections import ApiLimits
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.hooks import Hooks
-from appliance.api.hub_metrics import Metrics, Probe
 from appliance.api.keyring import Keyring
+from appliance.api.metrics import Metrics, Probe
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream
 from appliance.api.validation import RequestFields, parse

@@ -3,52 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from appliance.home import values
 from appliance.home.values import Value
 from appliance.tables.checks import one_of
 
-SchemaType = Literal[
-    "measurement",
-    "accumulation",
-    "number",
-    "integer",
-    "string",
-    "boolean",
-    "integer_or_string",
-    "percentage",
-    "rgb_color",
-    "hex_color",
-    "xy_color",
-    "hs_color",
-    "color_temperature",
-    "enum",
-]
-"""The type of a capability's value; `values.CHECKS` has the check of each but `enum`, whose values are listed."""
 
-
-class _Stated(Struct, frozen=True):
-    key: str
-    type: SchemaType
-    description: str
-
-
-class Capability(_Stated, frozen=True, kw_only=True):
+class Capability(Struct, frozen=True, kw_only=True):
     """One thing that a device can show or do: its value's type and the actions on it.
 
-    `unit` is that of its numbers, `period` what an accumulation is counted over; a value may state others.
+    `type` is one of `values.CHECKS`, or `enum`, whose `values` are listed. `unit` is that of its numbers, `period`
+    what an accumulation is counted over; a value may state others.
     """
 
-    domain: str = ""
+    domain: str
+    key: str
+    type: str
     values: tuple[str, ...] = ()
     actions: tuple[str, ...] = ("get",)
     unit: str | None = None
     period: str | None = None
+    description: str
 
     @property
     def read_only(self) -> bool:
@@ -62,177 +40,111 @@ class Capability(_Stated, frozen=True, kw_only=True):
         return values.CHECKS[self.type].run(value)
 
 
-def _in_domain(domain: str, *rows: Capability) -> tuple[Capability, ...]:
-    return tuple(replace(row, domain=domain) for row in rows)
+_TABLE = """
+weather:
+temperature_outdoor | measurement | get | °C | Air temperature outside.
+temperature_apparent | measurement | get | °C | What the air outside feels like on the skin.
+temperature_high | measurement | get | °C | Highest air temperature forecast for the day.
+temperature_low | measurement | get | °C | Lowest air temperature forecast for the day.
+wind_speed | measurement | get | m/s | Mean speed of the wind.
+wind_gust | measurement | get | m/s | Speed of the strongest gusts.
+visibility | measurement | get | km | How far one can see.
+wind_direction | integer_or_string | get | ° | Where the wind comes from: degrees or a name.
+rainfall | accumulation | get | mm / day | Rain that fell within a period.
+uv_index | number | get | UV index | Strength of the ultraviolet light, as an index.
+weather_condition | string | get | | The weather in a word or two.
+cloud_coverage | integer | get | % | Share of the sky under clouds, in percent.
+lighting:
+power | on off | on off toggle | | Whether the device is switched on.
+state | online offline unavailable unknown | get | | Whether the hub can reach the device.
+brightness | percentage | set increase decrease | % | How bright the light is.
+color_rgb | rgb_color | set | | Colour as red, green and blue.
+color_hex | hex_color | set | | Colour in hexadecimal notation.
+color_xy | xy_color | set | | Colour as a point of the CIE 1931 plane.
+color_hs | hs_color | set | | Colour as hue and saturation.
+color_temperature | color_temperature | set increase decrease | kelvin | Warmth of white light, in kelvin or mireds.
+color_mode | color_temp rgb xy hs white | set | | Which notation of colour is in force.
+effect | none flash strobe colorloop random | set stop | | A pattern that the light plays.
+transition | number | set | s | How long a change fades, in seconds.
+illuminance | integer | get | lx | Light that falls on the sensor, in lux.
+led_indication | boolean | get set | | Whether the device's own indicator light is lit.
+sensor:
+battery | percentage | get | % | Charge left in the battery.
+temperature | measurement | get | °C | Temperature at the sensor.
+humidity | measurement | get | % | Relative humidity at the sensor.
+pressure | measurement | get | hPa | Air pressure at the sensor.
+co2 | measurement | get | ppm | Carbon dioxide in the air.
+air_quality | unknown excellent good moderate poor unhealthy hazardous | get | | How good the air is to breathe.
+motion | detected clear | get | | Whether something moves.
+contact | open closed | get | | Whether the two halves of the contact touch.
+occupancy | occupied unoccupied | get | | Whether somebody is there.
+smoke | boolean | get | | Whether there is smoke.
+water_leak | boolean | get | | Whether there is water where none should be.
+climate:
+target_temperature | measurement | set | °C | The temperature to reach.
+hvac_mode | off heat cool auto heat_cool dry fan_only | set | | What the unit is asked to do.
+hvac_state | off idle heating cooling fan_only dry | get | | What the unit is doing.
+fan_mode | string | set | | How the fan runs, in the vendor's words.
+swing_mode | string | set | | How the vanes swing, in the vendor's words.
+preset_mode | string | set | | The vendor's preset in force.
+energy:
+power_consumption | measurement | get | W | Power drawn at present.
+voltage | measurement | get | V | Voltage of the supply.
+current | measurement | get | A | Current drawn at present.
+energy_total | accumulation | reset | kWh / total | Energy used since the counter was reset.
+energy_today | accumulation | get | kWh / today | Energy used today.
+energy_yesterday | accumulation | get | kWh / yesterday | Energy used yesterday.
+energy_month | accumulation | get | kWh / month | Energy used this month.
+media:
+volume | percentage | set increase decrease | % | How loud it plays.
+muted | boolean | set mute unmute | | Whether the sound is off.
+media_source | string | set | | The input in use.
+media_app | string | set | | The app in use.
+media_title | string | get | | What is playing.
+media_playback | playing paused stopped buffering idle | play pause stop next previous | | What the player is doing.
+access-control:
+lock | locked unlocked jammed | lock unlock | | Whether the lock is locked.
+door | open closed opening closing stopped jammed | open close stop | | Position of the door.
+garage_door | open closed opening closing stopped jammed | open close stop | | Position of the garage door.
+cover_position | percentage | open close stop set | % | How far the cover is open.
+cover_tilt | percentage | open close stop set | % | How far the slats are tilted.
+"""
+"""Of each domain: key | type, or the values of an enum | actions | unit / period | description."""
 
 
-_POSITIONS = ("open", "closed", "opening", "closing", "stopped", "jammed")
-_MOVES = ("open", "close", "stop")
+def _read_table() -> Iterator[Capability]:
+    domain = ""
+    for line in _TABLE.split("\n"):
+        if line.endswith(":"):
+            domain = line.removesuffix(":")
+        elif line:
+            key, kind, actions, measure, description = (each.strip() for each in line.split("|"))
+            options = tuple(kind.split()) if " " in kind else ()
+            unit, _, period = measure.partition(" / ")
+            yield Capability(
+                domain=domain,
+                key=key,
+                type="enum" if options else kind,
+                values=options,
+                actions=tuple(actions.split()),
+                unit=unit or None,
+                period=period or None,
+                description=description,
+            )
 
-_TABLE = (
-    *_in_domain(
-        "weather",
-        Capability("temperature_outdoor", "measurement", "Air temperature outside.", unit="°C"),
-        Capability("temperature_apparent", "measurement", "What the air outside feels like on the skin.", unit="°C"),
-        Capability("temperature_high", "measurement", "Highest air temperature forecast for the day.", unit="°C"),
-        Capability("temperature_low", "measurement", "Lowest air temperature forecast for the day.", unit="°C"),
-        Capability("wind_speed", "measurement", "Mean speed of the wind.", unit="m/s"),
-        Capability("wind_gust", "measurement", "Speed of the strongest gusts.", unit="m/s"),
-        Capability("visibility", "measurement", "How far one can see.", unit="km"),
-        Capability("wind_direction", "integer_or_string", "Where the wind comes from: degrees or a name.", unit="°"),
-        Capability("rainfall", "accumulation", "Rain that fell within a period.", unit="mm", period="day"),
-        Capability("uv_index", "number", "Strength of the ultraviolet light, as an index.", unit="UV index"),
-        Capability("weather_condition", "string", "The weather in a word or two."),
-        Capability("cloud_coverage", "integer", "Share of the sky under clouds, in percent.", unit="%"),
-    ),
-    *_in_domain(
-        "lighting",
-        Capability(
-            "power",
-            "enum",
-            "Whether the device is switched on.",
-            values=("on", "off"),
-            actions=("on", "off", "toggle"),
-        ),
-        Capability(
-            "state",
-            "enum",
-            "Whether the hub can reach the device.",
-            values=("online", "offline", "unavailable", "unknown"),
-        ),
-        Capability(
-            "brightness", "percentage", "How bright the light is.", actions=("set", "increase", "decrease"), unit="%"
-        ),
-        Capability("color_rgb", "rgb_color", "Colour as red, green and blue.", actions=("set",)),
-        Capability("color_hex", "hex_color", "Colour in hexadecimal notation.", actions=("set",)),
-        Capability("color_xy", "xy_color", "Colour as a point of the CIE 1931 plane.", actions=("set",)),
-        Capability("color_hs", "hs_color", "Colour as hue and saturation.", actions=("set",)),
-        Capability(
-            "color_temperature",
-            "color_temperature",
-            "Warmth of white light, in kelvin or mireds.",
-            actions=("set", "increase", "decrease"),
-            unit="kelvin",
-        ),
-        Capability(
-            "color_mode",
-            "enum",
-            "Which notation of colour is in force.",
-            values=("color_temp", "rgb", "xy", "hs", "white"),
-            actions=("set",),
-        ),
-        Capability(
-            "effect",
-            "enum",
-            "A pattern that the light plays.",
-            values=("none", "flash", "strobe", "colorloop", "random"),
-            actions=("set", "stop"),
-        ),
-        Capability("transition", "number", "How long a change fades, in seconds.", actions=("set",), unit="s"),
-        Capability("illuminance", "integer", "Light that falls on the sensor, in lux.", unit="lx"),
-        Capability(
-            "led_indication", "boolean", "Whether the device's own indicator light is lit.", actions=("get", "set")
-        ),
-    ),
-    *_in_domain(
-        "sensor",
-        Capability("battery", "percentage", "Charge left in the battery.", unit="%"),
-        Capability("temperature", "measurement", "Temperature at the sensor.", unit="°C"),
-        Capability("humidity", "measurement", "Relative humidity at the sensor.", unit="%"),
-        Capability("pressure", "measurement", "Air pressure at the sensor.", unit="hPa"),
-        Capability("co2", "measurement", "Carbon dioxide in the air.", unit="ppm"),
-        Capability(
-            "air_quality",
-            "enum",
-            "How good the air is to breathe.",
-            values=("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous"),
-        ),
-        Capability("motion", "enum", "Whether something moves.", values=("detected", "clear")),
-        Capability("contact", "enum", "Whether the two halves of the contact touch.", values=("open", "closed")),
-        Capability("occupancy", "enum", "Whether somebody is there.", values=("occupied", "unoccupied")),
-        Capability("smoke", "boolean", "Whether there is smoke."),
-        Capability("water_leak", "boolean", "Whether there is water where none should be."),
-    ),
-    *_in_domain(
-        "climate",
-        Capability("target_temperature", "measurement", "The temperature to reach.", actions=("set",), unit="°C"),
-        Capability(
-            "hvac_mode",
-            "enum",
-            "What the unit is asked to do.",
-            values=("off", "heat", "cool", "auto", "heat_cool", "dry", "fan_only"),
-            actions=("set",),
-        ),
-        Capability(
-            "hvac_state",
-            "enum",
-            "What the unit is doing.",
-            values=("off", "idle", "heating", "cooling", "fan_only", "dry"),
-        ),
-        Capability("fan_mode", "string", "How the fan runs, in the vendor's words.", actions=("set",)),
-        Capability("swing_mode", "string", "How the vanes swing, in the vendor's words.", actions=("set",)),
-        Capability("preset_mode", "string", "The vendor's preset in force.", actions=("set",)),
-    ),
-    *_in_domain(
-        "energy",
-        Capability("power_consumption", "measurement", "Power drawn at present.", unit="W"),
-        Capability("voltage", "measurement", "Voltage of the supply.", unit="V"),
-        Capability("current", "measurement", "Current drawn at present.", unit="A"),
-        Capability(
-            "energy_total",
-            "accumulation",
-            "Energy used since the counter was reset.",
-            actions=("reset",),
-            unit="kWh",
-            period="total",
-        ),
-        Capability("energy_today", "accumulation", "Energy used today.", unit="kWh", period="today"),
-        Capability("energy_yesterday", "accumulation", "Energy used yesterday.", unit="kWh", period="yesterday"),
-        Capability("energy_month", "accumulation", "Energy used this month.", unit="kWh", period="month"),
-    ),
-    *_in_domain(
-        "media",
-        Capability("volume", "percentage", "How loud it plays.", actions=("set", "increase", "decrease"), unit="%"),
-        Capability("muted", "boolean", "Whether the sound is off.", actions=("set", "mute", "unmute")),
-        Capability("media_source", "string", "The input in use.", actions=("set",)),
-        Capability("media_app", "string", "The app in use.", actions=("set",)),
-        Capability("media_title", "string", "What is playing."),
-        Capability(
-            "media_playback",
-            "enum",
-            "What the player is doing.",
-            values=("playing", "paused", "stopped", "buffering", "idle"),
-            actions=("play", "pause", "stop", "next", "previous"),
-        ),
-    ),
-    *_in_domain(
-        "access-control",
-        Capability(
-            "lock",
-            "enum",
-            "Whether the lock is locked.",
-            values=("locked", "unlocked", "jammed"),
-            actions=("lock", "unlock"),
-        ),
-        Capability("door", "enum", "Position of the door.", values=_POSITIONS, actions=_MOVES),
-        Capability("garage_door", "enum", "Position of the garage door.", values=_POSITIONS, actions=_MOVES),
-        Capability("cover_position", "percentage", "How far the cover is open.", actions=(*_MOVES, "set"), unit="%"),
-        Capability("cover_tilt", "percentage", "How far the slats are tilted.", actions=(*_MOVES, "set"), unit="%"),
-    ),
-)
 
-CAPABILITIES: Mapping[str, Capability] = {entry.key: entry for entry in _TABLE}
+CAPABILITIES: Mapping[str, Capability] = {entry.key: entry for entry in _read_table()}
 """Every capability by its key, in the catalog's order."""
 
-UNITS: Mapping[str, str] = {entry.key: entry.unit for entry in _TABLE if entry.unit is not None}
+UNITS: Mapping[str, str] = {entry.key: entry.unit for entry in CAPABILITIES.values() if entry.unit is not None}
 """The unit of each capability that has one."""
 
 PRESENCE = Capability(
-    "presence",
-    "boolean",
-    "Whether the person that the device stands for is at home.",
     domain="access-control",
+    key="presence",
+    type="boolean",
     actions=(),
+    description="Whether the person that the device stands for is at home.",
 )
 """An attribute beside the catalog, for devices that stand for people."""
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from appliance.api.request_metrics import Family, expose, labels
+from appliance.api.metrics import Family, expose, labels
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.house import LIGHT, READER, House
 from tests.fakes.programs import need

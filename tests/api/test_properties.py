@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from appliance.api.app import ROUTES
 from appliance.api.connections import ApiLimits
-from appliance.api.request_metrics import CONTENT_TYPE
+from appliance.api.metrics import CONTENT_TYPE
 from appliance.api.route import Route
 from appliance.api.routes.system import GZIP
 from appliance.home.capabilities import CAPABILITIES

@@ -8,7 +8,7 @@ import orjson
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.hub_metrics import resident_bytes
+from appliance.api.metrics import resident_bytes, uptime_secs
 from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
@@ -136,7 +136,7 @@ class ReportsApi(ApiResource):
         return {
             "version": VERSION,
             "started_at": hub.started_at,
-            "uptime_secs": round((hub.clock.now() - hub.started_at).total_seconds(), 3),
+            "uptime_secs": uptime_secs(hub),
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),
             "safe": hub.safe_because,

@@ -14,8 +14,8 @@ from appliance.adapters.discovery.discovery import DEFAULT_SEARCH_SECS, MAX_SEAR
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
+from appliance.api.metrics import CONTENT_TYPE
 from appliance.api.openapi import describe, describe_events
-from appliance.api.request_metrics import CONTENT_TYPE
 from appliance.api.responses import Response
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.sanic_http.connection import StrictConnection

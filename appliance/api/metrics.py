@@ -1,0 +1,337 @@
+"""The figures of requests and of the hub's parts, for `GET /metrics`, as Prometheus reads it, and `GET /diagnostics`.
+
+Requests are counted as they are answered; the parts are asked whenever their figures are.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import threading
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from appliance.api import schemas
+from appliance.api.connections import Connections
+from appliance.api.stream import EventStream
+from appliance.clock import timestamp
+from appliance.health import AdapterHealth
+from appliance.hub import Hub
+from appliance.version import VERSION
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+Sample = tuple[str, float]
+"""What stands behind the family's name (a suffix, labels), and the value."""
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    """The samples of one metric. `type` is `counter`, `gauge`, `histogram` or `summary`."""
+
+    name: str
+    type: str
+    help: str
+    samples: Iterable[Sample]
+
+
+def metric(name: str, help_: str, value: float | Mapping[str, float] | None, label: str = "", /) -> Family:
+    """A counter if its name ends in `_total`, else a gauge; none where the value is not known.
+
+    A mapping has the value for each value of the label.
+    """
+    if isinstance(value, Mapping):
+        samples = [(labels({label: key}), each) for key, each in value.items()]
+    else:
+        samples = [] if value is None else [("", value)]
+    return Family(name=name, type="counter" if name.endswith("_total") else "gauge", help=help_, samples=samples)
+
+
+def labels(pairs: Mapping[str, str]) -> str:
+    """The labels as they stand behind a name."""
+    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs.items()) + "}"
+
+
+def expose(families: Iterable[Family]) -> bytes:
+    """The text of the families; those without samples are left out."""
+    lines: list[str] = []
+    for family in families:
+        samples = [f"{family.name}{behind} {_number(value)}" for behind, value in family.samples]
+        if samples:
+            lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.type}", *samples]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The upper ends of the histogram's buckets."""
+
+UNMATCHED = "unmatched"
+"""The route of requests whose path or method is no route's."""
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+
+
+class RequestMetrics:
+    """Counts requests by method, route and status, and their times by method and route."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, int]] = Counter()
+        self._times: dict[tuple[str, str], list[int]] = {}
+        self._sums: Counter[tuple[str, str]] = Counter()
+
+    def count(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
+        """Count a request of this route that was answered so; `seconds` is how long that took, None for a stream."""
+        self._counts[method if method in _METHODS else "other", route, status] += 1
+        if seconds is not None:
+            times = self._times.setdefault((method, route), [0] * (len(BUCKETS_SECS) + 1))
+            times[bisect_left(BUCKETS_SECS, seconds)] += 1
+            self._sums[method, route] += seconds  # type: ignore[assignment]
+
+    def families(self) -> list[Family]:
+        """Both as metrics."""
+        counts = (
+            (labels({"method": method, "route": route, "status": str(status)}), count)
+            for (method, route, status), count in sorted(self._counts.items())
+        )
+        return [
+            Family(
+                name="lares_http_requests_total",
+                type="counter",
+                help="Requests by method, route and status.",
+                samples=counts,
+            ),
+            Family(
+                name="lares_http_request_duration_seconds",
+                type="histogram",
+                help="Time from the head of a request to its response, by method and route.",
+                samples=self._buckets(),
+            ),
+        ]
+
+    def _buckets(self) -> Iterator[Sample]:
+        for (method, route), times in sorted(self._times.items()):
+            which, below = {"method": method, "route": route}, 0
+            for end, count in zip((*map(str, BUCKETS_SECS), "+Inf"), times, strict=True):
+                below += count
+                yield "_bucket" + labels({**which, "le": end}), below
+            yield "_sum" + labels(which), self._sums[method, route]
+            yield "_count" + labels(which), below
+
+
+class Metrics:
+    """Reads the figures of the hub's parts, and names the metrics."""
+
+    def __init__(self, hub: Hub, requests: RequestMetrics, stream: EventStream, connections: Connections) -> None:
+        self._hub = hub
+        self._requests = requests
+        self._stream = stream
+        self._connections = connections
+
+    def expose(self) -> bytes:
+        """Every metric as text."""
+        hub = self._hub
+        figures = (_of_adapters(hub), _of_devices(hub), _of_executions(hub), _of_storage(hub), _of_process())
+        families = [*_of_hub(hub), *self._requests.families(), *self._of_events()]
+        return expose([*families, *(each for part in figures for each in part)])
+
+    def _of_events(self) -> Iterator[Family]:
+        stream, connections = self._stream, self._connections
+        yield metric("lares_events_published_total", "Events on the bus.", self._hub.bus.published)
+        yield metric("lares_stream_readers", "Open event streams.", stream.readers)
+        yield metric("lares_stream_frames_total", "Frames that were made for event streams.", stream.frames)
+        yield metric("lares_stream_frames_dropped_total", "Frames that slow readers lost.", stream.dropped)
+        yield metric("lares_stream_lag_frames", "Frames that wait for the slowest reader.", stream.lag)
+        yield metric("lares_sockets_open", "Open connections of clients.", connections.count)
+        yield metric("lares_sockets_refused_total", "Connections that were one too many.", connections.refused)
+
+
+def _of_hub(hub: Hub) -> Iterator[Family]:
+    lag, clock = hub.loop_lag, hub.schedule.figures()
+    lag_sum = "The sum of what it was late, measured every ten seconds."
+    which = labels({"version": VERSION, "python": platform.python_version()})
+    yield Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(which, 1)])
+    yield metric("lares_start_time_seconds", "When the hub started, since 1970.", hub.started_at.timestamp())
+    yield metric("lares_ready", "1 once every adapter has finished its first poll.", not hub.health.list_missing())
+    yield metric("lares_safe_mode", "1 while the hub runs without automations.", hub.safe_because is not None)
+    yield metric("lares_clock_trusted", "1 once the clock is believed.", clock["trusted"])
+    yield metric("lares_alarms_late_total", "Timers and schedules that fired over a second late.", clock["late"])
+    yield metric("lares_loop_lag_seconds", "How late the event loop was when last measured.", lag.last_secs)
+    yield metric("lares_loop_lag_max_seconds", "The most that it was late since the start.", lag.max_secs)
+    yield metric("lares_loop_lag_seconds_total", lag_sum, lag.total_secs)
+    yield metric("lares_log_entries_total", "Log entries by level.", hub.log.count_by_level(), "level")
+
+
+def _of_adapters(hub: Hub) -> Iterator[Family]:
+    adapters = hub.health.list_adapters()
+
+    def each(name: str, help_: str, read: Callable[[AdapterHealth], float | None]) -> Family:
+        values = {adapter.name: value for adapter in adapters if (value := read(adapter)) is not None}
+        return metric(f"lares_adapter_{name}", help_, values, "adapter")
+
+    yield each("up", "1 if the last poll or command was answered well.", lambda adapter: bool(adapter.is_well))
+    yield each("answers_total", "Good answers of the vendor.", lambda adapter: adapter.answers)
+    samples = [
+        (suffix + labels({"adapter": adapter.name}), value)
+        for adapter in adapters
+        for suffix, value in (("_sum", adapter.timed_secs), ("_count", float(adapter.timed)))
+    ]
+    timed = "Time that answered polls took."
+    yield Family(name="lares_adapter_poll_duration_seconds", type="summary", help=timed, samples=samples)
+    yield each("failures_total", "Polls and commands that failed.", lambda adapter: adapter.failures)
+    yield each(
+        "last_success_timestamp_seconds",
+        "When it answered last, since 1970.",
+        lambda adapter: None if adapter.last_success is None else adapter.last_success.timestamp(),
+    )
+
+
+def _of_devices(hub: Hub) -> Iterator[Family]:
+    devices, commands = hub.history.devices.figures(), hub.history.commands.figures()
+    states = Counter(str(device.attributes.get("state", "unknown")) for device in hub.registry.list_devices())
+    kept = {"devices": devices["bytes"], "commands": commands["bytes"]}
+    yield metric("lares_devices", "Devices by state.", dict(sorted(states.items())), "state")
+    yield metric("lares_commands_total", "Commands that were sent to devices.", commands["recorded"])
+    yield metric("lares_history_bytes", "Memory that histories take.", kept, "history")
+
+
+def _of_executions(hub: Hub) -> Iterator[Family]:
+    figures, lua = {"scene": hub.scenes.figures(), "automation": hub.automations.figures()}, hub.pool.figures()
+    running, waiting, loaded = (
+        {kind: each[name] for kind, each in figures.items()} for name in ("running", "waiting", "loaded")
+    )
+    ended = [
+        (labels({"kind": kind, "status": status}), count)
+        for kind, each in figures.items()
+        for status, count in sorted(each["ended"].items())
+    ]
+    how = "Executions of Lua by how they ended, also those that never began."
+    yield Family(name="lares_executions_total", type="counter", help=how, samples=ended)
+    yield metric("lares_executions_running", "Executions under way.", running, "kind")
+    yield metric("lares_executions_waiting", "Executions that wait for their turn.", waiting, "kind")
+    yield metric("lares_lua_workers", "Processes that run Lua.", len(lua["workers"]))
+    yield metric("lares_lua_kills_total", "Processes of Lua that had to be killed.", lua["kills"])
+    yield metric("lares_definitions", "Scenes and automations that are in force.", loaded, "kind")
+
+
+def _of_storage(hub: Hub) -> Iterator[Family]:
+    store = hub.document.figures()
+    yield metric("lares_store_written_bytes_total", "Bytes written to the card.", store["bytes_written"])
+    yield metric("lares_store_syncs_total", "Syncs of the card.", store["syncs"])
+    yield metric("lares_store_failures_total", "Changes that the card did not take.", store["failures"])
+    yield metric("lares_store_failing", "1 while the card takes no change.", store["failure"] is not None)
+    yield metric("lares_store_journal_bytes", "Size of the journal.", store["journal_bytes"])
+    yield metric("lares_store_snapshot_bytes", "Size of the snapshot.", store["snapshot_bytes"])
+    if hub.history.card is not None:
+        card = hub.history.card.figures()
+        yield metric("lares_history_written_bytes_total", "History written to the card.", card["bytes"])
+        yield metric("lares_history_failures_total", "Writings that the card refused.", card["failures"])
+        yield metric("lares_history_failing", "1 while the card takes no history.", card["failure"] is not None)
+        yield metric("lares_history_bad_lines_total", "Damaged lines that were met.", card["bad_lines"])
+        yield metric("lares_history_lost_total", "Hours, changes and entries that had no room.", card["lost"])
+    if hub.history.writer is not None:
+        server = hub.history.writer.figures()
+        yield metric("lares_influx_sent_total", "Values that the server has taken.", server["sent"])
+        yield metric("lares_influx_refused_total", "Values that the server refused.", server["refused"])
+        yield metric("lares_influx_dropped_total", "Values that had no room while it was away.", server["dropped"])
+        yield metric("lares_influx_waiting", "Values that wait to be sent.", server["waiting"])
+        yield metric("lares_influx_failing", "1 while the server takes nothing.", server["failure"] is not None)
+
+
+def _of_process() -> Iterator[Family]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    yield metric("process_cpu_seconds_total", "Processor time.", usage.ru_utime + usage.ru_stime)
+    yield metric("process_resident_memory_bytes", "Resident memory.", resident_bytes())
+    yield metric("process_open_fds", "Open file descriptors.", _open_files())
+    yield metric("process_max_fds", "How many may be open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    yield metric("process_threads", "Threads.", threading.active_count())
+
+
+def resident_bytes() -> int | None:
+    """The hub's own resident memory in bytes; None where it cannot be read, as on other systems than Linux."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
+
+
+def _open_files() -> int | None:
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only the number counts, and this makes no paths
+    except OSError:
+        return None
+
+
+Probe = Callable[[], Mapping[str, Any]]
+"""Reads the present figures of one part."""
+
+
+def build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Mapping[str, Probe]:
+    """The figures of `GET /diagnostics`, by part."""
+    history = hub.history
+    return {
+        "hub": lambda: {
+            "version": VERSION,
+            "python": platform.python_version(),
+            "started_at": timestamp(hub.started_at),
+            "now": timestamp(hub.clock.now()),
+            "uptime_secs": uptime_secs(hub),
+            "safe": hub.safe_because,
+        },
+        "counts": lambda: {
+            "adapters": len(hub.health.list_adapters()),
+            "devices": len(hub.registry.list_devices()),
+            "rooms": len(hub.registry.list_rooms()),
+            "groups": len(hub.registry.list_groups()),
+            "scenes": len(hub.scenes.list_scenes()),
+            "keys": len(hub.keys.list_all()),
+            "automations": len(hub.automations.list_views()),
+        },
+        "adapters": lambda: {
+            each.name: schemas.ADAPTER_IN_FULL(replace(each, operations=hub.dispatcher.operations_of(each.name)))
+            for each in hub.health.list_adapters()
+        },
+        "store": hub.document.figures,
+        "clock": hub.schedule.figures,
+        "scenes": hub.scenes.figures,
+        "automations": hub.automations.figures,
+        "history": lambda: {
+            "devices": history.devices.figures(),
+            "commands": history.commands.figures(),
+            "card": None if history.card is None else history.card.figures(),
+            "server": None if history.writer is None else history.writer.figures(),
+        },
+        "scripts": lambda: _probe_scripts(hub),
+        "events": lambda: {"published": hub.bus.published, "readers": stream.readers, "dropped": stream.dropped},
+        "sockets": connections.figures,
+        "process": lambda: {"resident_bytes": resident_bytes(), "threads": threading.active_count()},
+    }
+
+
+def uptime_secs(hub: Hub) -> float:
+    """Seconds since the hub was started."""
+    return round((hub.clock.now() - hub.started_at).total_seconds(), 3)
+
+
+def _probe_scripts(hub: Hub) -> dict[str, Any]:
+    """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
+
+    `adapters` are those of kinds in Lua, which have workers of their own; null where there are none.
+    """
+    lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
+    return {
+        **hub.pool.figures(),
+        "adapters": None if hub.kinds.pool is None else hub.kinds.pool.figures(),
+        "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
+    }

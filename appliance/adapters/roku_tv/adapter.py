@@ -31,8 +31,11 @@ TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
 READ_AT = (0.0, 1.0, 2.0, 4.0)
 """Seconds after a key press at which the TV is read, until its power has changed."""
 
-MARGIN = 0.1
-"""Seconds before the command's limit at which reading ends, so that it cannot fail a press that was answered."""
+MARGIN_SECS = 0.5
+"""How long before the command's limit reading ends, so that it cannot fail a press that was answered.
+
+The limit began earlier than the command, and a busy hub wakes late: both may take a part of this.
+"""
 
 
 FORBIDDEN = 403
@@ -88,7 +91,7 @@ class RokuAdapter(PollingAdapter):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Press the key and read the TV until its power changes. An answered press is a success."""
         check_offered(device_id, TV_COMMANDS, command)
-        deadline = self.clock.monotonic() + COMMAND_TIMEOUT_SECS - MARGIN
+        deadline = self.clock.monotonic() + COMMAND_TIMEOUT_SECS - MARGIN_SECS
         was_on = (await self._fetch_info()).is_on
         expected = {"on": True, "off": False, "toggle": not was_on}[command.action]
         await self._request("POST", f"/keypress/{_KEYS[command.action]}", repeat=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import logging
 import os
 import signal
 import subprocess
@@ -54,6 +55,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Hundreds of Lua workers are started too, and most tests are about what runs in one, not about its start.
 vars(process)["subprocess"] = SimpleNamespace(Popen=forked.ForkedWorker, DEVNULL=subprocess.DEVNULL)
+
+
+@pytest.fixture(autouse=True)
+def _root_logger_as_before() -> Iterator[None]:
+    """Give the root logger back as it was: commands that run in this process configure it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -16,12 +16,9 @@ log = logging.getLogger("part.of.a.test")
 @pytest.fixture
 def buffer() -> Iterator[LogBuffer]:
     """A buffer that listens at level info."""
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)
+    logging.getLogger().setLevel(logging.INFO)
     with LogBuffer() as listening:
         yield listening
-    root.setLevel(level)
 
 
 def messages(buffer: LogBuffer, query: LogQuery = LogQuery(limit=MAX_LOG_ENTRIES)) -> list[str]:  # noqa: B008

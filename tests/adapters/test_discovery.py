@@ -346,7 +346,7 @@ with groups[0], groups[1]:
 def test_groups_are_asked_in_a_network_of_the_tests_own() -> None:
     command = [need("unshare"), "--map-root-user", "--net", "--"]
     if subprocess.run([*command, "true"], capture_output=True).returncode:
-        pytest.skip("this machine allows no namespaces")
+        pytest.skip("no namespace can be made here")
     done = subprocess.run([*command, sys.executable, "-c", DRIVER], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.splitlines() == [
         "elgato_lights Lamp 127.0.0.1:9123 AA",

@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,16 +21,6 @@ from tests.fakes.rows import each_row
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
 EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
 """Line breaks, an escape sequence, a zero, a line separator, an override of direction, a byte that is no text."""
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """Give the root logger back as it was."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def entry(message: str = "is here", *arguments: Any, level: int = logging.INFO, **fields: Any) -> logging.LogRecord:

@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until
 from tests.fakes.house import READER, House, open_house
+from tests.fakes.household import JumpingClock
 
 
 async def shown(house: House, path: str, holds: Any) -> Any:
@@ -135,23 +137,25 @@ async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
 async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_a_restart(
     broker: Broker, tmp_path: Path
 ) -> None:
-    data, settings = tmp_path / "data", {"mqtt": replace(PLAIN, port=broker.port)}
-    data.mkdir()
-    config = {
-        "state_topic": "attic/t",
-        "expire_after": 3,
-        "unit_of_measurement": "m",
-        "device": {"identifiers": ["a"]},
-    }
+    clock = JumpingClock(datetime(2026, 12, 1, 12, tzinfo=UTC))
+    config = {"unit_of_measurement": "m", "device": {"identifiers": ["a"]}}
+    home: Any = {"adapters": {"mqtt": replace(PLAIN, port=broker.port)}, "data_dir": tmp_path, "clock": clock}
     async with broker.client() as client:
-        await client.publish("homeassistant/sensor/t/config", json.dumps(config), qos=1, retain=True)
-        async with open_house(adapters=settings, data_dir=data) as house:
-            await shown(house, "/devices/mqtt:a", lambda body: body["attributes"]["state"] == "online")
-            for _ in range(8):
+        for name, more in (("t", {"expire_after": 600}), ("count", {})):
+            announced = json.dumps({**config, **more, "state_topic": f"attic/{name}"})
+            await client.publish(f"homeassistant/sensor/{name}/config", announced, qos=1, retain=True)
+        async with open_house(**home) as house:
+            await shown(house, "/devices/mqtt:a", lambda body: body["name"])
+            for count in range(3):
+                clock.jump(400)
                 await client.publish("attic/t", "5", qos=1)
-                await asyncio.sleep(0.5)
-        async with open_house(adapters=settings, data_dir=data) as house:
+                await client.publish("attic/count", str(count), qos=1)
+                both = {"custom.mqtt.t": 5, "custom.mqtt.count": count}
+                await shown(house, "/devices/mqtt:a", lambda body: both.items() <= body["attributes"].items())  # noqa: B023
+        clock.jump(400)
+        async with open_house(**home) as house:
             await shown(house, "/devices/mqtt:a", lambda body: body["attributes"].get("custom.mqtt.t") == 5)
+            clock.jump(400)
             await shown(house, "/devices/mqtt:a", lambda body: "custom.mqtt.t" not in body["attributes"])
 
 

@@ -17,9 +17,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.fakes.process import Process, configure, light_section, running
-from tests.lua.attacks import ATTACKS
-from tests.lua.attacks_on_hub import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
-from tests.lua.hostile import HOSTILE
+from tests.lua.attacks import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
 
 CPU_SECS, BACKSTOP_SECS = 1.0, 3.0
 LIMITS = f"""
@@ -38,16 +36,6 @@ MAX_SENTENCE_CHARS, MAX_SENTENCES = 5_000, 100
 AT_ONCE = 3 if IS_ALONE else 8
 PARTS = 6
 INNOCENT = "ctx:sleep(1) print('on')"
-
-SCENES = {
-    id_.replace(" ", "_"): body
-    for id_, body in (
-        *BODIES,
-        *ATTACKS,
-        *((f"hostile_{number}", body) for number, (_, body, _) in enumerate(HOSTILE, 1)),
-    )
-}
-"""Every hostile script that can be a scene's: id, and body."""
 
 
 class Home:
@@ -127,7 +115,7 @@ def furnish(folder: Path, light: str) -> None:
     for kind in ("scenes", "automations", "scripts"):
         (folder / "config" / kind).mkdir(parents=True)
     scenes, scripts = folder / "config" / "scenes", folder / "config" / "scripts"
-    for id_, body in (*SCENES.items(), *HELPERS.items(), ("innocent", INNOCENT)):
+    for id_, body in (*BODIES.items(), *HELPERS.items(), ("innocent", INNOCENT)):
         (scenes / f"{id_}.lua").write_text(scene(id_, body))
     for name, text in SCRIPTS.items():
         (scripts / f"{name}.lua").write_text(text)
@@ -192,7 +180,7 @@ def tell(line: str) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_every_hostile_scene_ends_and_a_second_later_nothing_of_it_is_left(tmp_path: Path, part: int) -> None:
     only = os.environ.get("ATTACK_ONLY", "").split()
-    rows = [id_ for id_ in list(SCENES)[part::PARTS] if not only or id_ in only]
+    rows = [id_ for id_ in list(BODIES)[part::PARTS] if not only or id_ in only]
     async with LightSimulator() as light:
         furnish(tmp_path, light.url)
         async with running(tmp_path) as hub:

@@ -13,8 +13,8 @@ import pytest
 from appliance.errors import ScriptFailed
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
+from tests.lua.attacks import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
 from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_pool, run, scene
-from tests.lua.hostile import BACKSTOP, CPU, FILES, HOSTILE
 
 QUICK = ExecutionLimits(max_cpu_secs=0.2, backstop_secs=30.0)
 PATIENCE = 30.0
@@ -41,7 +41,7 @@ def cases() -> Iterator[tuple[str, str, str]]:
     """Every hostile script as a file."""
     for name, body, expected in HOSTILE:
         yield name, scene(body).text.decode(), expected
-    yield from FILES
+    yield from HOSTILE_FILES
 
 
 CASES = tuple(cases())
@@ -100,7 +100,7 @@ async def test_all_hostile_scripts_end_with_clear_errors() -> None:
 
 
 async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
-    assert await end_all([each for each in FILES if "metatable" not in each[0]], QUICK, described=True) == []
+    assert await end_all([each for each in HOSTILE_FILES if "metatable" not in each[0]], QUICK, described=True) == []
 
 
 @pytest.mark.slow

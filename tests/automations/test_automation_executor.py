@@ -51,16 +51,6 @@ async def hold(it: Bench) -> None:
             "condition 2: brightness was 20, needs above 50",
         ),
         (
-            {"type": "device_state", "device_id": "tv:tv", "attribute": "power", "equals": "on"},
-            "condition 2: device 'tv:tv' not found",
-        ),
-        ({"type": "presence", "device_id": LAMP}, "condition 2: device 'desk:light:0' has no presence, needs true"),
-        ({"type": "room_state", "room_id": "hall", "min_devices": 1}, "condition 2: room 'hall' not found"),
-        (
-            {"type": "time_window", "start": "22:00", "end": "06:00"},
-            "condition 2: time was 14:00, needs 22:00 to 06:00",
-        ),
-        (
             {"type": "sun_position", "after": "sunset"},
             "condition 2: time was 14:00, needs after sunset (21:19)",
         ),
@@ -158,9 +148,6 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
         it.show()
         burst(it)
         assert it.outcomes() == [cooling(15)]
-
-
-# --- dedupe --------------------------------------------------------------------------------------
 
 
 # --- modes ---------------------------------------------------------------------------------------

@@ -29,12 +29,9 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
 @each_row(
     ("matcher", "value", "why"),
     [
-        (Within(above=50), 49, "brightness was 49, needs above 50"),
         (Within(above=50), 50, "brightness was 50, needs above 50"),
         (Within(above=50), 50.5, ""),
-        (Within(above=50), 51, ""),
         (Within(below=50), 50.0, "brightness was 50.0, needs below 50"),
-        (Within(below=50), 49, ""),
         (Within(above=20, below=30), 20, "brightness was 20, needs above 20 and below 30"),
         (Within(above=20, below=30), 21, ""),
         (Within(above=20, below=30), 30, "brightness was 30, needs above 20 and below 30"),
@@ -42,8 +39,6 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
         (Within(above=21), {"value": 21, "unit": "celsius"}, "brightness was 21 celsius, needs above 21"),
         (Within(above=20), "high", "brightness was 'high', needs a number above 20"),
         (Within(above=0), True, "brightness was true, needs a number above 0"),
-        (Equal(value=5), 5.0, ""),
-        (Equal(value=5), 6, "brightness was 6, needs 5"),
         (Equal(value="on"), "off", "brightness was 'off', needs 'on'"),
         (Equal(value=True), 1, "brightness was 1, needs true"),
         (Equal(value=21), {"value": 21.0, "unit": "celsius"}, ""),

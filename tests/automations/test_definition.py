@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
-from appliance.automations.conditions import DeviceState, PlaceState
-from appliance.automations.cron import Cron
+from appliance.automations.conditions import PlaceState
 from appliance.automations.definition import TRIGGER_KINDS, AutomationDefinition
-from appliance.automations.device_triggers import Devices, DeviceTrigger
-from appliance.automations.matchers import Anything, Equal, Within
+from appliance.automations.device_triggers import Devices
 from appliance.automations.policy import Policy
-from appliance.automations.sun import SunEvent
-from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
-from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
-from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger, Trigger
+from appliance.automations.time_triggers import Interval
 from appliance.lua.modes import Mode, ModeType
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse
@@ -85,111 +80,6 @@ def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> 
     assert definition(conditions=empty, state=empty) == definition()
 
 
-@each_row(
-    ("raw", "trigger"),
-    [
-        (
-            {"type": "device_state_change", "device_id": LAMP},
-            DeviceTrigger(devices=LAMPS),
-        ),
-        (POWER, DeviceTrigger(devices=LAMPS, attribute="power", matcher=Anything())),
-        (
-            POWER | {"equals": "on"},
-            DeviceTrigger(devices=LAMPS, attribute="power", matcher=Equal(value="on")),
-        ),
-        (
-            BRIGHTNESS | {"equals": 50.0, "duration_secs": 2.5},
-            DeviceTrigger(devices=LAMPS, attribute="brightness", matcher=Equal(value=50), duration_secs=2.5),
-        ),
-        (
-            BRIGHTNESS | {"above": 20, "below": 30, "debounce_secs": 1},
-            DeviceTrigger(
-                devices=LAMPS,
-                attribute="brightness",
-                matcher=Within(above=20, below=30),
-                debounce_secs=1,
-            ),
-        ),
-        (BRIGHTNESS | {"debounce_secs": 0}, DeviceTrigger(devices=LAMPS, attribute="brightness")),
-        (
-            {"type": "weather_state", "device_id": "w:1", "attribute": "rainfall", "above": 0},
-            DeviceTrigger(
-                type="weather_state", devices=Devices(ids=("w:1",)), attribute="rainfall", matcher=Within(above=0)
-            ),
-        ),
-        (
-            POWER | {"attribute": "custom.desk.scene", "equals": {"a": 1}},
-            DeviceTrigger(devices=LAMPS, attribute="custom.desk.scene", matcher=Equal(value={"a": 1})),
-        ),
-        (
-            POWER | {"attribute": "presence", "equals": True},
-            DeviceTrigger(devices=LAMPS, attribute="presence", matcher=Equal(value=True)),
-        ),
-        ({"type": "adapter_lifecycle"}, AdapterLifecycle()),
-        ({"type": "adapter_lifecycle", "adapter": "tv", "event": "started"}, AdapterLifecycle(adapter="tv")),
-        ({"type": "system_error"}, SystemErrorTrigger()),
-        ({"type": "system_error", "contains": "tv"}, SystemErrorTrigger(contains="tv")),
-        ({"type": "wall_clock", "hour": 7.0, "minute": 0}, WallClock(at=time(7), locale=BERLIN)),
-        ({"type": "cron", "expression": "0 0 9 * * MON"}, CronTrigger(cron=Cron.parse("0 0 9 * * MON"))),
-        ({"type": "sunrise"}, SunTrigger(type="sunrise", locale=BERLIN)),
-        (
-            {"type": "sunset", "offset_mins": -30},
-            SunTrigger(type="sunset", offset_mins=-30, locale=BERLIN),
-        ),
-        ({"type": "interval", "every_secs": 0.5}, Interval(every_secs=0.5)),
-    ],
-)
-def test_each_kind_of_trigger_becomes_its_value(raw: dict[str, Any], trigger: Trigger) -> None:
-    assert definition(trigger=raw).triggers == (trigger,)
-
-
-SUN = SunCondition(
-    after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edge(event=SunEvent.SUNRISE), locale=BERLIN
-)
-
-
-@each_row(
-    ("raw", "condition"),
-    [
-        (
-            {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"},
-            DeviceState(device_id=LAMP, attribute="power", matcher=Equal(value="on")),
-        ),
-        (
-            {"type": "device_state", "device_id": LAMP, "attribute": "temperature", "below": 19.5},
-            DeviceState(device_id=LAMP, attribute="temperature", matcher=Within(below=19.5)),
-        ),
-        (
-            {"type": "device_state", "device_id": LAMP, "attribute": "power", "for_secs": 5},
-            DeviceState(device_id=LAMP, attribute="power", matcher=Anything(), for_secs=5),
-        ),
-        (
-            {"type": "presence", "device_id": LAMP},
-            DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=True)),
-        ),
-        (
-            {"type": "presence", "device_id": LAMP, "equals": False},
-            DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=False)),
-        ),
-        (
-            {"type": "presence", "device_id": LAMP, "attribute": "occupancy", "equals": "occupied"},
-            DeviceState(type="presence", device_id=LAMP, attribute="occupancy", matcher=Equal(value="occupied")),
-        ),
-        (
-            {"type": "time_window", "start": "22:00", "end": "06:00"},
-            TimeWindow(start=time(22), end=time(6), locale=BERLIN),
-        ),
-        ({"type": "room_state", "room_id": "hall", "max_devices": 2}, PlaceState(place_id="hall", max_devices=2)),
-        (
-            {"type": "sun_position", "after": "sunset", "after_offset_mins": -15, "before": "sunrise"},
-            SUN,
-        ),
-    ],
-)
-def test_each_kind_of_condition_becomes_its_value(raw: dict[str, Any], condition: Any) -> None:
-    assert definition(conditions=[raw]).conditions == (condition,)
-
-
 def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
     family, french = "\U0001f468\u200d\U0001f469", "soir\u00a0: salon"
     found = definition(
@@ -202,11 +92,6 @@ def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
     ("fields", "sentences"),
     [
         ({"id": None}, ["id is missing"]),
-        ({"id": "  "}, ["id must have 1 to 256 characters, not 0"]),
-        ({"id": 5}, ["id must be a string, not 5"]),
-        ({"id": "a\nb"}, ["id must not contain control characters"]),
-        ({"id": "x" * 257}, ["id must have 1 to 256 characters, not 257"]),
-        ({"name": "x" * 1001}, ["name must have 1 to 1000 characters, not 1001"]),
         ({"name": None, "description": 1}, ["name is missing", "description must be a string, not 1"]),
         ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger"]),
         (
@@ -521,6 +406,7 @@ KINDLY = st.builds(
     conditions=SCALARS | st.lists(SCALARS | TABLES | KINDLY, max_size=3),
     state=SCALARS | TABLES,
 )
+@settings(max_examples=40)
 def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, conditions: Any, state: Any) -> None:
     parsed = read(table(trigger=trigger, conditions=conditions, state=state))
     for sentence in parsed.faults:

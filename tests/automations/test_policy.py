@@ -212,8 +212,9 @@ def test_a_policy_that_was_switched_off_or_shortened_by_a_reload_is_so_at_once()
 
 
 def test_no_more_than_so_many_events_are_remembered_and_none_that_expired() -> None:
-    story = Story(Policy(dedupe_window_secs=86400))
-    for n in range(MAX_REMEMBERED + 5):
+    decided = {fingerprint({"value": n}): NOW for n in range(MAX_REMEMBERED)}
+    story = Story(Policy(dedupe_window_secs=86400), Memory(decided=decided))
+    for n in range(MAX_REMEMBERED, MAX_REMEMBERED + 5):
         assert story.ask(n / 1000, {"value": n}) == ""
     assert len(story.memory.decided) == MAX_REMEMBERED
     assert story.ask(10, {"value": 5}) != ""

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from datetime import datetime, time, timedelta
 from typing import Any
 
 import pytest
 
-from appliance.automations.cron import Cron
 from appliance.automations.device_triggers import Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
-from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
-from appliance.automations.triggers import AdapterLifecycle, Match, SystemErrorTrigger, TimedTrigger
+from appliance.automations.triggers import Match
 from appliance.home.events import (
-    AdapterAnswered,
     AdapterStarted,
     DeviceRemoved,
     DeviceStateChanged,
     Event,
-    SystemErrorReported,
 )
-from tests.automations.homes import BERLIN, LAMP, NOW, at, change, device
+from tests.automations.homes import LAMP, change, device
 from tests.fakes.rows import each_row
 
 POWER = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power")
@@ -152,27 +146,6 @@ def test_the_event_table_of_a_device_holds_both_values_and_the_snapshot() -> Non
     assert weather.match(change(before, after)) == Match(event=table | {"type": "weather_state"})
 
 
-@each_row(
-    ("trigger", "event", "table"),
-    [
-        (AdapterLifecycle(), AdapterStarted(adapter="tv"), {"adapter": "tv", "event": "started"}),
-        (AdapterLifecycle(adapter="tv"), AdapterStarted(adapter="tv"), {"adapter": "tv", "event": "started"}),
-        (AdapterLifecycle(adapter="desk"), AdapterStarted(adapter="tv"), None),
-        (AdapterLifecycle(), AdapterAnswered(adapter="tv", at=NOW), None),
-        (AdapterLifecycle(), SystemErrorReported(message="tv"), None),
-        (SystemErrorTrigger(), SystemErrorReported(message="tv: gone"), {"message": "tv: gone"}),
-        (SystemErrorTrigger(contains="tv:"), SystemErrorReported(message="tv: gone"), {"message": "tv: gone"}),
-        (SystemErrorTrigger(contains="TV"), SystemErrorReported(message="tv: gone"), None),
-        (SystemErrorTrigger(contains="gone"), AdapterStarted(adapter="gone"), None),
-    ],
-)
-def test_starts_and_errors_match_by_name_and_text(
-    trigger: AdapterLifecycle | SystemErrorTrigger, event: Event, table: Mapping[str, Any] | None
-) -> None:
-    found = trigger.match(event)
-    assert (found and found.event) == (table and {"type": trigger.type, **table})
-
-
 def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     """What becomes of the wait as the brightness goes through these values."""
     pending: Match | None = None
@@ -227,77 +200,3 @@ def test_a_wait_that_is_over_fires_with_the_value_as_it_is_then() -> None:
     assert trigger.resolve(pending, device({"brightness": 50})) is None
     assert trigger.resolve(pending, device({})) is None
     assert trigger.resolve(pending, None) is None
-
-
-def test_a_trigger_without_an_attribute_matches_as_long_as_there_is_a_device() -> None:
-    trigger = DeviceTrigger(devices=Devices(ids=(LAMP,)))
-    assert trigger.still_matches(device({}))
-    assert not trigger.still_matches(None)
-
-
-DUE = at("2026-03-29T01:00:00.250")
-DUE_TEXT = "2026-03-29T01:00:00.250Z"
-
-
-@each_row(
-    ("trigger", "is_daily", "table"),
-    [
-        (
-            WallClock(at=time(7, 30), locale=BERLIN),
-            True,
-            {"type": "wall_clock", "hour": 7, "minute": 30, "timezone": "Europe/Berlin"},
-        ),
-        (CronTrigger(cron=Cron.parse("0 0 9 * * MON")), False, {"type": "cron", "expression": "0 0 9 * * MON"}),
-        (SunTrigger(type="sunrise", locale=BERLIN), True, {"type": "sunrise", "offset_mins": 0}),
-        (
-            SunTrigger(type="sunset", offset_mins=-30, locale=BERLIN),
-            True,
-            {"type": "sunset", "offset_mins": -30},
-        ),
-        (Interval(every_secs=1.5), False, {"type": "interval", "every_secs": 1.5}),
-    ],
-)
-def test_the_event_table_of_a_due_time_tells_when_and_what_for(
-    trigger: TimedTrigger, is_daily: bool, table: Mapping[str, Any]
-) -> None:
-    assert trigger.event_at(DUE) == {"scheduled_at": DUE_TEXT, **table}
-    assert trigger.type == table["type"]
-    assert trigger.is_daily is is_daily
-
-
-@each_row(
-    ("every", "instant", "since", "due"),
-    [
-        (60, "2026-01-01T12:00:00", None, "2026-01-01T12:01:00"),
-        (0.25, "2026-01-01T12:00:00", None, "2026-01-01T12:00:00.250"),
-        (60, "2026-01-01T12:00:59.999", "2026-01-01T12:00:00", "2026-01-01T12:01:00"),
-        (60, "2026-01-01T12:01:00", "2026-01-01T12:00:00", "2026-01-01T12:02:00"),
-        (60, "2026-01-01T12:00:00", "2026-01-01T12:00:00", "2026-01-01T12:01:00"),
-        (90, "2026-01-08T12:00:00", "2026-01-01T12:00:01", "2026-01-08T12:00:01"),
-        (60, "2026-01-01T11:00:00", "2026-01-01T12:00:00", "2026-01-01T12:01:00"),
-    ],
-)
-def test_an_interval_keeps_its_beat(every: float, instant: str, since: str | None, due: str) -> None:
-    trigger = Interval(every_secs=every)
-    assert trigger.next_after(at(instant), None if since is None else at(since)) == at(due)
-
-
-@each_row(
-    ("trigger", "instant", "due"),
-    [
-        (WallClock(at=time(7, 30), locale=BERLIN), "2026-06-01T05:30:00", "2026-06-02T05:30:00"),
-        (WallClock(at=time(7, 30), locale=BERLIN), "2026-06-01T05:29:59.999", "2026-06-01T05:30:00"),
-        (CronTrigger(cron=Cron.parse("0 0 9 * * MON")), "2026-06-01T09:00:00", "2026-06-08T09:00:00"),
-        (CronTrigger(cron=Cron.parse("0 0 9 1 6 MON 2026")), "2026-06-01T09:00:00", None),
-    ],
-)
-def test_a_timed_trigger_is_next_due_after_the_instant(trigger: TimedTrigger, instant: str, due: str | None) -> None:
-    expected: datetime | None = None if due is None else at(due)
-    assert trigger.next_after(at(instant)) == expected
-
-
-def test_a_sun_trigger_is_due_its_offset_away_from_the_sun() -> None:
-    bare = SunTrigger(type="sunset", locale=BERLIN).next_after(NOW)
-    early = SunTrigger(type="sunset", offset_mins=-45, locale=BERLIN).next_after(NOW)
-    assert bare is not None and early is not None
-    assert bare - early == timedelta(minutes=45)

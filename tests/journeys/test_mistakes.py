@@ -13,9 +13,7 @@ from tests.fakes.lua import scene, write
 from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 KINDS = ["scenes", "automations"]
-CHECKED = [
-    pytest.param(kind, mistake, id=f"{kind}, {mistake.name}") for mistake in AT_CHECK for kind in mistake.kinds[:1]
-]
+CHECKED = [(mistake.kinds[0], mistake) for mistake in AT_CHECK]
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 
 
@@ -41,7 +39,7 @@ async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
             reported = lay_out(tmp_path, kind, mistake)
             answer = await house.post(f"/{kind}/reload")
             errors = [f"{each['file']}:{each['line']}: {each['message']}" for each in answer.json["errors"]]
-            assert errors == [reported], mistake.name
+            assert errors == [reported], mistake.sentence
             for file in (*(tmp_path / "config" / kind).iterdir(), *(tmp_path / "config").rglob("scripts/**/*.lua")):
                 file.unlink()
 
@@ -51,10 +49,10 @@ async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
     async with open_house(root=tmp_path) as house:
         for mistake in AT_RUN:
             reported = lay_out(tmp_path, kind, mistake)
-            assert (await house.post(f"/{kind}/reload")).json["status"] == "ok", mistake.name
+            assert (await house.post(f"/{kind}/reload")).json["status"] == "ok", mistake.sentence
             answer = await house.post(f"/{kind}/x/execute")
             failed = f"{kind.removesuffix('s')} 'x' failed: "
-            assert (answer.status, answer.json["error"]) == (400, failed + reported), mistake.name
+            assert (answer.status, answer.json["error"]) == (400, failed + reported), mistake.sentence
             for script in (tmp_path / "config").rglob("scripts/**/*.lua"):
                 script.unlink()
 

@@ -71,18 +71,18 @@ async def test_everything_that_can_be_reached_is_known(pool: WorkerPool) -> None
 
 
 GONE = (
-    "io package dofile loadfile warn python require.python string.dump os.execute os.exit os.getenv "
+    "io package dofile loadfile warn python string.dump os.execute os.exit os.getenv "
     "os.remove os.rename os.tmpname os.setlocale debug.getinfo debug.sethook debug.getregistry "
     "debug.getupvalue debug.setupvalue debug.getmetatable debug.setmetatable debug.getlocal "
     "debug.upvalueid debug.debug unpack setfenv lares"
 )
 
 
-@pytest.mark.parametrize("name", GONE.split())
-async def test_there_is_no(pool: WorkerPool, name: str) -> None:
-    library, _, function = name.rpartition(".")
-    reached = "nil" if library == "require" else f"_G['{library}']['{function}']" if library else f"_G['{function}']"
-    assert (await run(pool, f"print({reached})")).printed == ["nil"]
+async def test_what_could_leave_the_sandbox_is_gone(pool: WorkerPool) -> None:
+    for name in GONE.split():
+        library, _, function = name.rpartition(".")
+        reached = f"_G['{library}']['{function}']" if library else f"_G['{function}']"
+        assert (await run(pool, f"print({reached})")).printed == ["nil"], name
 
 
 ESCAPES: tuple[tuple[str, str, str], ...] = (
@@ -166,16 +166,15 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("body", "expected"), [each[1:] for each in ESCAPES], ids=[each[0] for each in ESCAPES])
-async def test_there_is_no_way_out_by(pool: WorkerPool, body: str, expected: str) -> None:
+async def test_there_is_no_way_out_by(pool: WorkerPool) -> None:
     def answer(operation: str, arguments: object) -> object:
         if isinstance(arguments, list) and arguments[0] == "fail":
             raise NotFound("device", "no such")
         return None
 
-    for _ in range(2):
+    for name, body, expected in ESCAPES * 2:
         notes = await run(pool, body, Notes(answer))
-        assert re.match(expected, notes.printed[0]), notes.printed
+        assert re.match(expected, notes.printed[0]), (name, notes.printed)
 
 
 async def test_no_file_can_feign_a_function(pool: WorkerPool) -> None:
@@ -189,16 +188,16 @@ MODULES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODULES)
-async def test_require_reads_nothing_outside(name: str, tmp_path: Path) -> None:
+async def test_require_reads_nothing_outside(tmp_path: Path) -> None:
     scripts = tmp_path / "scripts"
     scripts.mkdir()
     (tmp_path / "secret.lua").write_text("return 'secret'")
     (scripts / "link.lua").symlink_to(tmp_path / "secret.lua")
     (scripts / "folder.lua").mkdir()
     async with open_pool(scripts=scripts) as pool:
-        with pytest.raises(ScriptFailed, match=r"test\.lua:2: (require|module) '"):
-            await run(pool, f'require "{name}"')
+        for name in MODULES:
+            with pytest.raises(ScriptFailed, match=r"test\.lua:2: (require|module) '"):
+                await run(pool, f'require "{name}"')
 
 
 async def test_modules_of_the_host_are_no_modules(tmp_path: Path) -> None:

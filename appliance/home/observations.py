@@ -36,7 +36,7 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
     for key, value in seen.items():
         before = known.get(key)
         is_comparable = type(value) is type(before) and (type(value) in _SCALARS or key in KNOWN_ATTRIBUTES)
-        if is_comparable and value == before:
+        if before is not None and is_comparable and value == before:
             valid[key] = before
             continue
         try:

@@ -197,4 +197,4 @@ async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(k
     )
     assert checked[-1] >= 10 * kills
     assert refused >= kills
-    assert kills < 100 or store["generation"] > 10, "the kill came upon compactions too"
+    assert kills < 100 or store["generation"] > 5, "the kill came upon compactions too"

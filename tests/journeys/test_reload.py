@@ -168,13 +168,6 @@ async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does
     assert await ids(lua) == []
 
 
-async def test_a_folder_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/scenes").write_text("")
-    async with open_house(root=tmp_path) as house:
-        assert await reload(house) == failed(("config/scenes", 0, "the folder cannot be read: Not a directory"))
-
-
 async def test_files_may_begin_with_a_byte_order_mark_or_a_line_for_the_shell(lua: House, tmp_path: Path) -> None:
     shell = f"#!/usr/bin/lua\n{scene('four')}"
     write(tmp_path, {"scenes/three.lua": "\ufeff" + scene("three"), "scenes/four.lua": shell})
@@ -290,13 +283,6 @@ async def test_reloads_run_one_after_another(lua: House) -> None:
         assert [each.json["status"] for each in answers] == ["ok"] * 5
         reported = [frame["type"] for frame in await lua.heard(frames)]
     assert reported == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
-
-
-async def test_diagnostics_tell_how_the_last_reload_ended(lua: House, tmp_path: Path) -> None:
-    assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"] == dict.fromkeys(lua.hub.reloaders)
-    write(tmp_path, {"scenes/one.lua": "return {"})
-    answer = await lua.post("/scenes/reload")
-    assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"]["scenes"] == answer.json
 
 
 # --- what runs meanwhile -------------------------------------------------------------------------

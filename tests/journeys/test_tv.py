@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.adapters.simulated import Faults
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import TV, House, Received, open_house
 from tests.fakes.patience import until
@@ -28,26 +27,6 @@ async def power(house: House, action: str) -> Received:
 async def shown(house: House) -> Any:
     """The power that the hub shows."""
     return (await house.device(TV))["attributes"]["power"]
-
-
-# --- every row of the table ----------------------------------------------------------------------
-
-
-async def test_each_action_presses_its_key_and_the_device_shows_what_the_tv_then_says(house: House) -> None:
-    for action, key, shows, mode in [
-        ("off", "PowerOff", "off", "Ready"),
-        ("off", "PowerOff", "off", "Ready"),
-        ("on", "PowerOn", "on", "PowerOn"),
-        ("on", "PowerOn", "on", "PowerOn"),
-        ("toggle", "Power", "off", "Ready"),
-        ("toggle", "Power", "on", "PowerOn"),
-    ]:
-        house.tv.keys.clear()
-        answer = await power(house, action)
-        assert (answer.status, answer.json) == (200, {"status": "ok"})
-        device = await house.device(TV)
-        assert (device["attributes"], house.tv.keys) == ({"power": shows, "state": "online"}, [key])
-        assert device["metadata"]["vendor_specific"]["power_mode"] == mode == house.tv.power_mode
 
 
 # --- reading again -------------------------------------------------------------------------------
@@ -92,28 +71,3 @@ async def test_a_tv_that_forbids_everything_says_so_at_its_first_poll() -> None:
         shown = (await house.get("/adapters/roku_tv")).json
         assert "Control by mobile apps" in shown["last_error"]
         assert (await house.get(f"/devices/{TV}")).status == 404
-
-
-WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"status": 503}, "{}/query/device-info answered 503 Service Unavailable"),
-    ({"body": b""}, "{} answered with something that is not XML"),
-    ({"body": b"<device-info><power-mode>PowerOn"}, "{} answered with something that is not XML"),
-    ({"body": b"<apps/>"}, "{} answered with XML that is not a device-info"),
-    (
-        {"body": b'<!DOCTYPE d [<!ENTITY a "b">]><device-info/>'},
-        "{} answered with XML that declares a document type, which is refused",
-    ),
-    ({"body": b"x" * 300_000}, "{} answered with more than 256 KiB"),
-]
-"""What a TV may answer, and what is said of it."""
-
-
-async def test_a_tv_that_answers_wrongly_is_a_400_with_a_sentence_and_not_pressed(quiet: House) -> None:
-    for faults, reported in WRONG:
-        quiet.tv.faults = Faults(**faults)
-        async with quiet.stream() as frames:
-            answer = await power(quiet, "off")
-            said = {"error": reported.format(quiet.tv.url), "code": "device_refused"}
-            assert (answer.status, answer.json) == (400, said)
-            assert await quiet.heard(frames) == []
-        assert (quiet.tv.keys, (await quiet.device(TV))["attributes"]["state"]) == ([], "online")

@@ -64,8 +64,9 @@ class MqttDevice(Struct):
 
     def dismantle(self) -> None:
         """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        self.offers.clear()
         for entity in self.entities:
-            entity.readers.clear()
+            entity.dismantle()
 
     def observation(self) -> Observation:
         """The device in full, as the home is to know it. What is unavailable keeps what it last showed."""
@@ -126,8 +127,8 @@ class MqttDevice(Struct):
     def device_class(self) -> str:
         """The device class: of the first entity that has one."""
         for entity in self.entities:
-            if word := entity.component_class:
-                return word
+            if entity.device_class != "":
+                return entity.device_class or entity.announcement.component
         words = [entity.config.text("device_class") for entity in self.entities]
         named = [word for word in words if word and word != "battery"] or [word for word in words if word]
         return named[0] if named else self.entities[0].announcement.component
@@ -185,7 +186,6 @@ def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[st
         if not any(claim in entity.offers for claim in entity.claims):
             if taken & set(entity.claims):
                 entity.use_custom()
-                entity.claims = ()
             if not entity.claims and entity.custom in custom:
                 entity.use_custom(f"_{entity.announcement.component}")
             if not entity.claims and entity.custom in custom:
@@ -233,7 +233,7 @@ def _without_duplicates(entities: list[Entity]) -> list[Entity]:
         topic = entity.readers[0].topic if entity.readers else ""
         if isinstance(entity, ActionSensor):
             return topic in own
-        return isinstance(entity, TriggerEntity) and ((topic, entity.payload) in kinds or topic in actions)
+        return isinstance(entity, TriggerEntity) and ((topic, entity.expected) in kinds or topic in actions)
 
     left = [entity for entity in entities if not is_duplicate(entity)]
     several = [entity for entity in left if isinstance(entity, EventEntity)]

@@ -319,7 +319,7 @@ class LiveDevices:
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            changed = apply(entity, entity.when_off())
+            changed = apply(entity, entity.showing(is_on=False))
         else:
             entity.is_expired = True
             changed = True

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.entities.entity import (
-    Entity,
-    Intent,
-    Offer,
-    Update,
-    word_parser,
-)
-from appliance.adapters.mqtt.payloads import parse_object
+from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
+from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -51,33 +45,20 @@ def _shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity],
 
 
 class AlarmPanel(Entity):
-    """An alarm panel: its custom attribute shows its mode, and is set to one."""
-
-    component_class = "alarm_control_panel"
+    """An alarm panel: its custom attribute shows its mode, and is set to one that it supports, all unless it says."""
 
     def setup(self) -> None:
-        """Read the mode; offer those that it supports, all unless it says which."""
+        self.need()
         supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
-        modes = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
-        self._modes = ["disarmed", *modes]
-        self._code = self.config.text("code")
-        parse = word_parser(self.custom, {state: state for state in _ALARM_STATES})
-        self.read("state_topic", parse, "value_template")
-        if not self.can("command"):
-            raise Invalid("has no command topic")
-        self.use_custom()
+        modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
+        self.read("state_topic", self.words({state: state for state in _ALARM_STATES}), "value_template")
+        self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
-    @property
-    def custom_offer(self) -> Offer:
-        """The modes."""
-        return Offer(actions=("set",), schema={"type": "enum", "values": list(self._modes)})
-
-    def write(self, command: Command) -> Intent:
+    def _write(self, command: Command) -> Intent:
         """The payload of the mode as `action` of the template, with the code where it asks for one."""
         mode = str(command.value)
         feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
-        action = self.config.text(f"payload_{feature}", feature.upper())
-        code = self._checked_code(command, feature)
+        action, code = self.payload(feature), self._checked_code(command, feature)
         message = self.publish("command", action, action=action, code=code)
         if "state_topic" not in self.config:
             return Intent(messages=(message,))
@@ -86,66 +67,56 @@ class AlarmPanel(Entity):
 
     def _checked_code(self, command: Command, feature: str) -> str:
         kind = feature if feature in ("disarm", "trigger") else "arm"
-        if not self._code or not self.config.flag(f"code_{kind}_required", True):
+        expected = self.config.text("code")
+        if not expected or not self.config.flag(f"code_{kind}_required", True):
             return command.code or ""
         code = self.code_of(command)
-        if self._code not in ("REMOTE_CODE", "REMOTE_CODE_TEXT") and code != self._code:
+        if expected not in ("REMOTE_CODE", "REMOTE_CODE_TEXT") and code != expected:
             raise Invalid(f"the code for {command.capability} is wrong")
         return code
 
 
-class Told(Entity):
-    """What shows a word and is told others: its custom attribute is set to one of `orders`."""
+class Ordered(Entity):
+    """What shows a word and is told others: its custom attribute is set to one of its orders."""
 
-    orders: Mapping[str, tuple[str, ...]] = {}
+    def offer_orders(
+        self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
+    ) -> None:
+        """Offer those orders that it takes.
 
-    @property
-    def custom_offer(self) -> Offer | None:
-        """The orders that it takes."""
-        taken = [order for order in self.orders if self.takes(order)]
-        return Offer(actions=("set",), schema={"type": "enum", "values": taken}) if taken else None
+        A command is done when one of the states of its order is shown; at once where there is no state.
+        """
 
-    def takes(self, order: str) -> bool:
-        """Whether this can be told."""
-        return self.can(f"{order}_command")
+        def write(command: Command) -> Intent:
+            order = str(command.value)
+            sent, states = (message(order),), orders[order]
+            if not states or not self.readers:
+                return Intent(messages=sent)
+            return Intent(messages=sent, shows={self.custom: states[0]}, begins=_shows_one_of(self.custom, states))
 
-    def intent(self, order: str, name: str, payload: str) -> Intent:
-        """The message, done when one of the states of the order is shown; at once where there is no state."""
-        message, states = self.publish(name, payload), self.orders[order]
-        if not states or not self.readers:
-            return Intent(messages=(message,))
-        begins = _shows_one_of(self.custom, states)
-        return Intent(messages=(message,), shows={self.custom: states[0]}, begins=begins)
+        if taken:
+            self.offer(self.custom, ("set",), write, type="enum", values=taken)
 
 
-class Vacuum(Told):
+class Vacuum(Ordered):
     """A vacuum cleaner: its state as JSON, its battery and the speed of its fan."""
 
-    component_class = "vacuum"
-    orders = _VACUUM
-    more_keys = ("battery", "custom.mqtt.fan_speed")
-
     def setup(self) -> None:
-        """Read the state; offer what it supports, all that have a payload unless it says which."""
-        usual = ("start", "stop", "return_home", "clean_spot")
-        self._features = self.config.texts("supported_features", usual)
-        self._speeds = self.config.texts("fan_speed_list")
-        self.read("state_topic", self._parse, "value_template")
-        self.use_custom()
-
-    def use_custom(self, suffix: str = "") -> None:
-        """Offer the fan's speed and free commands beside the orders."""
-        super().use_custom(suffix)
-        if self._speeds and self.can("set_fan_speed"):
-            options: dict[str, Value] = {"type": "enum", "values": list(self._speeds)}
-            self.offers["custom.mqtt.fan_speed"] = Offer(actions=("set",), schema=options)
+        features = self.config.texts("supported_features", ("start", "stop", "return_home", "clean_spot"))
+        named = {order: "return_home" if order == "return_to_base" else order for order in _VACUUM}
+        taken: list[Value] = [order for order, feature in named.items() if feature in features]
+        self.read("state_topic", self._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed"))
+        if self.has_target("command_topic"):
+            self.offer_orders(
+                _VACUUM, taken, lambda order: self.publish("command", self.config.text(f"payload_{order}", order))
+            )
+        key, speeds = "custom.mqtt.fan_speed", self.config.texts("fan_speed_list")
+        if speeds and self.can("set_fan_speed"):
+            self.offer(key, ("set",), lambda each: self.intent("set_fan_speed", each.value, {key: each.value}),
+                       type="enum", values=list(speeds))  # fmt: skip
         if self.can("send_command"):
-            self.offers["custom.mqtt.send_command"] = Offer(actions=("set",), schema={"type": "string"})
-
-    def takes(self, order: str) -> bool:
-        """Whether it supports this."""
-        feature = "return_home" if order == "return_to_base" else order
-        return self.has_target("command_topic") and feature in self._features
+            self.offer("custom.mqtt.send_command", ("set",), lambda each: self.intent("send_command", each.value),
+                       type="string")  # fmt: skip
 
     def _parse(self, text: str) -> Update:
         state = parse_object(text, "a state")
@@ -160,28 +131,12 @@ class Vacuum(Told):
             update["battery"] = min(max(round(level), 0), 100)
         return update
 
-    def write(self, command: Command) -> Intent:
-        """The payload of the order, the fan's speed, or any command of its own."""
-        if command.capability in ("custom.mqtt.fan_speed", "custom.mqtt.send_command"):
-            is_speed = command.capability == "custom.mqtt.fan_speed"
-            message = self.publish("set_fan_speed" if is_speed else "send_command", command.value)
-            return Intent(messages=(message,), shows={command.capability: command.value} if is_speed else {})
-        order = str(command.value)
-        return self.intent(order, "command", self.config.text(f"payload_{order}", order))
 
-
-class LawnMower(Told):
+class LawnMower(Ordered):
     """A lawn mower: its activity, and a topic for each order."""
 
-    component_class = "lawn_mower"
-    orders = _MOWER
-
     def setup(self) -> None:
-        """Read the activity."""
-        words = {word: word for word in ("mowing", "paused", "docked", "returning", "error")}
-        self.read("activity_state_topic", word_parser(self.custom, words), "activity_value_template")
-        self.use_custom()
-
-    def write(self, command: Command) -> Intent:
-        """The order at its own topic."""
-        return self.intent(str(command.value), f"{command.value}_command", str(command.value))
+        states = ("mowing", "paused", "docked", "returning", "error")
+        self.read("activity_state_topic", self.words({each: each for each in states}), "activity_value_template")
+        self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
+                          lambda order: self.publish(f"{order}_command", order))  # fmt: skip

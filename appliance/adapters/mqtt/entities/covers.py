@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
-    Offer,
     Update,
     clamped,
     is_unknown,
@@ -17,8 +18,7 @@ from appliance.adapters.mqtt.entities.entity import (
     plain_number,
     scaled,
 )
-from appliance.adapters.mqtt.payloads import Outgoing, parse_object
-from appliance.errors import Invalid
+from appliance.adapters.mqtt.payloads import parse_object
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
@@ -43,14 +43,12 @@ class Scale:
 
 
 class Cover(Entity):
-    """A cover. `motion` is the last state that it announced: open, opening, closed, closing or stopped."""
+    """A cover, garage door or door. `motion` is the last state that it announced: open, opening, closed … or stopped.
 
-    component_class = "cover"
-    more_keys = ("cover_position", "cover_tilt")
-    confirmed_by = dict.fromkeys(("cover_position", "door", "garage_door"), ("state_topic", "position_topic"))
+    A step is done when it begins to move, a stop when it is sent.
+    """
 
     def setup(self) -> None:
-        """Find what is announced: steps, positions, tilt."""
         self._door = _DOORS.get(self.config.text("device_class"), "")
         self._attribute = self._door or "cover_position"
         self.motion = ""
@@ -61,34 +59,28 @@ class Cover(Entity):
             for state in ("stopped", "closing", "opening", "closed", "open")
         }
         self._has_position = self.config.topic("position_topic") is not None
-        self.read("state_topic", self._parse_state, "value_template")
-        self.read("position_topic", self._parse_position, "position_template")
+        shown = ("cover_position", self._attribute)
+        self.read("state_topic", self._parse_state, "value_template", shows=shown)
+        self.read("position_topic", self._parse_position, "position_template", shows=shown)
         parse_tilt = number_parser("cover_tilt", self._tilt.percent, ignores_unknown=True)
-        self.read("tilt_status_topic", parse_tilt, "tilt_status_template")
-        self._offer()
-
-    def _offer(self) -> None:
-        steps = self._steps()
-        can_set = self.can("set_position")
+        self.read("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
+        steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
-            self.offers[self._door] = Offer(actions=steps)
+            self.offer(self._door, steps, self._write)
         if can_set or (steps and not self._door):
             actions = () if self._door else steps or ("open", "close")
-            self.offers["cover_position"] = Offer(actions=(*actions, "set") if can_set else actions)
+            self.offer("cover_position", (*actions, "set") if can_set else actions, self._write)
         if self.can("tilt_command"):
             stop = ("stop",) if "payload_stop_tilt" in self.config else ()
-            self.offers["cover_tilt"] = Offer(actions=("open", "close", *stop, "set"))
+            self.offer("cover_tilt", ("open", "close", *stop, "set"), self._write_tilt)
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
         """The actions that have a payload; an announced null means that there is none."""
         if not self.has_target("command_topic"):
             return ()
-        return tuple(
-            action
-            for action in ("open", "close", "stop")
-            if self.config.raw.get(f"payload_{action}", action) is not None
-        )
+        actions = ("open", "close", "stop")
+        return tuple(each for each in actions if self.config.raw.get(f"payload_{each}", each) is not None)
 
     def _parse_state(self, text: str) -> Update:
         if text == "None":
@@ -108,59 +100,49 @@ class Cover(Entity):
         return "stopped" if position is None else "closed" if position == 0 else "open"
 
     def _parse_position(self, text: str) -> Update:
+        """The position, or it and the tilt in one object."""
         if text == "" or is_unknown(text):
             return {}
         if text.startswith("{"):
-            return self._parse_both(parse_object(text, "a position"))
-        position = self._scale.percent(parse_number(text))
+            state = parse_object(text, "a position")
+            position: Any = state.get("position")
+            tilt: Any = state.get("tilt_position")
+            shown = self._parse_position(str(position)) if is_number(position) else {}
+            return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
+        percent = self._scale.percent(parse_number(text))
         if self._door and self.config.topic("state_topic") is None:
-            return {"cover_position": position, self._door: "closed" if position == 0 else "open"}
-        return {"cover_position": position}
+            return {"cover_position": percent, self._door: "closed" if percent == 0 else "open"}
+        return {"cover_position": percent}
 
-    def _parse_both(self, state: Mapping[str, Any]) -> Update:
-        """The position and the tilt of one object."""
-        position: Any = state.get("position")
-        tilt: Any = state.get("tilt_position")
-        shown = self._parse_position(str(position)) if is_number(position) else {}
-        return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
-
-    def write(self, command: Command) -> Intent:
-        """A step is done when the cover begins to move, a stop when it is sent."""
-        if command.capability == "cover_tilt":
-            return self._write_tilt(command)
+    def _write(self, command: Command) -> Intent:
         if command.action == "stop":
-            return Intent(messages=(self._step("stop"),))
+            return self._step("stop")
         target = {"open": 100, "close": 0, "set": command.value}[command.action]
         if command.action == "set" or not self.has_target("command_topic"):
-            message = self._position(target)
+            raw = self._scale.raw(target)
+            intent = self.intent("set_position", raw, position=raw, position_open=self._scale.high,
+                                 position_closed=self._scale.low)  # fmt: skip
         else:
-            message = self._step(command.action)
+            intent = self._step(command.action)
         if command.action != "set" and self.is_assumed(self._attribute):
             state = {"open": "open", "close": "closed"}[command.action]
-            return Intent(messages=(message,), shows={self._attribute: state if self._door else target})
-        return Intent(messages=(message,), shows={"cover_position": target}, begins=self._begins(target))
+            return replace(intent, shows={self._attribute: state if self._door else target})
+        return replace(intent, shows={"cover_position": target}, begins=self._begins(target))
 
-    def _step(self, action: str) -> Outgoing:
-        return self.publish_with(None, "command_topic", self.config.text(f"payload_{action}", action.upper()))
-
-    def _position(self, percent: int) -> Outgoing:
-        raw = self._scale.raw(percent)
-        ends = {"position_open": self._scale.high, "position_closed": self._scale.low}
-        return self.publish("set_position", raw, position=raw, **ends)
+    def _step(self, action: str) -> Intent:
+        return Intent(messages=(self.publish_with(None, "command_topic", self.payload(action)),))
 
     def _write_tilt(self, command: Command) -> Intent:
         if command.action == "stop":
-            return Intent(
-                messages=(self.publish_with(None, "tilt_command_topic", self.config.text("payload_stop_tilt")),)
-            )
+            payload = self.config.text("payload_stop_tilt")
+            return Intent(messages=(self.publish_with(None, "tilt_command_topic", payload),))
         percent = {"open": 100, "close": 0, "set": command.value}[command.action]
         raw = self._tilt.raw(percent)
         if command.action != "set":
             ending = "opened" if command.action == "open" else "closed"
             raw = plain_number(self.config.number(f"tilt_{ending}_value", raw))
-        message = self.publish("tilt_command", raw, tilt_position=raw)
         is_shown = self.config.topic("tilt_status_topic") is not None and not self.config.flag("tilt_optimistic")
-        return Intent(messages=(message,), shows={"cover_tilt": percent} if is_shown else {})
+        return self.intent("tilt_command", raw, {"cover_tilt": percent} if is_shown else {}, tilt_position=raw)
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
         """Whether the cover moves, or is where it should be."""
@@ -181,27 +163,19 @@ class Cover(Entity):
 class Valve(Entity):
     """A valve: a custom attribute, a percentage where it reports positions, else open or closed."""
 
-    component_class = "valve"
-
     def setup(self) -> None:
-        """Offer positions, or the two ends."""
         self._reports_position = self.config.flag("reports_position")
         self._scale = Scale(self.config.number("position_closed", 0), self.config.number("position_open", 100))
         self._states = {
             self.config.text(f"state_{state}", state): state for state in ("closing", "opening", "closed", "open")
         }
         self.read("state_topic", self._parse, "value_template")
-        if not self.can("command"):
-            raise Invalid("has no command topic")
-        self.use_custom()
-
-    @property
-    def custom_offer(self) -> Offer:
-        """A position in percent, or one of the two ends."""
+        self.need()
         schema: dict[str, Value] = {"type": "enum", "values": ["open", "closed"]}
         if self._reports_position:
             schema = {"type": "percentage", "min": 0, "max": 100}
-        return Offer(actions=("set", "stop") if "payload_stop" in self.config else ("set",), schema=schema)
+        actions = ("set", "stop") if "payload_stop" in self.config else ("set",)
+        self.offer(self.custom, actions, self._write, **schema)
 
     def _parse(self, text: str) -> Update:
         if text == "None":
@@ -215,23 +189,16 @@ class Valve(Entity):
             return {}
         return {self.custom: self._scale.percent(parse_number(text))}
 
-    def write(self, command: Command) -> Intent:
-        """A position, or the payload for open, close or stop."""
+    def _write(self, command: Command) -> Intent:
         if command.action == "stop":
-            return Intent(messages=(self.publish("command", self.config.text("payload_stop")),))
-        if self._reports_position:
-            payload = str(self._scale.raw(command.value))
-        else:
-            ending = "open" if command.value == "open" else "close"
-            payload = self.config.text(f"payload_{ending}", ending.upper())
-        message = self.publish("command", payload)
+            return self.intent("command", self.config.text("payload_stop"))
         custom, target = self.custom, command.value
-        before = self.attributes.get(custom)
-        return Intent(
-            messages=(message,),
-            shows={custom: target},
-            begins=lambda entity: _has_moved(entity, custom, before, target),
-        )
+        if self._reports_position:
+            payload = str(self._scale.raw(target))
+        else:
+            payload = self.payload("open" if target == "open" else "close")
+        before, intent = self.attributes.get(custom), self.intent("command", payload, {custom: target})
+        return replace(intent, begins=lambda entity: _has_moved(entity, custom, before, target))
 
 
 def _has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:

@@ -44,17 +44,6 @@ class TopicReader(Struct, frozen=True):
     parse: PayloadParser
 
 
-class Offer(Struct, frozen=True, kw_only=True):
-    """The actions that a device takes for one attribute, and what its values are narrowed to."""
-
-    actions: tuple[str, ...]
-    schema: Mapping[str, Value] = field(default_factory=dict)
-
-
-SETTABLE = Offer(actions=("set",))
-SWITCHABLE = Offer(actions=("on", "off", "toggle"))
-
-
 class Intent(Struct, frozen=True, kw_only=True):
     """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
 
@@ -67,12 +56,18 @@ class Intent(Struct, frozen=True, kw_only=True):
     begins: Callable[[Entity], bool] | None = None
 
 
-class Property(Struct, frozen=True):
-    """An attribute that is set at `<name>_command_topic`: what a value is there, and what such a payload shows."""
+class Offer(Struct, frozen=True, kw_only=True):
+    """The actions that a device takes for one attribute, what a command comes to, and what its values are.
 
-    name: str
-    to_payload: Callable[[Any], Any]
-    to_shown: Callable[[Any], Value]
+    `write` raises `Invalid` or `Unsupported`.
+    """
+
+    actions: tuple[str, ...]
+    write: Callable[[Command], Intent]
+    schema: Mapping[str, Value] = field(default_factory=dict)
+
+
+SWITCHED = ("on", "off", "toggle")
 
 
 class Entity:
@@ -84,14 +79,13 @@ class Entity:
     written, in the home's zone. It is expired before its first value, and when none came for `expire_after` seconds.
     """
 
-    component_class = ""
+    device_class: str | None = None
+    """The class of a device of which it is the main entity; None: the component, empty: as announced."""
     reports_events = False
     event_names: tuple[str, ...] = ()
     """The events that it announces; empty where it says of none."""
     more_keys: tuple[str, ...] = ()
-    """Attributes that it may show beside those that it claims, offers or names after itself."""
-    confirmed_by: Mapping[str, tuple[str, ...]] = {}
-    """By attribute the keys of which one must be announced for it to be read; any other is read where anything is."""
+    """Attributes that it may show beside those that it claims, offers, reads by name or names after itself."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -100,7 +94,6 @@ class Entity:
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
         self.claims: tuple[str, ...] = ()
-        self.properties: dict[str, Property] = {}
         self.custom = f"custom.mqtt.{announcement.object_id}"
         self.availability = Availability(self.config)
         self.expire_after = self.config.number("expire_after", 0)
@@ -109,6 +102,7 @@ class Entity:
         self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
+        self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
                 self.config.template(key)  # read with a command otherwise: what is wrong with it is told now
@@ -132,28 +126,6 @@ class Entity:
         """The topics to subscribe to, each once."""
         return list(dict.fromkeys([*(each.topic for each in self.readers), *self.availability.topics]))
 
-    def is_assumed(self, attribute: str) -> bool:
-        """Whether no message will confirm this attribute after a command."""
-        keys = self.confirmed_by.get(attribute)
-        is_unconfirmed = keys is not None and not any(key in self.config for key in keys)
-        return self.config.flag("optimistic", not self.readers) or is_unconfirmed
-
-    def assumed(self, update: Update) -> Update:
-        """What it shows once a command for this was sent that no message will confirm."""
-        return update
-
-    @property
-    def custom_offer(self) -> Offer | None:
-        """The commands that the attribute of the entity's own name takes; None where it can only be read."""
-        return None
-
-    def use_custom(self, suffix: str = "") -> None:
-        """Show and offer it under a name of its own, because another entity has the capability or the name."""
-        self.offers.pop(self.custom, None)
-        self.custom += suffix
-        if (offer := self.custom_offer) is not None:
-            self.offers[self.custom] = offer
-
     @property
     def label(self) -> str:
         """The attribute that stands for it in a sentence."""
@@ -162,11 +134,23 @@ class Entity:
     @property
     def keys(self) -> set[str]:
         """Every attribute that it may show."""
-        return {*self.claims, *self.offers, *self.more_keys, *(() if self.claims else (self.custom,))}
+        named = {*self.claims} or {self.custom}
+        return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
 
-    def is_null(self, text: str) -> bool:
-        """Whether a text is what a template makes of a JSON null, and no option."""
-        return text == "None" and "value_template" in self.config and text not in self.config.texts("options")
+    def is_assumed(self, attribute: str) -> bool:
+        """Whether no message will confirm this attribute after a command."""
+        return self.config.flag("optimistic", not self.readers) or not {attribute, ""} & self._confirmed
+
+    def assumed(self, update: Update) -> Update:
+        """What it shows once a command for this was sent that no message will confirm."""
+        return update
+
+    def use_custom(self, suffix: str = "") -> None:
+        """Show and offer it under a name of its own, because another entity has the capability or the name."""
+        offer = self.offers.pop(self.custom, None)
+        self.custom, self.claims = self.custom + suffix, ()
+        if offer is not None:
+            self.offers[self.custom] = offer
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
         """Show what it showed before a restart, of attributes that nothing is known of; whether that is anything."""
@@ -176,14 +160,30 @@ class Entity:
 
     def write(self, command: Command) -> Intent:
         """What to publish for a command that was offered; raises `Invalid` or `Unsupported`."""
-        raise Unsupported(f"{command} is not offered")
+        return self.offers[command.capability].write(command)
 
-    def read(self, key: str, parse: PayloadParser, *templates: str) -> None:
-        """Read the topic that stands under a key, if one does, and further ones under `_<key>s`."""
+    def dismantle(self) -> None:
+        """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        self.readers.clear()
+        self.offers.clear()
+
+    def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
+        """Read the topic that stands under a key, if one does, and further ones under `_<key>s`.
+
+        The first of the templates that is announced is rendered. `shows` are the attributes that its messages
+        confirm after a command, `""` stands for any.
+        """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
+            self._confirmed.update(shows)
             for each in dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s")))):
                 self.readers.append(TopicReader(each, template, parse))
+
+    def offer(
+        self, attribute: str, actions: tuple[str, ...], write: Callable[[Command], Intent], **schema: Value
+    ) -> None:
+        """Let the attribute be commanded."""
+        self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
 
     def add(
         self,
@@ -193,34 +193,41 @@ class Entity:
         schema: Mapping[str, Value] | None,
         *,
         templates: tuple[str, ...] = (),
-        to_payload: Callable[[Any], Any] | None = None,
-        to_shown: Callable[[Any], Value] | None = None,
+        to_payload: Callable[[Any], Any] = lambda value: value,
+        to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
         """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
 
-        The first of the templates that is announced is rendered, `<name>_state_template` before them. Without
-        conversions a value stands in the messages as it is commanded.
+        The template is `<name>_state_template`, else the first of the others. Without conversions a value stands in
+        the messages as it is commanded. Where there is no state topic a command is done when it is sent.
         """
-        self.read(f"{name}_state_topic", parse, f"{name}_state_template", *templates)
-        if schema is not None and self.can(f"{name}_command"):
-            self.offers[attribute] = Offer(actions=("set",), schema=schema)
-            self.properties[attribute] = Property(name, to_payload or _same, to_shown or _same)
+        is_shown = f"{name}_state_topic" in self.config
 
-    def set_property(self, command: Command) -> Intent:
-        """The message of a property that was added, done when it is shown; at once where it has no state topic."""
-        found = self.properties[command.capability]
-        payload = found.to_payload(command.value)
-        message = self.publish(f"{found.name}_command", payload, value=payload)
-        is_shown = f"{found.name}_state_topic" in self.config
-        return Intent(messages=(message,), shows={command.capability: found.to_shown(payload)} if is_shown else {})
+        def write(command: Command) -> Intent:
+            payload = to_payload(command.value)
+            shows = {attribute: to_shown(payload)} if is_shown else {}
+            return self.intent(f"{name}_command", payload, shows, value=payload)
+
+        self.read(f"{name}_state_topic", parse, f"{name}_state_template", *templates, shows=(attribute,))
+        if schema is not None and self.can(f"{name}_command"):
+            self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
         """Whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is none or readable."""
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
 
+    def need(self, name: str = "command") -> None:
+        """Raise `Invalid` where `<name>_topic` cannot be published to."""
+        if not self.can(name):
+            raise Invalid(f"has no {name} topic")
+
     def has_target(self, key: str) -> bool:
         """Whether a topic to publish to stands under this key."""
         return self.config.target(key) is not None
+
+    def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
+        """One message, as `publish` makes it, and what is shown once the command is done."""
+        return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
 
     def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
         """The message for `<name>_topic`, rendered by `<name>_template` if there is one."""
@@ -236,6 +243,10 @@ class Entity:
             text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)
         return Outgoing(topic, text, self.qos, self.retains)
 
+    def payload(self, word: str) -> str:
+        """The payload that stands for a word, which is the word in capitals unless it is announced otherwise."""
+        return self.config.text(f"payload_{word}", word.upper())
+
     def code_of(self, command: Command) -> str:
         """The code of the command; `Invalid` where it has none."""
         if command.code is None:
@@ -248,9 +259,17 @@ class Entity:
             return action
         return "off" if self.attributes.get("power") == "on" else "on"
 
+    def words(self, words: Mapping[str, Value], attribute: str = "") -> Callable[[str], Update]:
+        """Parses the words of one attribute. `None` makes it unknown, any other text changes nothing.
 
-def _same(value: Any) -> Any:
-    return value
+        Without an attribute it is the one of the entity's own name.
+        """
+
+        def parse(text: str) -> Update:
+            key = attribute or self.custom
+            return {key: words[text]} if text in words else {key: None} if text == "None" else {}
+
+        return parse
 
 
 def render(message: Message, reader: TopicReader) -> str:
@@ -272,17 +291,6 @@ def parse_number(text: str) -> int | float:
     if not math.isfinite(value) or abs(value) > 1e18:
         raise Invalid(f"{text[:40]!r} is no number")
     return int(text) if text.strip().lstrip("+-").isdigit() else value
-
-
-def word_parser(attribute: str, words: Mapping[str, Value]) -> Callable[[str], Update]:
-    """Parses the words of one attribute. `None` makes it unknown, any other text changes nothing."""
-
-    def parse(text: str) -> Update:
-        if text in words:
-            return {attribute: words[text]}
-        return {attribute: None} if text == "None" else {}
-
-    return parse
 
 
 def number_parser(

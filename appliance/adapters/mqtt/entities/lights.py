@@ -8,30 +8,30 @@ from typing import Any
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.entities.entity import (
-    SETTABLE,
-    SWITCHABLE,
+    SWITCHED,
     Entity,
-    Offer,
+    Intent,
     Update,
     clamped,
     is_unknown,
     parse_number,
 )
+from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import KELVIN_RANGE, Value
 from appliance.tables.checks import is_number
 
 RGB_MODES = ("rgb", "rgbw", "rgbww")
-COLOR_KEYS = ("color_temperature", "color_xy", "color_hs", "color_rgb")
 EFFECTS = CAPABILITIES["effect"].values
 
-
-_NOTATIONS = {"color_rgb": "rgb", "color_hex": "rgb", "color_hs": "hs", "color_xy": "xy"}
-
-
-_MODES_OF = {"color_temperature": "color_temp", "color_rgb": "rgb", "color_hs": "hs", "color_xy": "xy"}
-"""The colour mode that each attribute of a colour is shown in."""
+_COLORS = {
+    "color_temp": "color_temperature",
+    "xy": "color_xy",
+    "hs": "color_hs",
+    **dict.fromkeys(RGB_MODES, "color_rgb"),
+}
+"""The attribute that a colour mode is shown by."""
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
 """Channels of white beside three colours, in percent: the only one, or cold and warm."""
@@ -52,14 +52,21 @@ class LightChange(Struct, frozen=True):
 
 
 class LightEntity(Entity):
-    """A light. Schemas note in `_modes` and `_has_brightness` what they found."""
+    """A light. Schemas note in `_modes`, `_has_brightness` and `_can_flash` what they found."""
 
-    component_class = "light"
     more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
 
     _modes: frozenset[str] = frozenset()
     _has_brightness = False
     _can_flash = False
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
+        """The messages of a change, in the order in which they are sent."""
+        raise NotImplementedError
+
+    def _write(self, command: Command) -> Intent:
+        change = self.change(command)
+        return Intent(messages=self.messages(change, command), shows={"power": change.power, **change.shows})
 
     def offer_all(self, *, can_switch: bool = True) -> None:
         """Offer what the schema found, and claim the capabilities."""
@@ -67,23 +74,25 @@ class LightEntity(Entity):
         self._scale = scale if scale >= 1 else 255
         self._effects = self.config.texts("effect_list") if self.config.flag("effect", True) else ()
         if can_switch:
-            self.offers["power"] = SWITCHABLE
-        if self._has_brightness:
-            self.offers["brightness"] = SETTABLE
+            self.offer("power", SWITCHED, self._write)
+        settable = ["brightness"] if self._has_brightness else []
+        settable += [f"color_{mode}" for mode in ("xy", "hs") if mode in self._modes]
+        settable += ["color_rgb", "color_hex"] if self._modes & set(RGB_MODES) else []
+        for attribute in settable:
+            self._offer(attribute)
         if "color_temp" in self._modes:
             low, high = self._kelvin_range()
-            kelvin: dict[str, Value] = {"min": low, "max": high, "unit": "kelvin"}
-            self.offers["color_temperature"] = Offer(actions=("set",), schema=kelvin)
-        self.offers |= {f"color_{mode}": SETTABLE for mode in ("xy", "hs") if mode in self._modes}
-        if self._modes & set(RGB_MODES):
-            self.offers["color_rgb"] = self.offers["color_hex"] = SETTABLE
+            self._offer("color_temperature", min=low, max=high, unit="kelvin")
         if "white" in self._modes:
-            self.offers["color_mode"] = Offer(actions=("set",), schema={"values": ["white"]})
-        percent: dict[str, Value] = {"type": "percentage", "min": 0, "max": 100}
-        self.offers |= {attribute: Offer(actions=("set",), schema=percent) for attribute in self._whites()}
+            self._offer("color_mode", values=["white"])
+        for attribute in self._whites():
+            self._offer(attribute, type="percentage", min=0, max=100)
         self.more_keys += self._whites()
         self._offer_effects()
         self.claims = tuple(dict.fromkeys(("power", *self.offers, "color_mode")))
+
+    def _offer(self, attribute: str, **schema: Value) -> None:
+        self.offer(attribute, ("set",), self._write, **schema)
 
     def _whites(self) -> tuple[str, ...]:
         """The attributes of its channels of white: one beside three colours, cold and warm, or none."""
@@ -91,16 +100,14 @@ class LightEntity(Entity):
 
     def _offer_effects(self) -> None:
         if self._can_flash:
-            lengths: dict[str, Value] = {"type": "enum", "values": ["short", "long"]}
-            self.offers["custom.mqtt.flash"] = Offer(actions=("set",), schema=lengths)
-        known = [each for each in EFFECTS if self._vendor_effect(each) or (each == "flash" and self._can_flash)]
+            self._offer("custom.mqtt.flash", type="enum", values=["short", "long"])
+        known: list[Value] = [
+            each for each in EFFECTS if self._vendor_effect(each) or (each == "flash" and self._can_flash)
+        ]
         if known:
-            actions = ("set", "stop") if "none" in known else ("set",)
-            self.offers["effect"] = Offer(actions=actions, schema={"values": known})
-        if not self._effects:
-            return
-        options: dict[str, Value] = {"type": "enum", "values": list(self._effects)}
-        self.offers["custom.mqtt.effect"] = Offer(actions=("set",), schema=options)
+            self.offer("effect", ("set", "stop") if "none" in known else ("set",), self._write, values=known)
+        if self._effects:
+            self._offer("custom.mqtt.effect", type="enum", values=list(self._effects))
 
     def _vendor_effect(self, effect: str) -> str:
         return next((each for each in self._effects if each.lower() == effect), "")
@@ -141,22 +148,17 @@ class LightEntity(Entity):
 
     def mode_update(self, mode: str) -> dict[str, Value]:
         """What a colour mode comes to: the canonical mode, and the notations that it ends."""
-        if mode in RGB_MODES:
-            canonical, kept = "rgb", "color_rgb"
-        elif mode in ("xy", "hs"):
-            canonical, kept = mode, f"color_{mode}"
-        elif mode == "color_temp":
-            canonical, kept = "color_temp", "color_temperature"
-        elif mode in ("white", "brightness"):
-            canonical, kept = "white", ""
-        else:
+        kept = _COLORS.get(mode, "")
+        if not kept and mode not in ("white", "brightness"):
             return {}
-        shown: dict[str, Value] = {key: None for key in COLOR_KEYS if key != kept and key in self.claims}
-        return shown if mode == "brightness" else {**shown, "color_mode": canonical}
+        shown: dict[str, Value] = {key: None for key in _COLORS.values() if key != kept and key in self.claims}
+        if mode == "brightness":
+            return shown
+        return {**shown, "color_mode": "rgb" if mode in RGB_MODES else mode}
 
     def assumed(self, update: Update) -> Update:
         """With a colour, the mode that it begins, and no other notation."""
-        mode = next((mode for key, mode in _MODES_OF.items() if key in update), "")
+        mode = next((mode for mode, key in _COLORS.items() if key in update), "")
         return {**self.mode_update(mode), **update}
 
     def effect_update(self, name: Value) -> Update:
@@ -168,28 +170,27 @@ class LightEntity(Entity):
 
     def change(self, command: Command) -> LightChange:
         """What a command comes to. Brightness 0 switches off, any other property switches on."""
-        value: Any = command.value
-        if command.capability == "power":
+        capability, value = command.capability, command.value
+        if capability == "power":
             return LightChange(self.toggled(command.action))
-        if command.capability == "brightness":
+        if capability == "brightness":
             raw = self.raw_brightness(value)
             shown = {"brightness": self.brightness_of(raw)}
             return LightChange("on", "brightness", raw, shown) if value else LightChange("off")
-        if command.capability == "color_temperature":
+        if capability == "color_temperature":
             raw = self.raw_temperature(value)
             return LightChange("on", "color_temp", raw, {"color_temperature": self.kelvin_of(raw)})
-        if command.capability in _NOTATIONS:
-            notation = _NOTATIONS[command.capability]
-            value = rgb_of_hex(value) if command.capability == "color_hex" else value
-            return LightChange("on", notation, value, {f"color_{notation}": value})
-        if command.capability == "color_mode":
+        if capability == "color_hex":
+            capability, value = "color_rgb", rgb_of_hex(value)
+        if capability in ("color_rgb", "color_hs", "color_xy"):
+            return LightChange("on", capability.removeprefix("color_"), value, {capability: value})
+        if capability == "color_mode":
             level = self.attributes.get("brightness") or 100
             raw = max(round(level * self.config.number("white_scale", 255) / 100), 1)
             return LightChange("on", "white", raw, {"color_mode": "white"})
-        if command.capability in WHITES:
-            shown = {command.capability: value}
-            levels = {each: self.attributes.get(each, 0) for each in self._whites()} | shown
-            return LightChange("on", "whites", [raw_white(each) for each in levels.values()], shown)
+        if capability in WHITES:
+            levels = {each: self.attributes.get(each, 0) for each in self._whites()} | {capability: value}
+            return LightChange("on", "whites", [round(each * 2.55) for each in levels.values()], {capability: value})
         return self._effect_change(command)
 
     def _effect_change(self, command: Command) -> LightChange:
@@ -210,11 +211,6 @@ class LightEntity(Entity):
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}
         return {attribute: clamped(level / 2.55) for attribute, level in zip(attributes, levels, strict=True)}
-
-
-def raw_white(percent: int) -> int:
-    """The level from 0 to 255 of a channel."""
-    return round(percent * 2.55)
 
 
 def rgb_of_hex(text: str) -> dict[str, int]:

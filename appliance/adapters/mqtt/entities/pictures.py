@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.entities.entity import Entity, TopicReader, Update
+from appliance.adapters.mqtt.entities.entity import Entity, TopicReader
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
@@ -20,8 +20,6 @@ HEAD_BYTES = 12
 
 _BLANKS = b" \t\r\n"
 
-_TOPICS = {"camera": "topic", "image": "image_topic"}
-
 
 class StillPicture(Entity):
     """A camera or an image: its custom attribute shows the media type of the newest picture, once one has come.
@@ -30,19 +28,19 @@ class StillPicture(Entity):
     """
 
     def setup(self) -> None:
-        """Read the one topic of the pictures; raises `Invalid` where there is none, or an unknown encoding."""
-        self.component_class, self.event_names = self.announcement.component, (PICTURE_EVENT,)
-        topic = self.config.topic(_TOPICS[self.component_class])
+        key = "topic" if self.announcement.component == "camera" else "image_topic"
+        self.event_names = (PICTURE_EVENT,)
+        topic = self.config.topic(key)
         if topic is None and "url_topic" in self.config:
             raise Invalid("names its picture by an address (url_topic); the hub fetches nothing from such addresses")
         if topic is None:
-            raise Invalid(f"has no usable {_TOPICS[self.component_class]}")
+            raise Invalid(f"has no usable {key}")
         encoding = self.config.text("image_encoding")
         if encoding not in ("", "b64"):
             raise Invalid(f"image_encoding is {encoding[:40]!r}; b64 alone is known")
         self.is_base64 = encoding == "b64"
         self.picture_filter = topic
-        self.readers.append(TopicReader(topic, None, _parse_nothing))
+        self.readers.append(TopicReader(topic, None, lambda _: {}))
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
         """Restore nothing: no picture outlives a restart."""
@@ -66,10 +64,6 @@ class StillPicture(Entity):
             return binascii.a2b_base64(payload)
         except binascii.Error:
             raise Invalid("a picture is no base64 to its end") from None
-
-
-def _parse_nothing(_: str) -> Update:
-    return {}
 
 
 def _decoded_size(payload: bytes, *, is_base64: bool) -> int:

@@ -12,7 +12,7 @@ from appliance.home.values import Value
 _TEMPERATURES = ("°C", "°F", "K", "C", "F")
 _PRESSURES = ("hPa", "kPa", "mbar", "inHg", "psi", "bar", "Pa", "mmHg")
 
-_MEASUREMENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+_MEASUREMENTS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
     "temperature": ("temperature", _TEMPERATURES),
     "humidity": ("humidity", ("%",)),
     "pressure": ("pressure", _PRESSURES),
@@ -21,8 +21,14 @@ _MEASUREMENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "power": ("power_consumption", ("W", "kW", "mW", "MW")),
     "voltage": ("voltage", ("V",)),
     "current": ("current", ("A", "mA")),
+    "illuminance": ("illuminance", ("lx",)),
+    "battery": ("battery", ("%", "")),
+    "energy": ("energy_total", ("Wh", "kWh", "MWh")),
+    "wind_speed": ("wind_speed", None),
+    "wind_direction": ("wind_direction", None),
+    "precipitation": ("rainfall", None),
 }
-"""Capability and units of the device classes that are measurements."""
+"""Capability and units of the device classes that are measurements; None: any unit."""
 
 _BINARY: Mapping[str, tuple[str, Value, Value]] = {
     "door": ("contact", "open", "closed"),
@@ -45,70 +51,53 @@ _PERIODS = (
 
 
 class Sensor(Entity):
-    """A value that can only be read."""
+    """A value that can only be read; without a capability that it comes to it is a custom attribute."""
+
+    device_class = ""
 
     def setup(self) -> None:
-        """Find the capability; without one the value is a custom attribute."""
         self._unit = self.config.text("unit_of_measurement")
         self._is_number = bool(self._unit) or "state_class" in self.config
         self._options = self.config.texts("options")
-        self._capability_key = self._capability()
-        self.claims = (self._capability_key,) if self._capability_key else ()
+        self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
+        self.claims = (key,) if (key := self._capability()) else ()
         self.read("state_topic", self._parse, "value_template")
 
-    def use_custom(self, suffix: str = "") -> None:
-        """Show the bare value under the object's id."""
-        super().use_custom(suffix)
-        self._capability_key = ""
-
-    @property
-    def _words(self) -> str:
-        """The object's id and name, in which words such as `today` are looked for."""
-        return f"{self.announcement.object_id} {self.config.text('name')}".lower()
-
     def _capability(self) -> str:
-        device_class, unit = self.config.text("device_class"), self._unit
-        if device_class in _MEASUREMENTS:
-            capability, units = _MEASUREMENTS[device_class]
-            return capability if unit in units else ""
-        if device_class == "illuminance":
-            return "illuminance" if unit == "lx" else ""
-        if device_class == "battery":
-            return "battery" if unit in ("%", "") else ""
-        if device_class == "energy" and unit in ("Wh", "kWh", "MWh"):
-            return next((f"energy_{word}" for word in ("today", "yesterday", "month") if word in self._words),
-                        "energy_total")  # fmt: skip
-        return self._weather_sensor(device_class, unit)
-
-    def _weather_sensor(self, device_class: str, unit: str) -> str:
-        words = self._words
+        device_class, unit, words = self.config.text("device_class"), self._unit, self._words
+        if device_class not in _MEASUREMENTS:
+            if unit == "°" and "wind" in words:
+                return "wind_direction"
+            if device_class == "aqi" and self._options:
+                return "air_quality"
+            return "uv_index" if unit == "UV index" else ""
+        capability, units = _MEASUREMENTS[device_class]
+        if units is not None and unit not in units:
+            return ""
+        if device_class == "energy":
+            periods = (f"energy_{word}" for word in ("today", "yesterday", "month") if word in words)
+            return next(periods, capability)
         if device_class == "wind_speed":
-            if "max" in words or "daily" in words:
-                return ""
-            return "wind_gust" if "gust" in words else "wind_speed"
-        if device_class == "precipitation":
-            return "rainfall"
-        if device_class == "wind_direction" or (unit == "°" and "wind" in words):
-            return "wind_direction"
-        if device_class == "aqi" and self.config.texts("options"):
-            return "air_quality"
-        return "uv_index" if unit == "UV index" else ""
+            return "" if "max" in words or "daily" in words else "wind_gust" if "gust" in words else capability
+        return capability
 
     def _parse(self, text: str) -> Update:
-        key, is_option = self._capability_key, text in self._options
+        key, is_option = self.claims[0] if self.claims else "", text in self._options
         if not key and not self._is_number and not self._options:
-            return {self.custom: None if self.is_null(text) else text[:1000]}
+            is_null = text == "None" and "value_template" in self.config
+            return {self.custom: None if is_null else text[:1000]}
         if is_unknown(text) and not is_option:
             return {key or self.custom: None}
         if text == "" and not is_option:
             return {}
         if self._options and not is_option:
             raise Invalid(f"{text[:40]!r} is none of the announced options")
-        if not key and not self._is_number:
+        if key:
+            return {key: text if key == "air_quality" else self._measurement(key, parse_number(text))}
+        try:
+            return {self.custom: parse_number(text) if self._is_number else text[:1000]}
+        except Invalid:
             return {self.custom: text[:1000]}
-        if not key:
-            return {self.custom: self._custom_value(text)}
-        return {key: text if key == "air_quality" else self._measurement(key, parse_number(text))}
 
     def _measurement(self, key: str, number: float) -> Value:
         """The value of a capability."""
@@ -125,75 +114,59 @@ class Sensor(Entity):
             value["period"] = next((word for word in _PERIODS if word in self._words), "total")
         return value
 
-    def _custom_value(self, text: str) -> Value:
-        try:
-            return parse_number(text)
-        except Invalid:
-            return text[:1000]
-
 
 class BinarySensor(Entity):
-    """A yes or no that can only be read."""
+    """A yes or no that can only be read; without a capability that it comes to it is a boolean custom attribute."""
+
+    device_class = ""
 
     def setup(self) -> None:
-        """Find the capability; without one the value is a boolean custom attribute."""
-        self._on, self._off = self.config.text("payload_on", "ON"), self.config.text("payload_off", "OFF")
+        self._on, self._off = self.payload("on"), self.payload("off")
         self.off_delay = self.config.number("off_delay", 0)
-        found = _BINARY.get(self.config.text("device_class"))
-        self._key = found[0] if found else ""
-        self._values: tuple[Value, Value] = found[1:] if found else (True, False)
-        self.claims = (self._key,) if self._key else ()
-        self.more_keys = ("presence",) if self.config.text("device_class") == "presence" else ()
+        device_class = self.config.text("device_class")
+        key, *values = _BINARY.get(device_class, ("", True, False))
+        self._values = values
+        self.claims = (key,) if key else ()
+        self.more_keys = ("presence",) if device_class == "presence" else ()
         self.read("state_topic", self._parse, "value_template")
 
-    def use_custom(self, suffix: str = "") -> None:
-        """Show true or false under the object's id."""
-        super().use_custom(suffix)
-        self._key, self._values = "", (True, False)
-
-    def when_off(self) -> Update:
-        """What it shows when it is off, for `off_delay`."""
-        return {self._key or self.custom: self._values[1], **dict.fromkeys(self.more_keys, False)}
+    def showing(self, is_on: bool | None) -> Update:
+        """What it shows when it is on or off, for `off_delay`, or where that is not known."""
+        on, off = self._values if self.claims else (True, False)
+        value = None if is_on is None else on if is_on else off
+        return {self.label: value, **dict.fromkeys(self.more_keys, is_on)}
 
     def _parse(self, text: str) -> Update:
-        if text == self._on:
-            return {self._key or self.custom: self._values[0], **dict.fromkeys(self.more_keys, True)}
-        if text == self._off:
-            return self.when_off()
-        if text == "None":
-            return {self._key or self.custom: None, **dict.fromkeys(self.more_keys)}
-        if text == "":
-            return {}
+        if text in (self._on, self._off):
+            return self.showing(text == self._on)
+        if text in ("None", ""):
+            return self.showing(None) if text else {}
         raise Invalid(f"{text[:40]!r} is neither {self._on!r} nor {self._off!r}")
 
 
 class DeviceTracker(Entity):
     """A person's device: `presence`, and where it is in a zone, the zone's name."""
 
-    component_class = "person"
+    device_class = "person"
     more_keys = ("custom.mqtt.zone",)
 
     def setup(self) -> None:
-        """Read where it is."""
-        self._home = self.config.text("payload_home", "home")
-        self._away = self.config.text("payload_not_home", "not_home")
-        self._reset = self.config.text("payload_reset", "None")
         self.claims = ("presence",)
         self.read("state_topic", self._parse, "value_template")
 
     def use_custom(self, suffix: str = "") -> None:
-        """Show true or false under the object's id."""
         super().use_custom(suffix)
         self.more_keys = (f"{self.custom}_zone",)
 
     def _parse(self, text: str) -> Update:
-        key, [zone] = self.claims[0] if self.claims else self.custom, self.more_keys
-        if text == self._reset or is_unknown(text):
-            return {key: None, zone: None}
+        [zone] = self.more_keys
+        if text == self.config.text("payload_reset", "None") or is_unknown(text):
+            return {self.label: None, zone: None}
         if text == "":
             return {}
-        is_zone = text not in (self._home, self._away)
-        return {key: text == self._home, zone: text[:200] if is_zone else None}
+        is_home = text == self.config.text("payload_home", "home")
+        is_zone = not is_home and text != self.config.text("payload_not_home", "not_home")
+        return {self.label: is_home, zone: text[:200] if is_zone else None}
 
 
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
@@ -260,25 +233,23 @@ class EventEntity(Entity):
     `source` is its object id where the device has several such entities; it is `entity` in the data of the events.
     """
 
-    component_class = "button"
+    device_class = "button"
     reports_events = True
     source = ""
 
     def setup(self) -> None:
-        """Read the state topic."""
         self.read("state_topic", self._parse, "value_template")
         self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
 
     def _parse(self, text: str) -> EntityEvent | None:
-        if text == "":
-            return None
-        found = parse_object(text, "an event")
+        found = parse_object(text, "an event") if text else {}
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
             return None
-        return event_of(name, self._own_data() | found)
+        return event_of(name, self.own_data() | found)
 
-    def _own_data(self) -> dict[str, Value]:
+    def own_data(self) -> dict[str, Value]:
+        """Which of several entities it is."""
         return {"entity": self.source} if self.source else {}
 
 
@@ -286,18 +257,16 @@ class ActionSensor(EventEntity):
     """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces them to old readers."""
 
     def _parse(self, text: str) -> EntityEvent | None:
-        return event_of(text, self._own_data()) if text and not is_unknown(text) else None
+        return event_of(text, self.own_data()) if text and not is_unknown(text) else None
 
 
 class Tag(Entity):
     """A reader of tags: each scan is an event `tag` with the tag's text in `tag`."""
 
-    component_class = "tag"
     reports_events = True
     event_names = ("tag",)
 
     def setup(self) -> None:
-        """Read the one topic."""
         self.read("topic", self._parse, "value_template")
 
     def _parse(self, text: str) -> EntityEvent | None:
@@ -305,21 +274,22 @@ class Tag(Entity):
 
 
 class TriggerEntity(Entity):
-    """A trigger of a device automation: a payload at a topic."""
+    """A trigger of a device automation: a payload at a topic. The event's name is type and subtype."""
 
-    component_class = "button"
+    device_class = "button"
     reports_events = True
 
     def setup(self) -> None:
-        """Read the one topic; the event's name is type and subtype."""
         words = [self.config.text(key) for key in ("type", "subtype")]
-        self._name = "_".join(dict.fromkeys(each for each in words if each))
-        if not self._name:
+        name = "_".join(dict.fromkeys(each for each in words if each))
+        if not name:
             raise Invalid("has no type")
-        self.payload = self.config.text("payload") if "payload" in self.config else None
-        self.read("topic", self._parse, "value_template")
-        self.event_names = (event_of(self._name).name,)
+        event = event_of(name)
+        self.event_names = (event.name,)
+        self.expected = self.config.text("payload") if "payload" in self.config else None
 
-    def _parse(self, text: str) -> EntityEvent | None:
-        is_pressed = bool(text) if self.payload is None else text == self.payload
-        return event_of(self._name) if is_pressed else None
+        def parse(text: str) -> EntityEvent | None:
+            is_pressed = bool(text) if self.expected is None else text == self.expected
+            return event if is_pressed else None
+
+        self.read("topic", parse, "value_template")

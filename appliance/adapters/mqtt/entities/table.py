@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.entities.appliances import AlarmPanel, LawnMower, Vacuum
-from appliance.adapters.mqtt.entities.climates import Climate, Regulator
+from appliance.adapters.mqtt.entities.climates import Climate, Humidifier, WaterHeater
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.inputs import Firmware, Moment, Number, Pressed, Select, SentText, Text
@@ -37,7 +37,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "device_tracker": DeviceTracker,
     "event": EventEntity,
     "fan": Fan,
-    "humidifier": Regulator,
+    "humidifier": Humidifier,
     "image": StillPicture,
     "infrared": SentText,
     "lawn_mower": LawnMower,
@@ -56,7 +56,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "update": Firmware,
     "vacuum": Vacuum,
     "valve": Valve,
-    "water_heater": Regulator,
+    "water_heater": WaterHeater,
 }
 """The class by the component of the discovery topic."""
 

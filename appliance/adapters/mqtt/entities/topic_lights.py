@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announced_fields import is_unreadable
 from appliance.adapters.mqtt.entities.entity import (
@@ -16,9 +17,16 @@ from appliance.adapters.mqtt.entities.entity import (
     number_parser,
     parse_number,
     plain_number,
-    word_parser,
 )
-from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightChange, LightEntity, clamp_hs, clamp_rgb, clamp_xy
+from appliance.adapters.mqtt.entities.lights import (
+    RGB_MODES,
+    WHITES,
+    LightChange,
+    LightEntity,
+    clamp_hs,
+    clamp_rgb,
+    clamp_xy,
+)
 from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -41,43 +49,34 @@ _COLOR_TOPICS = (
 )
 """First part of a topic's key, the notation of the colour, and what makes one of its numbers."""
 
+_WHITES_OF = {"rgbw": WHITES[:1], "rgbww": WHITES[1:]}
+"""The channels of white that stand behind three colours."""
+
 
 class TopicLight(LightEntity):
     """A light that has a topic for each of its properties."""
 
-    confirmed_by: Mapping[str, tuple[str, ...]] = {
-        "power": ("state_topic",),
-        "brightness": ("brightness_state_topic",),
-        "color_temperature": ("color_temp_state_topic",),
-        "color_rgb": ("rgb_state_topic", "rgbw_state_topic", "rgbww_state_topic"),
-        "color_hs": ("hs_state_topic",),
-        "color_xy": ("xy_state_topic",),
-        "color_mode": ("color_mode_state_topic",),
-        "custom.mqtt.white": ("rgbw_state_topic",),
-        "custom.mqtt.cold_white": ("rgbww_state_topic",),
-        "custom.mqtt.warm_white": ("rgbww_state_topic",),
-    }
-
     def setup(self) -> None:
-        """Read every topic that is announced, and offer what can be published."""
-        self._payloads = {"on": self.config.text("payload_on", "ON"), "off": self.config.text("payload_off", "OFF")}
         self._has_brightness = self.can("brightness_command")
-        found = {name for name in ("rgb", "hs", "xy", "color_temp") if self.can(f"{name}_command")}
-        found |= {name for name in ("rgbw", "rgbww", "white") if self.can(f"{name}_command")}
-        self._modes = frozenset(found)
-        states = {self._payloads[power]: power for power in ("off", "on")}
+        modes = ("rgb", "rgbw", "rgbww", "hs", "xy", "color_temp", "white")
+        self._modes = frozenset(name for name in modes if self.can(f"{name}_command"))
+        states = {self.payload(power): power for power in ("off", "on")}
         parse_brightness = number_parser("brightness", self.brightness_of, ignores_unknown=True)
-        self.read("state_topic", word_parser("power", states), "state_value_template", "value_template")
-        self.read("brightness_state_topic", parse_brightness, "brightness_value_template")
-        self.read("color_temp_state_topic", self._parse_temperature, "color_temp_value_template")
+        self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
+                  shows=("power",))  # fmt: skip
+        self._read("brightness", "brightness", parse_brightness)
+        self._read("color_temp", "color_temperature", self._parse_temperature)
         for name, notation, make in _COLOR_TOPICS:
-            self.read(f"{name}_state_topic", self._color_parser(notation, make), f"{name}_value_template")
-        self.read("color_mode_state_topic", self.mode_update, "color_mode_value_template")
-        self.read("effect_state_topic", self.effect_update, "effect_value_template")
+            self._read(name, f"color_{notation}", self._color_parser(notation, make), *_WHITES_OF.get(name, ()))
+        self._read("color_mode", "color_mode", self.mode_update)
+        self._read("effect", "effect", self.effect_update)
         self.offer_all(can_switch=self.has_target("command_topic"))
         if not self.has_target("effect_command_topic"):
             self.offers.pop("effect", None)
             self.offers.pop("custom.mqtt.effect", None)
+
+    def _read(self, name: str, attribute: str, parse: Callable[[str], Update], *more: str) -> None:
+        self.read(f"{name}_state_topic", parse, f"{name}_value_template", shows=(attribute, *more))
 
     def _parse_temperature(self, text: str) -> Update:
         update = self.parse_temperature(text)
@@ -98,23 +97,29 @@ class TopicLight(LightEntity):
 
         return parse
 
-    def write(self, command: Command) -> Intent:
+    def _write(self, command: Command) -> Intent:
+        intent, change = super()._write(command), self.change(command)
+        return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
+
+    def _switches_on(self, change: LightChange) -> bool:
+        """Whether a property has to be followed or preceded by the message that switches on."""
+        is_brightness = change.name == "brightness" and self.config.text("on_command_type") == "brightness"
+        return "power" in self.offers and not is_brightness
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """The property's own message, and the one that switches on, before or behind it as announced."""
-        change = self.change(command)
         if not change.name:
-            return Intent(messages=(self._switch(change.power),), shows={"power": change.power})
+            return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
-        if (order == "brightness" and change.name == "brightness") or "power" not in self.offers:
-            return Intent(messages=(message,), shows=change.shows)
-        on = (self._switch("on"),) if order != "brightness" else ()
-        messages = (*on, message) if order == "first" else (message, *on)
-        return Intent(messages=messages, shows={"power": "on", **change.shows})
+        if order == "brightness" or not self._switches_on(change):
+            return (message,)
+        return (self._switch("on"), message) if order == "first" else (message, self._switch("on"))
 
     def _switch(self, power: str) -> Outgoing:
         if power == "on" and self.config.text("on_command_type") == "brightness" and self._has_brightness:
             percent = int(self.attributes.get("brightness") or 100)
             return self.publish("brightness_command", self.raw_brightness(percent))
-        return self.publish_with(None, "command_topic", self._payloads[power])
+        return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
         """The message of one property; a colour is the list of its parts, with no white where there is a place."""
@@ -138,19 +143,17 @@ class TopicLight(LightEntity):
 class TasmotaLight(TopicLight):
     """A light of Tasmota's own discovery: each command is complete, and switches on by itself."""
 
-    def write(self, command: Command) -> Intent:
+    def _switches_on(self, change: LightChange) -> bool:
+        return True
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """The property's own command; hue and saturation are two."""
-        change = self.change(command)
         if not change.name:
-            return super().write(command)
-        messages: tuple[Outgoing, ...]
-        if change.name == "hs":
-            base = self.config.text("hs_command_topic")
-            parts = (change.value["hue"], change.value["saturation"])
-            messages = tuple(Outgoing(f"{base}{number}", str(part)) for number, part in enumerate(parts, 1))
-        else:
-            messages = (self._property(change),)
-        return Intent(messages=messages, shows={"power": "on", **change.shows})
+            return super().messages(change, command)
+        if change.name != "hs":
+            return (self._property(change),)
+        base, parts = self.config.text("hs_command_topic"), (change.value["hue"], change.value["saturation"])
+        return tuple(Outgoing(f"{base}{number}", str(part)) for number, part in enumerate(parts, 1))
 
 
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
@@ -161,7 +164,6 @@ class JsonLight(LightEntity):
     """A light as Zigbee2MQTT, ESPHome and most others announce it."""
 
     def setup(self) -> None:
-        """Find the colour modes and offer what they allow."""
         modes = frozenset(self.config.texts("supported_color_modes"))
         if not modes:  # announcers before Home Assistant 2021.5
             modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
@@ -210,9 +212,8 @@ class JsonLight(LightEntity):
                     return mode
         return "color_temp" if is_number(state.get("color_temp")) and "color_temp" in self._modes else ""
 
-    def write(self, command: Command) -> Intent:
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """One object; a fade goes along."""
-        change = self.change(command)
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}
@@ -226,8 +227,7 @@ class JsonLight(LightEntity):
         can_fade = self.config.flag("transition", True) and command.action != "toggle"
         if command.transition_secs is not None and can_fade:
             body["transition"] = command.transition_secs
-        message = self.publish_with(None, "command_topic", orjson.dumps(body).decode())
-        return Intent(messages=(message,), shows={"power": change.power, **change.shows})
+        return (self.publish_with(None, "command_topic", orjson.dumps(body).decode()),)
 
 
 def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
@@ -248,28 +248,25 @@ def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
 class TemplateLight(LightEntity):
     """A light whose one command is made by templates."""
 
-    confirmed_by: Mapping[str, tuple[str, ...]] = {"power": ("state_template",)}
-
     def setup(self) -> None:
-        """A property is there if its template is."""
         self._has_brightness = "brightness_template" in self.config
         modes = {"color_temp"} if "color_temp_template" in self.config else set()
         if all(f"{color}_template" in self.config for color in ("red", "green", "blue")):
             modes.add("rgb")
         self._modes = frozenset(modes)
-        for key, parse in (
-            ("state", self._parse_power),
-            ("brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
-            ("color_temp", self.parse_temperature),
-            ("effect", self.effect_update),
+        for key, attribute, parse in (
+            ("state", "power", self._parse_power),
+            ("brightness", "brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
+            ("color_temp", "color_temperature", self.parse_temperature),
+            ("effect", "effect", self.effect_update),
         ):
             if f"{key}_template" in self.config:
-                self.read("state_topic", parse, f"{key}_template")
+                self.read("state_topic", parse, f"{key}_template", shows=(attribute,))
         on = self.config.text("command_on_template")
         self._can_flash = re.search(r"\bflash\b", on) is not None
         self._parts: dict[str, float] = {}
         for color in ("red", "green", "blue") if "rgb" in modes else ():
-            self.read("state_topic", self._part(color), f"{color}_template")
+            self.read("state_topic", self._part(color), f"{color}_template", shows=("color_rgb",))
         if not self._can_send("on"):
             raise Invalid("has no command topic or a template that cannot be read")
         self.offer_all(can_switch=self._can_send("off"))
@@ -293,9 +290,8 @@ class TemplateLight(LightEntity):
 
         return parse
 
-    def write(self, command: Command) -> Intent:
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """One message; the template sees only what the command names."""
-        change = self.change(command)
         names: dict[str, Value] = {}
         if change.name == "rgb":
             names = {"red": change.value["r"], "green": change.value["g"], "blue": change.value["b"]}
@@ -304,5 +300,4 @@ class TemplateLight(LightEntity):
         if command.transition_secs is not None:
             names["transition"] = command.transition_secs
         template = self.config.template(f"command_{change.power}_template")
-        message = self.publish_with(template, "command_topic", "", state=change.power, **names)
-        return Intent(messages=(message,), shows={"power": change.power, **change.shows})
+        return (self.publish_with(template, "command_topic", "", state=change.power, **names),)

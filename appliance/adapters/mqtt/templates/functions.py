@@ -167,7 +167,7 @@ FILTERS: Mapping[str, TemplateFunction] = {
 
 
 def _remainder(run: Rendering, value: Any, by: Any) -> int:
-    return conversions.converted(value, conversions.NOT_GIVEN, "a number", lambda: value % by)  # type: ignore[no-any-return]
+    return operators.number(value) % operators.number(by)  # type: ignore[no-any-return]
 
 
 TESTS: Mapping[str, TemplateFunction] = {

@@ -1,4 +1,4 @@
-"""Conversions between types of values and calculations, as Home Assistant's filters and functions do them."""
+"""Conversions, calculations, points in time and durations, as Home Assistant's filters and functions do them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import jinja2
 import orjson
+from jinja2.utils import htmlsafe_json_dumps
 
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_WEIGHT,
     WEIGHT_PER_STEP,
     Rendering,
     TemplateFailed,
-    Undefined,
     ValueMissing,
     weight,
     whole,
@@ -32,6 +34,17 @@ MAX_QUICK_WEIGHT = 1_000
 NOT_GIVEN = object()
 """In the place of a default that was not given."""
 
+
+class Undefined(jinja2.Undefined):
+    """A missing value: empty text, false, no elements. Any other use of it raises `ValueMissing`."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__("asks for what is not there", exc=ValueMissing)  # type: ignore[arg-type]
+
+
+UNDEFINED = Undefined()
+
+_FORMAT = re.compile(r"(?:[^%]|%-?[a-zA-Z%]){0,200}")
 _TRUE = ("true", "yes", "on", "enable", "1")
 _FALSE = ("false", "no", "off", "disable", "0")
 
@@ -49,7 +62,7 @@ def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any
     """What `convert` returns; where Python cannot convert, as `or_default`."""
     try:
         return whole(convert())
-    except (TypeError, ValueError, ArithmeticError, OSError):
+    except (TypeError, ValueError, ArithmeticError, OSError, ValueMissing):
         return or_default(value, default, expected)
 
 
@@ -130,9 +143,8 @@ def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
         if values and isinstance(values[0], list | tuple):
             default = values[1] if len(values) > 1 else default
             values = tuple(run.elements(values[0]))
-        if any(isinstance(each, Undefined) for each in values):
-            return or_default(next(each for each in values if isinstance(each, Undefined)), default, "numbers")
-        return converted(values, default, "numbers", lambda: choose([number(each) for each in values]))
+        missing = next((each for each in values if isinstance(each, Undefined)), values)
+        return converted(missing, default, "numbers", lambda: choose([number(each) for each in values]))
 
     return average
 
@@ -186,12 +198,9 @@ def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print:
 def html_safe_json(run: Rendering, value: Any) -> Any:
     """JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys sorted, `<`, `>`, `&`, `'` escaped."""
     try:
-        text = json.dumps(run.weighed(value), sort_keys=True)
+        return run.bounded(str(htmlsafe_json_dumps(run.weighed(value), sort_keys=True)))
     except (TypeError, ValueError):
         return or_default(value, NOT_GIVEN, "something that JSON can hold")
-    for char in "<>&'":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return run.bounded(text)
 
 
 def from_json(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
@@ -226,5 +235,114 @@ def is_number(run: Rendering, value: Any) -> bool:
     """Whether the value is a finite number or the text of one."""
     try:
         return math.isfinite(number(value))
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, ValueMissing):
         return False
+
+
+def _moment(text: str) -> datetime:
+    """The point in time that a text in ISO 8601 says; `ValueError` for any other."""
+    return datetime.fromisoformat(text[: MAX_NUMBER_CHARS + 1])
+
+
+def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+    """The point in time of seconds since 1970, as number or text, or of a text in ISO 8601; None for another text."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromtimestamp(number(value), UTC)
+    except (TypeError, ValueError, OverflowError, OSError, ValueMissing):
+        pass
+    if default is NOT_GIVEN and isinstance(value, str):
+        default = None
+    return converted(value, default, "a time", lambda: _moment(value))
+
+
+def as_local(run: Rendering, value: Any) -> Any:
+    """The point in time on the home's clocks; one without a zone is taken as theirs."""
+    if not isinstance(value, datetime):
+        return or_default(value, NOT_GIVEN, "a time")
+    return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)
+
+
+def as_timestamp(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+    """Seconds since 1970 of a point in time."""
+
+    def convert() -> float:
+        moment = _moment(value) if isinstance(value, str) else value
+        if not isinstance(moment, datetime):
+            return number(moment)
+        return float(as_local(run, moment).timestamp())
+
+    return converted(value, default, "a time", convert)
+
+
+def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
+    """The point in time as a pattern of `strftime` shows it; a pattern with a width is refused."""
+    if not isinstance(pattern, str) or not _FORMAT.fullmatch(pattern):
+        raise TemplateFailed("has a pattern of a time that is not supported")
+    return run.bounded(moment.strftime(pattern))
+
+
+def timestamp_custom(run: Rendering, value: Any, pattern: Any = "%Y-%m-%d %H:%M:%S", local: Any = True,
+                     default: Any = NOT_GIVEN) -> Any:  # fmt: skip
+    """Seconds since 1970 as a pattern shows them, in the home's zone or in UTC."""
+    zone = run.now.tzinfo if local else UTC
+    return converted(
+        value,
+        default,
+        "a number of seconds",
+        lambda: shown(run, datetime.fromtimestamp(number(value), zone), pattern),
+    )
+
+
+def _iso(*, local: bool) -> Callable[..., Any]:
+    def convert(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+        zone = run.now.tzinfo if local else UTC
+        return converted(
+            value, default, "a number of seconds", lambda: datetime.fromtimestamp(number(value), zone).isoformat()
+        )
+
+    return convert
+
+
+timestamp_local = _iso(local=True)
+timestamp_utc = _iso(local=False)
+
+
+def parsed(run: Rendering, text: Any, pattern: Any, default: Any = NOT_GIVEN) -> Any:
+    """The point in time that a text shows by a pattern of `strptime`."""
+    if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:
+        return or_default(text, default, "a short text of a time")
+    run.charge(50)
+    return converted(text, default, "a time of that pattern", lambda: datetime.strptime(text, pattern))  # noqa: DTZ007
+
+
+def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:
+    """A duration of days, seconds, microseconds, milliseconds, minutes, hours and weeks."""
+    return timedelta(*given, **named)
+
+
+def today_at(run: Rendering, text: Any = "00:00") -> datetime:
+    """Today at a time of day on the home's clocks."""
+    match = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d))?", run.text(text)[:20])
+    if match is None:
+        raise TemplateFailed("needs a time of day such as 07:30")
+    hour, minute, second = (int(each or 0) for each in match.groups())
+    return run.now.replace(hour=hour, minute=minute, second=second, microsecond=0)
+
+
+TIME_FIELDS = {
+    datetime: ("year", "month", "day", "hour", "minute", "second", "microsecond"),
+    timedelta: ("days", "seconds", "microseconds"),
+}
+"""The attributes of points in time and durations that templates may read."""
+
+DATETIME_METHODS: Mapping[str, Callable[..., Any]] = {
+    "isoformat": lambda run, moment: moment.isoformat(),
+    "isoweekday": lambda run, moment: moment.isoweekday(),
+    "replace": lambda run, moment, **fields: moment.replace(**{key: int(each) for key, each in fields.items()}),
+    "strftime": shown,
+    "timestamp": as_timestamp,
+    "weekday": lambda run, moment: moment.weekday(),
+}
+"""The methods of a point in time that templates may call."""

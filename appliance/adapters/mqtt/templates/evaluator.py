@@ -6,15 +6,13 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from jinja2.nodes import Name
+from jinja2.runtime import LoopContext
+
+from appliance.adapters.mqtt.templates.conversions import Undefined
 from appliance.adapters.mqtt.templates.expressions import Expression, ExpressionCompiler
-from appliance.adapters.mqtt.templates.operators import environment
-from appliance.adapters.mqtt.templates.template_limits import (
-    UNDEFINED,
-    Loop,
-    Namespace,
-    Rendering,
-    TemplateFailed,
-)
+from appliance.adapters.mqtt.templates.operators import ENVIRONMENT
+from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed
 
 
 class Jump(Enum):
@@ -35,10 +33,12 @@ AssignmentTarget = Callable[[Rendering, Any], None]
 
 
 class Compiler(ExpressionCompiler):
-    """Compiles one template."""
+    """Compiles one template.
 
-    def __init__(self, tree: Any) -> None:
-        """Raises `TemplateFailed` for a tree with a node that is not offered, and for one that is too large."""
+    Raises `TemplateFailed` for a text with a node that is not offered, and for one that is too large.
+    """
+
+    def __init__(self, text: str) -> None:
         super().__init__()
         self._methods |= {
             "Assign": self._assign,
@@ -51,7 +51,7 @@ class Compiler(ExpressionCompiler):
             "Output": self._output,
             "With": self._with,
         }
-        self.run = self._block(tree.body)
+        self.run = self._block(ENVIRONMENT.parse(text).body)
 
     def _block(self, nodes: Any) -> Statement:
         statements: list[Statement] = self.all(nodes)
@@ -94,28 +94,24 @@ class Compiler(ExpressionCompiler):
             raise TemplateFailed("the statement 'recursive' is not known")
         values, target, otherwise = self.compile(node.iter), self._target(node.target), self._block(node.else_)
         test = self.compile(node.test) if node.test else None
-        named_before, self.uses_loop = self.uses_loop, False
         body = self._block(node.body)
-        uses_loop, self.uses_loop = self.uses_loop, named_before or self.uses_loop
 
         def repeat(run: Rendering, output: list[str]) -> Jump | None:
-            outside, loop, at = run.names, Loop({}), -1
+            outside, is_empty = run.names, True
             found = run.elements(values(run))
             try:
-                if test is not None or uses_loop:
-                    found = iter(chosen := [each for each in found if _passes(run, target, each, test, outside)])
-                for at, value in enumerate(found):
-                    run.names = {**outside}
-                    if uses_loop:
-                        run.names["loop"] = loop
-                        loop.fields |= _loop_fields(chosen, at)
+                if test is not None:
+                    found = iter([each for each in found if _passes(run, target, each, test, outside)])
+                for value, loop in LoopContext(found, Undefined):
+                    is_empty = False
+                    run.names = {**outside, "loop": loop}
                     target(run, value)
                     run.charge()
                     if body(run, output) is Jump.BREAK:
                         break
             finally:
                 run.names = outside
-            return None if at >= 0 else otherwise(run, output)
+            return otherwise(run, output) if is_empty else None
 
         return repeat
 
@@ -137,7 +133,7 @@ class Compiler(ExpressionCompiler):
         if node.filter is not None:
             while innermost.node is not None:
                 innermost = innermost.node
-            innermost.node = environment().parse("{{ " + _WRITTEN + " }}").body[0].nodes[0]
+            innermost.node = Name(_WRITTEN, "load")
             filters = self.compile(node.filter)
 
         def write(run: Rendering) -> Any:
@@ -195,30 +191,8 @@ def _set_field(run: Rendering, name: str, field: str, value: Any) -> None:
     found.fields[field] = value
 
 
-def _passes(
-    run: Rendering, target: AssignmentTarget, value: Any, test: Expression | None, outside: dict[str, Any]
-) -> bool:
+def _passes(run: Rendering, target: AssignmentTarget, value: Any, test: Expression, outside: dict[str, Any]) -> bool:
     """Whether an element passes the `if` of its loop."""
-    if test is None:
-        return True
     run.names = {**outside}
     target(run, value)
     return bool(test(run))
-
-
-def _loop_fields(values: list[Any], at: int) -> dict[str, Any]:
-    """The fields of `loop` in the round of this number, from 0."""
-    count = len(values)
-    return {
-        "index": at + 1,
-        "index0": at,
-        "revindex": count - at,
-        "revindex0": count - at - 1,
-        "first": at == 0,
-        "last": at == count - 1,
-        "length": count,
-        "depth": 1,
-        "depth0": 0,
-        "previtem": values[at - 1] if at else UNDEFINED,
-        "nextitem": values[at + 1] if at + 1 < count else UNDEFINED,
-    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from appliance.adapters.mqtt.templates.conversions import UNDEFINED
 from appliance.adapters.mqtt.templates.functions import (
     CONSTANTS,
     FILTERS,
@@ -17,11 +18,16 @@ from appliance.adapters.mqtt.templates.functions import (
     method_of,
     named,
 )
-from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS, OPERANDS, hashable, item
+from appliance.adapters.mqtt.templates.operators import (
+    ARITHMETIC,
+    COMPARISONS,
+    OPERANDS,
+    hashable,
+    item,
+)
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_NODES,
     MAX_TEMPLATE_DEPTH,
-    UNDEFINED,
     Rendering,
     TemplateFailed,
     ValueMissing,
@@ -33,11 +39,10 @@ Expression = Callable[[Rendering], Any]
 
 
 class ExpressionCompiler:
-    """Compiles the expressions of one template. `literals` are its texts, `uses_loop` whether one named `loop`."""
+    """Compiles the expressions of one template. `literals` are its texts."""
 
     def __init__(self) -> None:
         self.literals: set[str] = set()
-        self.uses_loop = False
         self._nodes = self._depth = 0
         self._methods: dict[str, Callable[[Any], Any]] = {
             "And": self._and,
@@ -83,7 +88,6 @@ class ExpressionCompiler:
 
     def _name(self, node: Any) -> Expression:
         name = node.name
-        self.uses_loop |= name == "loop"
         check_name(name)
         missing = CONSTANTS.get(name, UNDEFINED)
         return lambda run: run.names.get(name, missing)

@@ -10,38 +10,28 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from appliance.adapters.mqtt.templates import conversions, operators, sequences, texts, times
+from jinja2.filters import do_default
+from jinja2.runtime import LoopContext
+from jinja2.tests import TESTS as JINJA_TESTS
+
+from appliance.adapters.mqtt.templates import conversions, operators, texts
+from appliance.adapters.mqtt.templates.conversions import UNDEFINED, Undefined
 from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, hashable
-from appliance.adapters.mqtt.templates.template_limits import (
-    UNDEFINED,
-    Loop,
-    Namespace,
-    Rendering,
-    TemplateFailed,
-    Undefined,
-    ValueMissing,
-)
+from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed, ValueMissing
 
 TemplateFunction = Callable[..., Any]
 """A filter or test takes the rendering and the value first, a function the rendering, then arguments."""
 
 
-def _default(run: Rendering, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
-    return default_value if isinstance(value, Undefined) or (boolean and not value) else value
+def _plain(function: Any) -> TemplateFunction:
+    """A function that costs little whatever it is given, and makes nothing."""
+    return lambda run, *given, **named: function(*given, **named)
 
 
 def _is_defined(run: Rendering, value: Any) -> Any:
     if isinstance(value, Undefined):
         raise ValueMissing("asks for what is not there")
     return value
-
-
-def _length(run: Rendering, value: Any) -> Any:
-    return 0 if isinstance(value, Undefined) else len(value)
-
-
-def _last(run: Rendering, value: Any) -> Any:
-    return UNDEFINED if isinstance(value, Undefined) else next(reversed(value), UNDEFINED)
 
 
 def _selected(*, keeps: bool, by_item: bool) -> TemplateFunction:
@@ -52,7 +42,7 @@ def _selected(*, keeps: bool, by_item: bool) -> TemplateFunction:
         return run.made([
             each
             for each in run.elements(value or ())
-            if bool(matches(run, sequences.part(each, key) if by_item else each, *rest)) is keeps
+            if bool(matches(run, operators.part(each, key) if by_item else each, *rest)) is keeps
         ])  # fmt: skip
 
     return select
@@ -62,7 +52,7 @@ def _map(run: Rendering, value: Any, name: Any = None, *given: Any, attribute: A
          **more: Any) -> Any:  # fmt: skip
     values = run.elements(value or ())
     if attribute is not None:
-        return run.made([sequences.part(each, attribute, default) for each in values])
+        return run.made([operators.part(each, attribute, default) for each in values])
     function = named(FILTERS, "filter", name)
     return run.made([function(run, each, *given, **more) for each in values])
 
@@ -75,12 +65,8 @@ def _text(change: Callable[[str], Any]) -> TemplateFunction:
     return lambda run, value: run.made(change(run.text(value)))
 
 
-def _namespace(run: Rendering, **fields: Any) -> Namespace:
-    return Namespace(fields)
-
-
 _BUILTINS = """batch capitalize center dictsort filesizeformat groupby reverse sort striptags title trim
-    truncate unique urlencode wordcount"""
+    sum truncate unique urlencode wordcount"""
 
 _MATH: Mapping[str, TemplateFunction] = {
     **{name: conversions.calculated(getattr(math, name))
@@ -92,56 +78,56 @@ _MATH: Mapping[str, TemplateFunction] = {
     "clamp": conversions.clamped,
     "log": conversions.logarithm,
     "median": conversions.averaged(statistics.median),
-    "max": sequences.extreme("max"),
-    "min": sequences.extreme("min"),
+    "max": operators.extreme("max"),
+    "min": operators.extreme("min"),
 }  # fmt: skip
 
 _BOTH: Mapping[str, TemplateFunction] = {
     **_MATH,
-    "as_datetime": times.as_datetime,
-    "as_local": times.as_local,
-    "as_timestamp": times.as_timestamp,
+    "as_datetime": conversions.as_datetime,
+    "as_local": conversions.as_local,
+    "as_timestamp": conversions.as_timestamp,
     "bool": conversions.to_bool,
-    "combine": sequences.combined,
-    "difference": sequences.united(operator.sub),
-    "flatten": sequences.flat,
+    "combine": operators.combined,
+    "difference": operators.united(operator.sub),
+    "flatten": operators.flat,
     "float": conversions.to_float,
     "iif": conversions.iif,
     "int": conversions.to_int,
-    "intersect": sequences.united(operator.and_),
+    "intersect": operators.united(operator.and_),
     "is_number": conversions.is_number,
     "slugify": conversions.slug,
-    "symmetric_difference": sequences.united(operator.xor),
-    "today_at": times.today_at,
+    "symmetric_difference": operators.united(operator.xor),
+    "today_at": conversions.today_at,
     "typeof": lambda run, value: type(value).__name__,
-    "union": sequences.united(operator.or_),
+    "union": operators.united(operator.or_),
 }
 """What may be called by name and stand behind `|` too."""
 
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
-    **{name: sequences.builtin(name) for name in _BUILTINS.split()},
+    **{name: operators.builtin(name) for name in _BUILTINS.split()},
     "abs": lambda run, value: abs(operators.number(value)),
     "add": conversions.added,
     "base64_decode": conversions.text_of_base64,
     "base64_encode": conversions.base64_text,
     "contains": lambda run, value, part: contains(run, part, value),
-    "count": _length,
-    "d": _default,
-    "default": _default,
+    "count": _plain(len),
+    "d": _plain(do_default),
+    "default": _plain(do_default),
     "first": lambda run, value: next(run.elements(value), UNDEFINED),
     "format": lambda run, value, *given, **fields: texts.filled(run, run.text(value), fields or given),
     "from_json": conversions.from_json,
     "is_defined": _is_defined,
-    "items": sequences.items,
+    "items": operators.items,
     "join": _join,
-    "last": _last,
-    "length": _length,
+    "last": lambda run, value: next(reversed(value), UNDEFINED),
+    "length": _plain(len),
     "list": lambda run, value: run.made(list(run.elements(value))),
     "lower": _text(str.lower),
     "map": _map,
     "multiply": conversions.multiplied,
-    "ord": lambda run, value: ord(value),
+    "ord": _plain(ord),
     "regex_findall": texts.findall,
     "regex_findall_index": texts.findall_index,
     "regex_match": texts.matches,
@@ -155,10 +141,9 @@ FILTERS: Mapping[str, TemplateFunction] = {
     "select": _selected(keeps=True, by_item=False),
     "selectattr": _selected(keeps=True, by_item=True),
     "string": lambda run, value: run.text(value),
-    "sum": sequences.summed,
-    "timestamp_custom": times.timestamp_custom,
-    "timestamp_local": times.timestamp_local,
-    "timestamp_utc": times.timestamp_utc,
+    "timestamp_custom": conversions.timestamp_custom,
+    "timestamp_local": conversions.timestamp_local,
+    "timestamp_utc": conversions.timestamp_utc,
     "to_json": conversions.to_json,
     "tojson": conversions.html_safe_json,
     "upper": _text(str.upper),
@@ -166,63 +151,48 @@ FILTERS: Mapping[str, TemplateFunction] = {
 """What may stand behind `|`."""
 
 
-def _remainder(run: Rendering, value: Any, by: Any) -> int:
-    return operators.number(value) % operators.number(by)  # type: ignore[no-any-return]
+_TESTS = """boolean defined false float integer iterable mapping none number sameas sequence string true
+    undefined"""
+
+
+def _remainder(value: Any, by: Any) -> Any:
+    return operators.number(value) % operators.number(by)
 
 
 TESTS: Mapping[str, TemplateFunction] = {
     **COMPARISONS,
-    "boolean": lambda run, value: isinstance(value, bool),
+    **{name: COMPARISONS[sign] for sign, names in (
+        ("==", "eq equalto"), ("!=", "ne"), ("<", "lt lessthan"), ("<=", "le"), (">", "gt greaterthan"), (">=", "ge"),
+    ) for name in names.split()},
+    **{name: _plain(JINJA_TESTS[name]) for name in _TESTS.split()},
     "contains": lambda run, value, part: contains(run, part, value),
     "datetime": lambda run, value: isinstance(value, datetime),
-    "defined": lambda run, value: not isinstance(value, Undefined),
-    "divisibleby": lambda run, value, by: _remainder(run, value, by) == 0,
-    "eq": COMPARISONS["=="],
-    "equalto": COMPARISONS["=="],
-    "even": lambda run, value: _remainder(run, value, 2) == 0,
-    "false": lambda run, value: value is False,
-    "float": lambda run, value: isinstance(value, float),
-    "ge": COMPARISONS[">="],
-    "greaterthan": COMPARISONS[">"],
-    "gt": COMPARISONS[">"],
-    "integer": lambda run, value: isinstance(value, int) and not isinstance(value, bool),
+    "divisibleby": lambda run, value, by: _remainder(value, by) == 0,
+    "even": lambda run, value: _remainder(value, 2) == 0,
     "is_number": conversions.is_number,
-    "iterable": lambda run, value: isinstance(value, str | list | tuple | dict | Undefined),
-    "le": COMPARISONS["<="],
-    "lessthan": COMPARISONS["<"],
     "list": lambda run, value: isinstance(value, list),
     "lower": lambda run, value: run.text(value).islower(),
-    "lt": COMPARISONS["<"],
-    "mapping": lambda run, value: isinstance(value, dict),
     "match": texts.matches,
-    "ne": COMPARISONS["!="],
-    "none": lambda run, value: value is None,
-    "number": lambda run, value: isinstance(value, int | float),
-    "odd": lambda run, value: _remainder(run, value, 2) == 1,
-    "sameas": lambda run, value, other: value is other,
+    "odd": lambda run, value: _remainder(value, 2) == 1,
     "search": texts.search,
-    "sequence": lambda run, value: isinstance(value, str | list | tuple | dict | Undefined),
-    "string": lambda run, value: isinstance(value, str),
     "string_like": lambda run, value: isinstance(value, str),
-    "true": lambda run, value: value is True,
     "tuple": lambda run, value: isinstance(value, tuple),
-    "undefined": lambda run, value: isinstance(value, Undefined),
     "upper": lambda run, value: run.text(value).isupper(),
-}
+}  # fmt: skip
 """What may stand behind `is`."""
 
 FUNCTIONS: Mapping[str, TemplateFunction] = {
     **_BOTH,
-    "dict": sequences.dictionary,
-    "namespace": _namespace,
+    "dict": operators.dictionary,
+    "namespace": lambda run, **fields: Namespace(fields),
     "now": lambda run: run.now,
-    "range": sequences.numbers,
-    "strptime": times.parsed,
-    "timedelta": times.duration,
+    "range": operators.numbers,
+    "strptime": conversions.parsed,
+    "timedelta": conversions.duration,
     "tuple": lambda run, value: run.made(tuple(run.elements(value))),
     "urlencode": lambda run, value: run.bounded(quote(run.text(value))),
     "utcnow": lambda run: run.now.astimezone(UTC),
-    "zip": sequences.zipped,
+    "zip": operators.zipped,
 }
 """What may be called by name."""
 
@@ -232,12 +202,6 @@ _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
 """Names that Home Assistant or Jinja knows and that are not offered here. `this` is undefined: announcers ask for
 `this.state` where the value is to stay as it was, and so it does.
 """
-
-
-def _changed(run: Rendering, loop: Loop, *values: Any) -> bool:
-    is_new = bool(loop.fields.get("") != run.weighed(values))
-    loop.fields[""] = values
-    return is_new
 
 
 _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
@@ -251,16 +215,19 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
     dict: {
         "copy": lambda run, fields: run.made({**fields}),
         "get": lambda run, fields, key, default=None: fields.get(hashable(key), default),
-        "items": sequences.items,
+        "items": operators.items,
         "keys": lambda run, fields: list(run.weighed(fields)),
         "values": lambda run, fields: list(run.weighed(fields).values()),
     },
     list: _SEQUENCE_METHODS,
     tuple: _SEQUENCE_METHODS,
-    datetime: times.DATETIME_METHODS,
+    datetime: conversions.DATETIME_METHODS,
     float: {"is_integer": lambda run, value: value.is_integer()},
     timedelta: {"total_seconds": lambda run, value: value.total_seconds()},
-    Loop: {"changed": _changed, "cycle": lambda run, loop, *values: values[loop.fields["index0"] % len(values)]},
+    LoopContext: {
+        "changed": lambda run, loop, *values: loop.changed(*run.weighed(values)),
+        "cycle": lambda run, loop, *values: loop.cycle(*values),
+    },
 }  # fmt: skip
 """The methods that may be called on a value of a type; nothing else of Python's can be reached."""
 
@@ -286,9 +253,9 @@ def method_of(name: str) -> TemplateFunction:
         raise TemplateFailed(f"the method {name!r} is not known")
 
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
-        if isinstance(value, Undefined):
-            raise ValueMissing(f"calls {name} of what is not there")
         method = METHODS.get(type(value), {}).get(name)
+        if method is None and isinstance(value, Undefined):
+            raise ValueMissing(f"calls {name} of what is not there")
         if method is None:
             raise TemplateFailed(f"calls {name} of {type(value).__name__}, which has none")
         return method(run, value, *given, **fields)

@@ -1,31 +1,38 @@
-"""What templates may do with two values, and how they reach the parts of one."""
+"""What templates may do with values: operators, their parts, and lists, tuples and objects of them."""
 
 from __future__ import annotations
 
-import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from datetime import datetime, timedelta
 from typing import Any
 
+from jinja2 import Environment
+from jinja2.ext import Extension
+from jinja2.runtime import LoopContext
+
+from appliance.adapters.mqtt.templates.conversions import NOT_GIVEN, TIME_FIELDS, UNDEFINED, Undefined, or_default
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_NODES,
+    MAX_RENDER_STEPS,
     MAX_STRING_CHARS,
-    UNDEFINED,
+    MAX_WEIGHT,
     Namespace,
     Rendering,
     TemplateFailed,
-    Undefined,
-    ValueMissing,
     weight,
     whole,
 )
 from appliance.adapters.mqtt.templates.texts import filled
-from appliance.adapters.mqtt.templates.times import TIME_FIELDS
 
 Operator = Callable[[Rendering, Any, Any], Any]
 _SEQUENCES = (str, list, tuple)
 _TIMES = datetime | timedelta
+
+
+_LOOP_FIELDS = frozenset(
+    ("index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem", "nextitem")
+)
 
 
 def item(value: Any, key: Any) -> Any:
@@ -33,14 +40,13 @@ def item(value: Any, key: Any) -> Any:
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
-        raise ValueMissing(f"looks for {key[:60] if isinstance(key, str) else 'a part'!r} in what is not there")
+        return value[key]
     if isinstance(value, list | tuple | str) and isinstance(key, int):
         return value[key] if -len(value) <= key < len(value) else UNDEFINED
     if isinstance(value, Namespace):
         return value.fields.get(key, UNDEFINED) if isinstance(key, str) else UNDEFINED
-    if key in TIME_FIELDS.get(type(value), ()) or key in getattr(value, "_fields", ()):
-        return getattr(value, key)
-    return UNDEFINED
+    is_field = key in TIME_FIELDS.get(type(value), ()) or key in getattr(value, "_fields", ())
+    return getattr(value, key) if is_field or (type(value) is LoopContext and key in _LOOP_FIELDS) else UNDEFINED
 
 
 def hashable(key: Any) -> Any:
@@ -52,11 +58,7 @@ def hashable(key: Any) -> Any:
 
 def number(value: Any) -> Any:
     """The number, point in time or duration; `TemplateFailed` for anything else."""
-    if isinstance(value, Undefined):
-        raise ValueMissing("calculates with what is not there")
-    if not isinstance(value, int | float | _TIMES):
-        raise TemplateFailed(f"calculates with {type(value).__name__}, not with numbers")
-    return value
+    return value if isinstance(value, int | float | _TIMES) else or_default(value, NOT_GIVEN, "numbers")
 
 
 def _calculated(work: Callable[[Any, Any], Any]) -> Operator:
@@ -117,10 +119,8 @@ def contains(run: Rendering, left: Any, right: Any) -> bool:
     if isinstance(right, Undefined):
         return False
     if isinstance(right, str):
-        if isinstance(left, Undefined):
-            raise ValueMissing("looks for what is not there")
         if not isinstance(left, str):
-            raise TemplateFailed(f"looks for {type(left).__name__} in a text")
+            or_default(left, NOT_GIVEN, "a text to look for in a text")
         run.search(right, left)
         return left in right
     if not isinstance(right, list | tuple):
@@ -130,12 +130,7 @@ def contains(run: Rendering, left: Any, right: Any) -> bool:
 
 
 def _compared(work: Callable[[Any, Any], Any]) -> Operator:
-    def compare(run: Rendering, left: Any, right: Any) -> bool:
-        if isinstance(left, Undefined) or isinstance(right, Undefined):
-            raise ValueMissing("compares with what is not there")
-        return bool(work(run.weighed(left), right))
-
-    return compare
+    return lambda run, left, right: bool(work(run.weighed(left), right))
 
 
 ARITHMETIC: Mapping[str, Operator] = {
@@ -169,28 +164,120 @@ MAX_TOKENS = 4 * MAX_NODES
 """Tokens of a template: brackets and commas are no nodes, and reading them takes time."""
 
 
-@functools.cache
-def environment() -> Any:
-    """Jinja's parser and own filters, imported when the first template is met. It compiles and renders nothing."""
-    from jinja2 import Environment
-    from jinja2.ext import Extension
+class _Bounded(Extension):
+    """Counts the tokens while they are read."""
 
-    class Bounded(Extension):
-        """Counts the tokens while they are read."""
+    def filter_stream(self, stream: Any) -> Iterator[Any]:
+        for number, token in enumerate(stream):
+            if number > MAX_TOKENS:
+                raise TemplateFailed(f"has more than {MAX_NODES} parts")
+            yield token
 
-        def filter_stream(self, stream: Any) -> Iterator[Any]:
-            for number, token in enumerate(stream):
-                if number > MAX_TOKENS:
-                    raise TemplateFailed(f"has more than {MAX_NODES} parts")
-                yield token
 
-    class Parser(Environment):
-        """Its own filters reach the parts of values as templates do."""
+class _TemplateParser(Environment):
+    """Its own filters reach the parts of values as templates do."""
 
-        def getitem(self, obj: Any, argument: Any) -> Any:
-            return item(obj, argument)
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        return item(obj, argument)
 
-        def getattr(self, obj: Any, attribute: str) -> Any:
-            return item(obj, attribute)
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return item(obj, attribute)
 
-    return Parser(extensions=["jinja2.ext.loopcontrols", Bounded])
+
+ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], undefined=Undefined)
+"""Jinja's parser and own filters. It compiles and renders nothing."""
+
+
+MAX_BUILTIN_ARGUMENT = 1_000
+"""No number that is given to one of Jinja's own filters is larger: widths, and how many parts are made."""
+
+_LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
+"""Those that take a text apart, and need many times its size for that."""
+
+
+def items(run: Rendering, value: Any) -> Any:
+    """The pairs of an object."""
+    return list(run.weighed(value).items()) if isinstance(value, dict) else []
+
+
+def part(value: Any, path: Any, default: Any = None) -> Any:
+    """The part of an element under an index, or under a path such as `a.b.0`; `default` for each that is missing."""
+    for key in path.split(".") if isinstance(path, str) else (path,):
+        value = item(value, int(key) if str(key).isdecimal() else key)
+        value = default if default is not None and isinstance(value, Undefined) else value
+    return value
+
+
+def numbers(run: Rendering, *bounds: Any) -> Any:
+    """The whole numbers of a range, as a list."""
+    found = range(*bounds)
+    if len(found) >= MAX_WEIGHT:
+        raise TemplateFailed(f"makes a value of more than {MAX_WEIGHT:,} parts")
+    return run.made(list(found))
+
+
+def zipped(run: Rendering, *values: Any) -> Any:
+    """Tuples of the elements of several lists, up to the end of the shortest."""
+    return run.made(list(zip(*(list(run.elements(each)) for each in values), strict=False)))
+
+
+def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
+    """An object of pairs and named fields."""
+    found = dict(run.weighed(pairs))
+    for key in found:
+        hashable(key)
+    return run.made({**found, **fields})
+
+
+def extreme(name: str) -> Callable[..., Any]:
+    """The largest or smallest of a list, or of several values."""
+    choose = builtin(name)
+
+    def extreme(run: Rendering, *values: Any, **named: Any) -> Any:
+        return choose(run, list(run.elements(values[0])) if len(values) == 1 else values, **named)
+
+    return extreme
+
+
+def builtin(name: str) -> Callable[..., Any]:
+    """One of Jinja's own filters, with what it reads and makes charged."""
+    function: Any = ENVIRONMENT.filters[name]
+
+    def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
+        for each in (*given, *named.values()):
+            if isinstance(each, int) and abs(each) > MAX_BUILTIN_ARGUMENT:
+                raise TemplateFailed(f"gives {name} a number beyond {MAX_BUILTIN_ARGUMENT:,}")
+            run.made(each)
+        value = run.made(value) if isinstance(value, list | tuple | dict | int | float | None) else run.text(value)
+        if name in _LISTING and isinstance(value, Sized) and len(value) > MAX_RENDER_STEPS:
+            raise TemplateFailed(f"takes more than {MAX_RENDER_STEPS:,} steps")
+        first = (ENVIRONMENT, value) if getattr(function, "jinja_pass_arg", None) else (value,)
+        found = function(*first, *given, **named)
+        is_value = isinstance(found, str | int | float | list | tuple | dict | Undefined | None)
+        return run.made(found if is_value else list(found))
+
+    return apply
+
+
+def combined(run: Rendering, *objects: Any) -> Any:
+    """One object of several; the last has its way."""
+    return run.made({key: value for each in objects for key, value in run.weighed(each).items()})
+
+
+def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]:
+    """A filter of two lists as sets; the order is that of the lists."""
+
+    def unite(run: Rendering, value: Any, other: Any) -> Any:
+        first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))
+        return run.made([each for each in dict.fromkeys([*value, *other]) if each in work(first, second)])
+
+    return unite
+
+
+def flat(run: Rendering, value: Any, levels: Any = None) -> Any:
+    """The elements of a list and of the lists in it, so many levels deep."""
+    found: list[Any] = []
+    for each in run.elements(run.weighed(value)):
+        is_list = isinstance(each, list | tuple) and (levels is None or levels > 0)
+        found.extend(flat(run, each, None if levels is None else levels - 1) if is_list else [each])
+    return found

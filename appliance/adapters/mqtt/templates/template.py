@@ -7,13 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from appliance.adapters.mqtt.templates.evaluator import Compiler
-from appliance.adapters.mqtt.templates.operators import environment
-from appliance.adapters.mqtt.templates.template_limits import (
-    MAX_TEMPLATE_BYTES,
-    Rendering,
-    TemplateFailed,
-)
+from appliance.adapters.mqtt.templates.template_limits import MAX_TEMPLATE_BYTES, Rendering, TemplateFailed
 
 
 class Template:
@@ -23,9 +17,11 @@ class Template:
         """Raises `TemplateFailed` for a text that is not in the subset or beyond its limits."""
         if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
             raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
-        self.text = text
+        # It imports Jinja, which takes a fifth of a second: only where there is a template.
+        from appliance.adapters.mqtt.templates.evaluator import Compiler
+
         try:
-            compiled = Compiler(environment().parse(text))
+            compiled = Compiler(text)
         except TemplateFailed:
             raise
         except RecursionError:

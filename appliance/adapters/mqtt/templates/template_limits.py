@@ -1,10 +1,10 @@
-"""The limits of templates, their errors, the undefined value, and the state and budget of one rendering."""
+"""The limits of templates, their errors, and the state and budget of one rendering."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 MAX_TEMPLATE_BYTES = 8 * 1024
@@ -53,40 +53,11 @@ class ValueMissing(TemplateFailed):
     """A template asked for what the payload does not contain. That is normal: the value stays as it was."""
 
 
-class Undefined:
-    """A missing value: empty text, false, no elements. Any other use of it raises `ValueMissing`."""
-
-    def __str__(self) -> str:
-        return ""
-
-    def __repr__(self) -> str:
-        return "Undefined"  # what Jinja prints of one in a list, tuple or object
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Undefined)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-UNDEFINED = Undefined()
-
-
 class Namespace:
     """The one object whose fields a template may set, `namespace(x=1)`."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
-
-
-class Loop(Namespace):
-    """The variable `loop` of a loop: its fields cannot be set."""
 
 
 _ALONE = (int, float, bool, type(None))
@@ -169,9 +140,9 @@ class Rendering:
             return value if len(value) < CHARS_PER_STEP else self.bounded(value)
         if isinstance(value, list | tuple | dict):
             return self.bounded(str(self.weighed(value)))
-        if value is None or isinstance(value, int | float | Undefined | datetime | timedelta):
-            return str(value)
-        raise TemplateFailed("a function cannot be printed")
+        if isinstance(value, Namespace):
+            raise TemplateFailed("a namespace cannot be printed")
+        return str(value)
 
     def bounded(self, text: str) -> str:
         """The text, its length charged; refused beyond `MAX_STRING_CHARS`."""

@@ -18,7 +18,7 @@ from sanic import Request, Sanic
 from sanic.response import HTTPResponse, raw
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
-from appliance.adapters.wled.simulator import WledSimulator
+from tests.fakes.wled import WledSimulator
 
 
 async def serve_fixed(_: list[str]) -> None:

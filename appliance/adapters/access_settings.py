@@ -1,4 +1,4 @@
-"""Checks of what sections say about reaching a vendor: secrets, certificates, headers."""
+"""Checks of what sections and files say about requests to a vendor: secrets, certificates, headers, paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.tables.checks import matching
+from appliance.tables.checks import matching, shown, string
+
+_BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]")
 
 file_path = matching(r"[^\0]+", "the path of a file")
 """A check: a path, which is not looked up."""
@@ -33,3 +35,13 @@ def headers(value: Any) -> Mapping[str, str]:
         if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
             raise Invalid(f"must state the header {name} as a string of one line")
     return value
+
+
+def url_path(value: Any) -> str:
+    """A check: the path of a URL, with its query if it has one, that cannot name another origin."""
+    text = string(value)
+    if not text.startswith("/"):
+        raise Invalid(f'must begin with /, as in "/status"; the address is base_url\'s, not {shown(text)}')
+    if text.startswith("//") or _BAD_PATH.search(text):
+        raise Invalid(f"must be a path without blanks, line breaks, \\ and #, and with one / at first: {shown(text)}")
+    return text

@@ -13,7 +13,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.lua_kinds.host import KindHost
+from appliance.adapters.lua_kinds.section import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus

@@ -33,22 +33,13 @@ class Vendor(Protocol):
     ) -> None: ...
 
 
-class KindSimulation(Struct, frozen=True, kw_only=True):
-    """A kind's simulated device: the settings of a section for it, once it is entered.
-
-    `in_demo` is its name in the demo; without one the demo has no such device.
-    """
-
-    settings: Callable[[Vendor], Any]
-    in_demo: str | None = None
-
-
 class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of its name.
 
     `settings` is the class of values that hold what its sections state beside `type` and `enabled`. `device_kinds`
-    are the kinds of device that it may publish: of what is stored, no other is restored as its own. `simulation` is
-    that of the vendor's device, where there is one. `operations` are those of its adapters, None where they differ.
+    are the kinds of device that it may publish: of what is stored, no other is restored as its own. Where there is a
+    simulated device, `simulated` gives the settings of a section for it once it is entered, and `in_demo` its name in
+    the demo; without a name the demo has none. `operations` are those of its adapters, None where they differ.
 
     The folder's `adapter.py` has a `build(settings, context)`, its `simulator.py` a `simulate()`. Both are imported
     late: the adapter where a section is enabled, on a thread, once the hub answers. Where it `has_probe`, `probe.py`
@@ -58,7 +49,8 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     name: str
     settings: type[Settings]
     device_kinds: frozenset[DeviceKind]
-    simulation: KindSimulation | None = None
+    simulated: Callable[[Vendor], Any] | None = None
+    in_demo: str | None = None
     operations: frozenset[str] | None = frozenset()
     has_probe: bool = False
     warn: Callable[[Any], tuple[str, str] | None] = lambda _: None
@@ -79,7 +71,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return found
 
     def simulate(self) -> Vendor:
-        """A simulated device, to be entered; only for a kind that has a `simulation`."""
+        """A simulated device, to be entered; only for a kind that is `simulated`."""
         device: Vendor = import_module(f"appliance.adapters.{self.name}.simulator").simulate()
         return device
 

@@ -173,10 +173,9 @@ async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, st
     """The section of each simulated device by its name, and its URL by what the demo calls it."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
-        simulation = kind.simulation
-        if simulation is not None and simulation.in_demo is not None:
+        if kind.simulated is not None and kind.in_demo is not None:
             device = await stack.enter_async_context(kind.simulate())
-            adapters[kind.name], urls[simulation.in_demo] = simulation.settings(device), device.url
+            adapters[kind.name], urls[kind.in_demo] = kind.simulated(device), device.url
     return adapters, urls
 
 

@@ -17,11 +17,9 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
-from appliance.adapters.lua_kinds.host import SectionFault
-from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.recording import RecordingTransport, ReplayTransport, recording_of
-from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.web_request import Transport
+from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
+from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.publisher import Publisher
 from appliance.cli.lua_pool import open_pool
 from appliance.cli.owner import as_owner, find_owner

@@ -191,9 +191,8 @@ class Trial:
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
     """An adapter of the kind that has seen its vendor once."""
-    simulation = subject.kind.simulation
     simulate = subject.simulate or subject.kind.simulate
-    settings_for = subject.settings or (None if simulation is None else simulation.settings)
+    settings_for = subject.settings or subject.kind.simulated
     assert settings_for is not None
     async with AsyncExitStack() as stack, simulate() as vendor, DeviceSession() as session:
         it = Trial(subject, vendor)

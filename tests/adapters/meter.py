@@ -11,7 +11,7 @@ from aiohttp import web
 
 from appliance.adapters.device_http import parse_json
 from appliance.adapters.http_push import ServerEvent
-from appliance.adapters.kind import AdapterKind, KindSimulation, PolledUrl
+from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.errors import BadAnswer
@@ -112,7 +112,7 @@ METER = MeterKind(
     name="meter",
     settings=Meter,
     device_kinds=frozenset({DeviceKind.SENSOR}),
-    simulation=KindSimulation(settings=lambda device: Meter(base_url=device.url, poll_interval_secs=1)),
+    simulated=lambda device: Meter(base_url=device.url, poll_interval_secs=1),
 )
 
 build = MeterAdapter.of

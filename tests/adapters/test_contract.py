@@ -21,8 +21,7 @@ from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.roku_tv.simulator import STANDBY
 from appliance.adapters.simulated import Faults
-from appliance.adapters.wled.kind import WLED
-from appliance.adapters.wled.simulator import WledSimulator, segment
+from appliance.adapters.wled.kind import WLED, Wled
 from appliance.errors import LaresError, Unreachable
 from appliance.health import AdapterStatus
 from tests.adapters.contract import AdapterContract, ReadingContract, Subject, trial
@@ -32,6 +31,7 @@ from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.meter import METER, MeterSimulator
 from tests.adapters.page import make_importable
 from tests.fakes.patience import until
+from tests.fakes.wled import WledSimulator, segment
 
 with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
     make_importable(Path(folder))
@@ -95,6 +95,8 @@ class TestWled(AdapterContract):
     subject = Subject(
         name="strip",
         kind=WLED,
+        simulate=WledSimulator,
+        settings=lambda vendor: Wled(base_url=vendor.url, poll_interval_secs=2),
         device="segment:1",
         fewer=lambda vendor: vendor.state["seg"].pop(0),
         more=lambda vendor: vendor.state["seg"].insert(0, segment(0)),

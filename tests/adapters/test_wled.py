@@ -14,7 +14,6 @@ from yarl import URL
 from appliance.adapters import polling
 from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
-from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info
 from tests.adapters import test_contract
@@ -22,6 +21,7 @@ from tests.adapters.contract import trial
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
+from tests.fakes.wled import WledSimulator
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "wled"
 CAPTURED: dict[str, Any] = {file.stem: json.loads(file.read_text()) for file in sorted(CAPTURES.glob("*.json"))}

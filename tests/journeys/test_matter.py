@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.matter.kind import Matter
-from appliance.adapters.matter.simulator import MatterSimulator
-from tests.adapters.matter.recordings import load
+from tests.adapters.matter.recordings import RecordedServer, load
 from tests.fakes.house import House, open_house
 from tests.fakes.patience import until
 
@@ -58,7 +57,7 @@ async def test_no_automation_runs_because_the_server_or_a_device_was_away(tmp_pa
     folder.mkdir(parents=True)
     (folder / "watcher.lua").write_text(WATCHER)
     switched = "on" if name == "outage" else "off"
-    async with MatterSimulator(recording=_recording(name), pace=0.05) as server:
+    async with RecordedServer(_recording(name), pace=0.05) as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
         async with open_house(adapters=adapters, root=tmp_path) as house:
             await until(lambda: not server.script, within=60)

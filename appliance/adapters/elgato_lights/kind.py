@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, KindSimulation, PolledUrl
+from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.home.model import DeviceKind
 
 
@@ -15,8 +15,6 @@ ELGATO_LIGHTS = AdapterKind(
     settings=ElgatoLights,
     device_kinds=frozenset({DeviceKind.LIGHT}),
     operations=frozenset({"identify", "info"}),
-    simulation=KindSimulation(
-        settings=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
-        in_demo="light",
-    ),
+    simulated=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
+    in_demo="light",
 )

@@ -25,16 +25,14 @@ from appliance.adapters.base import (
 from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts, Redaction
-from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
-from appliance.adapters.lua_kinds.origins import Origins
-from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.section import KindHost, LoadedSection, LuaSection, SectionFault
 from appliance.adapters.lua_kinds.told_devices import (
     DeviceReader,
     ToldDevices,
     ToldUpdate,
     report_of,
 )
-from appliance.adapters.lua_kinds.web_request import Transport
+from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import (
     AdapterFailed,

@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.access_settings import file_path, fingerprint, headers, secret
-from appliance.adapters.url_paths import url_path
+from appliance.adapters.access_settings import file_path, fingerprint, headers, secret, url_path
 from appliance.errors import Invalid
 from appliance.home.texts import MAX_NAME_CHARS, text
 from appliance.tables import addresses

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.lua_kinds.web_request import Transport, WebRequest, WebResponse
+from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
 
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
@@ -19,7 +20,7 @@ class WebExchange(Struct, frozen=True, kw_only=True):
     """One request, and its response or the sentence about why there was none."""
 
     request: WebRequest
-    response: WebResponse | None = None
+    response: HttpResponse | None = None
     error: str | None = None
 
     def __str__(self) -> str:
@@ -34,7 +35,7 @@ class RecordingTransport:
         self._inner = inner
         self.exchanges: list[WebExchange] = []
 
-    async def exchange(self, request: WebRequest) -> WebResponse:
+    async def exchange(self, request: WebRequest) -> HttpResponse:
         """As the other one's."""
         try:
             response = await self._inner.exchange(request)
@@ -58,7 +59,7 @@ class ReplayTransport:
             raise Invalid("what is replayed is no recording of lares try-adapter") from error
         self._used: set[int] = set()
 
-    async def exchange(self, request: WebRequest) -> WebResponse:
+    async def exchange(self, request: WebRequest) -> HttpResponse:
         """The recorded response; raises `BadAnswer` where none is like it."""
         alike = [number for number, row in enumerate(self._rows) if _is_like(row.request, request)]
         exact = [number for number in alike if self._rows[number].request.query == request.query]
@@ -99,7 +100,7 @@ def _row(raw: Any) -> WebExchange:
     if response is None:
         return WebExchange(request=WebRequest(**known), error=str(raw["error"]))
     body, headers = _bytes_of(response["body"]), dict(response["headers"])
-    found = WebResponse(status=int(response["status"]), headers=headers, body=body)
+    found = HttpResponse(status=int(response["status"]), headers=headers, body=body)
     return WebExchange(request=WebRequest(**known), response=found)
 
 

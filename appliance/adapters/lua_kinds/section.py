@@ -1,9 +1,10 @@
-"""A section of the configuration whose kind is written in Lua: as it stands there, and as its kind reads it."""
+"""A section whose kind is written in Lua, as it stands and as its kind reads it; and what runs its functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -56,6 +57,50 @@ class SectionFaults(Struct, frozen=True):
     """What is wrong with a section."""
 
     faults: tuple[Fault, ...]
+
+
+class KindCalls(Protocol):
+    """What a running function reaches; see `lua.execution.Calls`."""
+
+    counted_secs: float
+
+    async def call(self, operation: str, arguments: Any) -> Any:
+        """Do what `ctx:<operation>` asks, and answer in JSON data."""
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Take a line that Lua logs."""
+
+
+class LoadedSection(Struct, frozen=True, kw_only=True):
+    """A section whose kind is sound: both as they are in force. `changed` is set when that is no longer so."""
+
+    section: LuaSection
+    definition: KindDefinition
+    settings: SectionSettings
+    changed: asyncio.Event
+
+
+class SectionFault(Struct, frozen=True, kw_only=True):
+    """A section whose kind cannot be used, and why; `changed` is set when that may be different."""
+
+    faults: tuple[Fault, ...]
+    changed: asyncio.Event
+
+
+class KindHost(Protocol):
+    """Runs the functions of kinds; methods may be called concurrently."""
+
+    def find(self, section: LuaSection) -> LoadedSection | SectionFault:
+        """The section as its kind is loaded now."""
+
+    async def call(
+        self, section: LuaSection, calls: KindCalls, path: Sequence[str], given: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Run the function at this path of the kind's table: `{first, second, memory}`. Raises `ScriptFailed`.
+
+        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`.
+        What may be repeated is, where another's fault cut it off. Cancelling the call ends the function.
+        """
 
 
 def read_section(section: LuaSection, definition: KindDefinition) -> SectionSettings | SectionFaults:

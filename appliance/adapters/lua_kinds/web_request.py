@@ -1,20 +1,28 @@
-"""`ctx:http` of a kind in Lua: what a file may ask for, and the response as it gets it."""
+"""`ctx:http` of a kind in Lua: what a file may ask for, and the origins that it reaches: scheme, host and port."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
+from appliance.adapters.access_settings import url_path
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.device_http import HttpClient, HttpResponse
+from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
-from appliance.adapters.url_paths import url_path
-from appliance.errors import Invalid
-from appliance.tables.checks import LUA, is_number, nearest, number_within, shown, string
+from appliance.adapters.lua_kinds.section import SectionSettings
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable
+from appliance.tables.checks import LUA, is_number, nearest, number_within, one_of, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Table
+from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
 MAX_BODY_BYTES = 1 << 20
@@ -27,6 +35,9 @@ OWN_HEADERS = frozenset(
 )
 """Headers that the hub alone sets, in lower case."""
 
+MAX_REDIRECTS = 3
+
+_REDIRECTS = (301, 302, 303, 307, 308)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _BAD_LINE = re.compile(r"[\0-\x1f\x7f]")
 
@@ -50,18 +61,10 @@ class WebRequest(Struct, frozen=True, kw_only=True):
         return self.method in ("GET", "HEAD", "OPTIONS")
 
 
-class WebResponse(Struct, frozen=True, kw_only=True):
-    """One response of any status. Names of `headers` are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class Transport(Protocol):
     """Does requests of one section."""
 
-    async def exchange(self, request: WebRequest) -> WebResponse:
+    async def exchange(self, request: WebRequest) -> HttpResponse:
         """The response. Raises `Invalid` for an origin that there is not, `Unreachable`, and `BadAnswer`."""
 
 
@@ -86,14 +89,6 @@ def _bytes(value: Any) -> bytes:
     return string(value).encode("latin-1")
 
 
-def _method(value: Any) -> str:
-    text = string(value).upper()
-    if text not in HTTP_METHODS:
-        near = nearest(text, HTTP_METHODS)
-        raise Invalid(f"must be one of {', '.join(HTTP_METHODS)}{f'; did you mean {near}' if near else ''}")
-    return text
-
-
 def _headers(value: Any) -> Mapping[str, str]:
     found = _texts(value)
     for name, text in found.items():
@@ -107,7 +102,7 @@ def _headers(value: Any) -> Mapping[str, str]:
 
 
 _FIELDS: Fields = {
-    "method": Field(_method, "GET"),
+    "method": Field(lambda value: one_of(*HTTP_METHODS)(string(value).upper()), "GET"),
     "path": Field(url_path),
     "query": Field(_texts, required=False),
     "headers": Field(_headers, required=False),
@@ -134,7 +129,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
     return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs})
 
 
-def for_lua(response: WebResponse) -> dict[str, Any]:
+def for_lua(response: HttpResponse) -> dict[str, Any]:
     """The response as `ctx:http` returns it, for `orjson.dumps`: `json` is there where the body is JSON."""
     answer: dict[str, Any] = {
         "status": response.status,
@@ -144,3 +139,123 @@ def for_lua(response: WebResponse) -> dict[str, Any]:
     with suppress(Invalid):
         answer["json"] = orjson.Fragment(compact_json(response.body))
     return answer
+
+
+class Origins:
+    """The `Transport` of a section that reaches its vendor. `main` is the client of `base_url`.
+
+    Credentials of the section go to `base_url` alone. No redirect leads to another origin.
+    """
+
+    def __init__(self, settings: SectionSettings, context: AdapterContext) -> None:
+        session, base_url = context.open_session(), settings.values["base_url"]
+        self._settings = settings
+        self._access, self.secrets = _access_of(settings, context)
+        self.main = HttpClient(session, base_url or context.name, context.clock, self._access, MAX_BODY_BYTES)
+        self._clients = {
+            name: HttpClient(session, url, context.clock, max_bytes=MAX_BODY_BYTES)
+            for name, url in settings.origins.items()
+        }
+        if base_url is not None:
+            self._clients[""] = self.main
+
+    async def exchange(self, request: WebRequest) -> HttpResponse:
+        """The response; a request that only reads is sent once more if nothing came back."""
+        client = self._client(request.origin)
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await self._within(client, request)
+            location = response.headers.get("location")
+            if response.status not in _REDIRECTS or location is None or not request.is_reading:
+                return response
+            request = replace(request, path=_follow(client.address, request.path, location), query={})
+        raise BadAnswer(f"{client.address} redirects in a circle")
+
+    def settings_for_lua(self) -> Mapping[str, Any]:
+        """What the file sees as `ctx.settings`: the section's values, with what its files of secrets hold."""
+        found = self._settings.for_lua()
+        for name in ("password", "token"):
+            if (value := getattr(self._access, name)) is not None:
+                found[name] = value
+        return found
+
+    def _client(self, origin: str) -> HttpClient:
+        if origin in self._clients:
+            return self._clients[origin]
+        if origin == "":
+            raise Invalid("ctx:http: this section has no base_url")
+        near = nearest(origin, [each for each in self._clients if each])
+        raise Invalid(f"ctx:http: there is no origin {shown(origin)}{f'; did you mean {near}' if near else ''}")
+
+    async def _within(self, client: HttpClient, request: WebRequest) -> HttpResponse:
+        answers = client.answers
+        try:
+            async with asyncio.timeout(request.timeout_secs):
+                return await self._send(client, request)
+        except TimeoutError:
+            sentence = f"{client.address} does not answer (nothing for {request.timeout_secs:g} s)"
+            raise (Unreachable if client.answers == answers else Unanswered)(sentence) from None
+
+    async def _send(self, client: HttpClient, request: WebRequest) -> HttpResponse:
+        sent: dict[str, Any] = {"params": request.query or None, "json": request.json}
+        if request.form is not None or request.body is not None:
+            sent["data"] = request.form if request.form is not None else request.body
+        found = await client.exchange(
+            request.method, request.path, headers=request.headers, repeat=request.is_reading, **sent
+        )
+        headers = {name.lower(): _readable(value) for name, value in found.headers.items()}
+        return replace(found, headers=headers)
+
+
+def _readable(value: str) -> str:
+    """The value of a header, in which bytes that are no UTF-8 are lone surrogates."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _follow(address: str, path: str, location: str) -> str:
+    """The path that a redirect names. Raises `BadAnswer` where it leads to another origin."""
+    here = urlsplit(address)
+    prefix = here.path.rstrip("/")
+    try:
+        target = urlsplit(urljoin(address + path, location))
+        found = url_path(target.path + (f"?{target.query}" if target.query else ""))
+        is_own = _origin(target) == _origin(here) and found.startswith(f"{prefix}/") and location.isprintable()
+    except (Invalid, ValueError):
+        is_own = False
+    if not is_own or "@" in target.netloc:
+        raise BadAnswer(f"{address} redirects to another address, which is not followed")
+    return found.removeprefix(prefix)
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
+
+
+def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
+    """The credentials of a section, and every secret in them. Raises `AdapterFailed` for an unreadable file."""
+    values = settings.values
+    token = values["token"] or _read_secret(values["token_file"], "token_file", context)
+    password = values["password"] or _read_secret(values["password_file"], "password_file", context)
+    auth = values["auth"] or ("bearer" if token else "basic" if password else "none")
+    is_named = auth in ("basic", "digest")
+    access = HttpAccess(
+        headers=values["headers"] or {},
+        username=(values["username"] or "admin") if is_named else None,
+        password=password if is_named else None,
+        is_digest=auth == "digest",
+        token=token if auth == "bearer" else None,
+        ca_file=None if values["ca_file"] is None else context.root / values["ca_file"],
+        fingerprint=values["fingerprint"],
+    )
+    read = tuple(each for each in (token, password) if each)
+    return access, tuple({*settings.secrets, *read})
+
+
+def _read_secret(name: str | None, key: str, context: AdapterContext) -> str | None:
+    if name is None:
+        return None
+    try:
+        lines = read_plain(context.root / name, MAX_SECRET_BYTES).decode(errors="replace").splitlines()
+    except OSError as error:
+        raise AdapterFailed(f"{key} {name} cannot be read: {error.strerror}") from None
+    return lines[0].strip() if lines else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from appliance.adapters.kind import AdapterKind, KindSimulation
+from appliance.adapters.kind import AdapterKind
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
@@ -57,8 +57,6 @@ MATTER = AdapterKind(
     operations=frozenset({"pair", "unpair", "share", "identify"}),
     has_probe=True,
     warn=_warn,
-    simulation=KindSimulation(
-        settings=lambda server: Matter(url=f"{server.url.replace('http', 'ws', 1)}/ws"),
-        in_demo="Matter server",
-    ),
+    simulated=lambda server: Matter(url=f"{server.url.replace('http', 'ws', 1)}/ws"),
+    in_demo="Matter server",
 )

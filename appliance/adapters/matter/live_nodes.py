@@ -11,16 +11,25 @@ from msgspec import Struct
 
 from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, is_device, kind_of, read
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node
-from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.matter.requests import command_specs_of
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
+from appliance.home.values import Value
 
 REMEMBERED_EVENTS = 64
 """Numbers of a node's events that are remembered: one that comes twice counts once."""
 
 _POWERED_ENDPOINTS = 31
 """The attribute of a power source that lists what it powers."""
+
+_LATCHES, _RELEASES, _TELLS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
+"""Features: it stays where it is put; it tells releases, and long presses; it counts, in one of two ways."""
+
+_LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3, 4, 6
+"""Events of the cluster. 5 says that presses are still being counted."""
+
+_BY_COUNT = {1: "single", 2: "double"}
+"""More are `triple`; how many they were, the data says."""
 
 
 class Place(Struct, frozen=True):
@@ -47,7 +56,7 @@ class LiveNodes:
         self._places: dict[str, Place] = {}
         self._changed: dict[str, None] = {}
         self._events: dict[int, deque[Any]] = {}
-        self._waiting: list[_Waiter] = []
+        self._waiting: dict[asyncio.Event, Callable[[], bool]] = {}
 
     def place_of(self, device_id: str) -> Place | None:
         """Where a device is; None for one that is not there."""
@@ -112,19 +121,20 @@ class LiveNodes:
         self.has_changes.clear()
         changed, self._changed = self._changed, {}
         self._publish_all(changed)
-        for waiting in self._waiting:
-            waiting.check()
+        for is_over, is_done in self._waiting.items():
+            if is_done():
+                is_over.set()
 
     async def wait_until(self, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]) -> bool:
         """Whether it came true, and was published, while `wait` waited for the event that it is given."""
-        waiting = _Waiter(is_done)
-        self._waiting.append(waiting)
+        is_over = asyncio.Event()
+        self._waiting[is_over] = is_done
         try:
             self.flush()
-            await wait(waiting.is_over)
+            await wait(is_over)
         finally:
-            self._waiting.remove(waiting)
-        return waiting.is_over.is_set()
+            del self._waiting[is_over]
+        return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
         """The node as it is described now; what is known of it already, where the server does not reach it."""
@@ -260,18 +270,6 @@ class LiveNodes:
         )
 
 
-class _Waiter:
-    """Somebody who waits for something to come true."""
-
-    def __init__(self, is_done: Callable[[], bool]) -> None:
-        self.is_over = asyncio.Event()
-        self._is_done = is_done
-
-    def check(self) -> None:
-        if self._is_done():
-            self.is_over.set()
-
-
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
     """The endpoint whose battery this device runs on: its own, else one that lists it, else the root."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
@@ -286,3 +284,36 @@ def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
 def _powered_by(source: Endpoint) -> list[Any]:
     listed = source.get(POWER_SOURCE, _POWERED_ENDPOINTS)
     return listed if isinstance(listed, list) else []
+
+
+def events_of(endpoint: Endpoint) -> list[str]:
+    """The events that a switch may have, by its features; none for what is no switch."""
+    if SWITCH not in endpoint.clusters:
+        return []
+    if endpoint.has_feature(SWITCH, _LATCHES):
+        return ["hold", "release"]
+    counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
+    long = ["long", "release"] if endpoint.has_feature(SWITCH, _TELLS_LONG) else []
+    return ["single", *(["double", "triple"] if counts else []), *long]
+
+
+def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
+    """The event of the device and its data; None where the switch says it once more in another way."""
+    told = data if isinstance(data, dict) else {}
+    position = told.get("newPosition", told.get("previousPosition"))
+    more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}
+    counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
+    releases = endpoint.has_feature(SWITCH, _RELEASES)
+    if event_id == _LATCHED:
+        return ("hold" if position else "release"), more
+    if event_id == _LONG:
+        return "long", more
+    if event_id == _LONG_RELEASE:
+        return "release", more
+    if event_id == _COUNTED:
+        count = told.get("totalNumberOfPressesCounted")
+        if not isinstance(count, int) or count < 1:  # a press that was broken off
+            return None
+        return _BY_COUNT.get(count, "triple"), {**more, "count": count}
+    is_single = not counts and event_id == (_SHORT_RELEASE if releases else _PRESSED)
+    return ("single", more) if is_single else None

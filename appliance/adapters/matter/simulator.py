@@ -1,9 +1,8 @@
-"""A Matter controller server with a few devices, which can also replay what a real one was recorded to say."""
+"""A Matter controller server with a few devices."""
 
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -68,14 +67,12 @@ class MatterSimulator(SimulatedDevice):
     """A controller server. `nodes` are those that it knows, by number, to be altered with `set`, `add` and `remove`.
 
     `asked` are the requests that came. Where it no longer `tells`, it answers, and says nothing of its own.
-
-    With a `recording`, it says what stands there, line by line (`in`), after the requests that stand there (`out`),
-    and `pace` real seconds later for each second of the recording. `base` are the arguments of `SimulatedDevice`.
+    `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
 
-    def __init__(self, *, recording: Iterable[Mapping[str, Any]] = (), pace: float = 0.0, **base: Any) -> None:
+    def __init__(self, **base: Any) -> None:
         super().__init__(**base)
         self.nodes: dict[int, dict[str, Any]] = {
             1: simulated_node(1, "Simulated lamp", LAMP),
@@ -83,8 +80,6 @@ class MatterSimulator(SimulatedDevice):
         }
         self.asked: list[dict[str, Any]] = []
         self.tells = True
-        self.script = deque(recording)
-        self._pace = pace
         self._events: list[dict[str, Any]] = []
         self._sockets: set[web.WebSocketResponse] = set()
 
@@ -119,10 +114,7 @@ class MatterSimulator(SimulatedDevice):
         await socket.prepare(request)
         self._sockets.add(socket)
         try:
-            if self.script:
-                await self._replay(socket)
-            else:
-                await self._serve(socket)
+            await self._serve(socket)
         except ConnectionError:
             pass
         finally:
@@ -216,44 +208,6 @@ class MatterSimulator(SimulatedDevice):
         for event in events if self.tells else ():
             for socket in tuple(self._sockets):
                 await socket.send_json(event)
-
-    async def _replay(self, socket: web.WebSocketResponse) -> None:
-        """One connection of the recording."""
-        ids: dict[Any, Any] = {}
-        said: float | None = None
-        while self.script:
-            line = self.script[0]
-            message = line["msg"]
-            if line["dir"] == "out":
-                if not await self._await_request(socket, message, ids):
-                    return
-                said = line["t"]
-            if line["dir"] == "in":
-                await self._clock.sleep(max(0.0, line["t"] - (line["t"] if said is None else said)) * self._pace)
-                said = line["t"]
-                told = (
-                    {**message, "message_id": ids.get(message["message_id"])} if "message_id" in message else message
-                )
-                if "message_id" not in message or message["message_id"] in ids:
-                    await socket.send_json(told)
-            self.script.popleft()
-            if line["dir"] == "note" and str(message).startswith("closed"):
-                await socket.close()
-                return
-        while await self._receive(socket) is not None:
-            pass
-
-    async def _await_request(
-        self, socket: web.WebSocketResponse, message: Mapping[str, Any], ids: dict[Any, Any]
-    ) -> bool:
-        """Wait for the request that was recorded here; false where the connection ends before. Others are refused."""
-        while (asked := await self._receive(socket)) is not None:
-            if asked["command"] == message["command"]:
-                ids[message["message_id"]] = asked["message_id"]
-                return True
-            refusal = {"error_code": 9, "details": f"the recording has {message['command']} here"}
-            await socket.send_json({"message_id": asked["message_id"], **refusal})
-        return False
 
 
 def _level(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, KindSimulation, max_silence, poll_interval
+from appliance.adapters.kind import AdapterKind, max_silence, poll_interval
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
@@ -29,8 +29,6 @@ ROKU_TV = AdapterKind(
     settings=RokuTv,
     device_kinds=frozenset({DeviceKind.SWITCH}),
     operations=frozenset({"info"}),
-    simulation=KindSimulation(
-        settings=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
-        in_demo="TV",
-    ),
+    simulated=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
+    in_demo="TV",
 )

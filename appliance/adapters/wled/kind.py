@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, KindSimulation, PolledUrl
+from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.home.model import DeviceKind
 
 
@@ -14,7 +14,4 @@ WLED = AdapterKind(
     name="wled",
     settings=Wled,
     device_kinds=frozenset({DeviceKind.LIGHT}),
-    simulation=KindSimulation(
-        settings=lambda device: Wled(base_url=device.url, poll_interval_secs=2),
-    ),
 )

@@ -11,8 +11,7 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.lua_kinds.origins import Origins
-from appliance.adapters.lua_kinds.web_request import WebRequest
+from appliance.adapters.lua_kinds.web_request import Origins, WebRequest
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
 from tests.adapters.lua_kinds.test_own_origins import settings_of

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
+from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
@@ -34,12 +35,12 @@ class Altered:
         self.told: dict[str, bytes] = {}
         self.path, self.body = "", b""
 
-    async def exchange(self, request: WebRequest) -> WebResponse:
+    async def exchange(self, request: WebRequest) -> HttpResponse:
         """The answer."""
         found = await self.vendor.exchange(request)
         key = request.path + next(iter(re.findall(r"#\w+", request.headers.get("SOAPACTION", ""))), "")
         self.told.setdefault(key, found.body)
-        return WebResponse(status=found.status, headers={}, body=self.body) if key == self.path else found
+        return HttpResponse(status=found.status, headers={}, body=self.body) if key == self.path else found
 
 
 def altered(body: bytes) -> Iterator[bytes]:

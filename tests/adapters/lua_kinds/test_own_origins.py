@@ -8,12 +8,18 @@ import orjson
 import pytest
 from aiohttp import web
 
+from appliance.adapters.access_settings import url_path
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.lua_kinds.origins import Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.lua_kinds.web_request import MAX_BODY_BYTES, WebRequest, for_lua, read_request
+from appliance.adapters.lua_kinds.web_request import (
+    MAX_BODY_BYTES,
+    Origins,
+    WebRequest,
+    _follow,
+    for_lua,
+    read_request,
+)
 from appliance.adapters.simulated import SimulatedDevice
-from appliance.adapters.url_paths import url_path
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor

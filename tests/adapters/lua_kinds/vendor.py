@@ -10,7 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
-from appliance.adapters.lua_kinds.web_request import WebRequest, WebResponse
+from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.simulated import SimulatedDevice
 from tests.fakes.event_stream import hold_events
 
@@ -51,10 +52,10 @@ class Vendor(SimulatedDevice):
         found = self.answers.get(asked.path, (404, ""))
         return found(asked) if callable(found) else found
 
-    async def exchange(self, request: WebRequest) -> WebResponse:
+    async def exchange(self, request: WebRequest) -> HttpResponse:
         """The answer, without a network."""
         status, body = self._answered(request)
-        return WebResponse(status=status, headers={}, body=body)
+        return HttpResponse(status=status, headers={}, body=body)
 
     async def push(self, data: Any) -> None:
         """Tell an event to whoever listens."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
 from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.nodes import Endpoint, Node
+from appliance.adapters.matter.simulator import MatterSimulator
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
@@ -65,6 +69,62 @@ def steps(name: str) -> Iterator[list[dict[str, Any]]]:
         piece.append(line["msg"])
         at = line["t"]
     yield piece
+
+
+class RecordedServer(MatterSimulator):
+    """Says what stands in a recording, line by line (`in`), after the requests that stand there (`out`).
+
+    It comes `pace` real seconds later for each second of the recording.
+    """
+
+    def __init__(self, recording: Iterable[Mapping[str, Any]], pace: float = 0.0) -> None:
+        super().__init__()
+        self.script = deque(recording)
+        self._pace = pace
+
+    async def _serve(self, socket: web.WebSocketResponse) -> None:
+        if self.script:
+            await self._replay(socket)
+        else:
+            await super()._serve(socket)
+
+    async def _replay(self, socket: web.WebSocketResponse) -> None:
+        """One connection of the recording."""
+        ids: dict[Any, Any] = {}
+        said: float | None = None
+        while self.script:
+            line = self.script[0]
+            message = line["msg"]
+            if line["dir"] == "out":
+                if not await self._await_request(socket, message, ids):
+                    return
+                said = line["t"]
+            if line["dir"] == "in":
+                await self._clock.sleep(max(0.0, line["t"] - (line["t"] if said is None else said)) * self._pace)
+                said = line["t"]
+                told = (
+                    {**message, "message_id": ids.get(message["message_id"])} if "message_id" in message else message
+                )
+                if "message_id" not in message or message["message_id"] in ids:
+                    await socket.send_json(told)
+            self.script.popleft()
+            if line["dir"] == "note" and str(message).startswith("closed"):
+                await socket.close()
+                return
+        while await self._receive(socket) is not None:
+            pass
+
+    async def _await_request(
+        self, socket: web.WebSocketResponse, message: Mapping[str, Any], ids: dict[Any, Any]
+    ) -> bool:
+        """Wait for the request that was recorded here; false where the connection ends before. Others are refused."""
+        while (asked := await self._receive(socket)) is not None:
+            if asked["command"] == message["command"]:
+                ids[message["message_id"]] = asked["message_id"]
+                return True
+            refusal = {"error_code": 9, "details": f"the recording has {message['command']} here"}
+            await socket.send_json({"message_id": asked["message_id"], **refusal})
+        return False
 
 
 class HearingHome:

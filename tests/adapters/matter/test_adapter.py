@@ -20,7 +20,7 @@ from appliance.home import events
 from appliance.home.commands import Command
 from tests.adapters import test_contract
 from tests.adapters.contract import Subject, Trial, trial
-from tests.adapters.matter.recordings import load
+from tests.adapters.matter.recordings import RecordedServer, load
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
 
@@ -141,7 +141,7 @@ async def test_a_server_that_talks_nonsense_is_no_crash(said: Any) -> None:
 
 
 async def test_a_recording_is_replayed_over_the_connection() -> None:
-    async with trial(_subject(lambda: MatterSimulator(recording=load("events")[:6]), device="uid-onoff:1")) as it:
+    async with trial(_subject(lambda: RecordedServer(load("events")[:6]), device="uid-onoff:1")) as it:
         assert len(it.registry.list_devices()) == 21
         await until(lambda: it.registry.get_device("matter:uid-sensors:1").attributes["contact"] == "open")
 
@@ -189,7 +189,7 @@ async def test_a_device_that_cannot_be_paired_is_told_with_what_to_look_at() -> 
         {"t": 0, "dir": "in", "msg": {"message_id": "1", "result": []}},
         *load("errors")[-3:],
     ]
-    async with trial(_subject(lambda: MatterSimulator(recording=lines))) as it:
+    async with trial(_subject(lambda: RecordedServer(lines))) as it:
         with pytest.raises(LaresError, match=r"could not be paired .* must have power"):
             await it.dispatcher.invoke("matter:pair", {"code": "34970112332"})
 
@@ -198,7 +198,7 @@ async def test_a_device_that_cannot_be_paired_is_told_with_what_to_look_at() -> 
 async def test_the_outage_as_it_was_recorded() -> None:
     """Ten times as fast, with what is made of a device that is dead while the server says otherwise."""
     lines = load("outage")[:-1]
-    async with trial(_subject(lambda: MatterSimulator(recording=lines, pace=0.1), device="uid-plug:1")) as it:
+    async with trial(_subject(lambda: RecordedServer(lines, pace=0.1), device="uid-plug:1")) as it:
         changed = _changed_values(it)
         await until(lambda: it.device.attributes["state"] == "unavailable")
         ended = await it.command("on")
@@ -218,7 +218,7 @@ async def test_the_outage_as_it_was_recorded() -> None:
 @pytest.mark.slow
 async def test_the_restart_of_the_server_as_it_was_recorded() -> None:
     lines = [each for each in load("restart") if not _is_about_one_node(each["msg"])]
-    async with trial(_subject(lambda: MatterSimulator(recording=lines, pace=0.1), device="uid-plug:1")) as it:
+    async with trial(_subject(lambda: RecordedServer(lines, pace=0.1), device="uid-plug:1")) as it:
         changed = _changed_values(it)
         await until(lambda: not it.vendor.script, within=60)
         await until(lambda: it.registry.get_device("matter:uid-dimmer:1").attributes["state"] == "online")
@@ -252,7 +252,7 @@ def _subject(server: Callable[[], MatterSimulator], device: str = "sim-1:1") -> 
 @asynccontextmanager
 async def _failing(lines: list[dict[str, Any]]) -> AsyncIterator[Trial]:
     """An adapter at a server that it cannot follow."""
-    async with MatterSimulator(recording=lines) as server, DeviceSession() as session:
+    async with RecordedServer(lines) as server, DeviceSession() as session:
         it = Trial(SUBJECT, server)
         settings = Matter(url=f"ws://127.0.0.1:{server.port}/ws")
         context = context_of("matter", session, it.clock, registry=it.registry, bus=it.bus)

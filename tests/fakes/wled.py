@@ -125,10 +125,6 @@ class WledSimulator(SimulatedDevice):
         return socket
 
 
-simulate = WledSimulator
-"""Makes the simulator of the demo."""
-
-
 def _merge(state: dict[str, Any], change: Mapping[str, Any]) -> None:
     _apply(state, change)
     changes = change.get("seg", [])

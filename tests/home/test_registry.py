@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
@@ -72,11 +71,6 @@ def report(*observations: Observation, adapter: str = "a", also: Iterable[str] =
     return Report(adapter=adapter, present=present, observations=observations)
 
 
-def room_changed(device_id: str, room_id: str | None) -> events.Event:
-    """The event of an assignment."""
-    return events.DeviceRoomChanged(device_id=device_id, room_id=room_id)
-
-
 class TestReports:
     """What an adapter saw becomes what the home knows."""
 
@@ -95,15 +89,6 @@ class TestReports:
             commands=(),
         )
         assert home.news() == [events.DeviceStateChanged(device=device, previous=None)]
-
-    def test_the_same_again_moves_last_seen_and_nothing_else(self) -> None:
-        home = Home(report(seen(power="on")))
-        before = home.device()
-        home.registry.apply(report(seen(power="on")))
-        after = home.device()
-        assert home.news() == []
-        assert after.last_seen > before.last_seen
-        assert after == replace(before, last_seen=after.last_seen)
 
     def test_an_attribute_that_is_dropped_stays_as_it_was(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))
@@ -157,49 +142,6 @@ class TestReports:
         home.registry.apply(report(seen(uv_index=other)))
         assert home.news() == []
 
-    def test_a_change_of_the_vendors_own_data_is_kept_and_not_told(self) -> None:
-        home = Home(report(seen(note="old", power="on")))
-        before = home.device()
-        home.registry.apply(report(seen(note="new", power="on")))
-        after = home.device()
-        assert home.news() == []
-        assert after.metadata.vendor_specific == {"note": "new"}
-        assert after.updated_at == before.updated_at
-        assert after.last_seen > before.last_seen
-        assert after.attributes is before.attributes
-
-    def test_a_device_that_is_not_present_any_more_is_removed(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2")))
-        home.registry.apply(report(seen("a:2")))
-        assert home.news() == [events.DeviceRemoved(device_id="a:1")]
-        assert [device.id for device in home.registry.list_devices()] == ["a:2"]
-
-    def test_an_empty_report_removes_every_device_of_its_adapter_and_no_other(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2")), report(seen("b:1"), adapter="b"))
-        home.registry.apply(report())
-        assert home.news() == [events.DeviceRemoved(device_id="a:1"), events.DeviceRemoved(device_id="a:2")]
-        assert [device.id for device in home.registry.list_devices()] == ["b:1"]
-
-    def test_a_device_that_is_there_and_could_not_be_read_keeps_its_state_and_its_times(self) -> None:
-        home = Home(report(seen("a:1", power="on"), seen("a:2")))
-        before = home.device()
-        home.registry.apply(report(seen("a:2"), also=["a:1"]))
-        assert home.news() == []
-        assert home.device() == before
-
-    def test_a_device_that_was_never_read_is_not_invented(self) -> None:
-        home = Home()
-        home.registry.apply(report(also=["a:1"]))
-        assert home.registry.list_devices() == ()
-        assert home.news() == []
-
-    def test_changes_are_told_in_the_order_of_the_report_and_before_removals(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2"), seen("a:3"), seen("a:4")))
-        home.registry.apply(report(seen("a:4", power="on"), seen("a:0"), seen("a:2", power="on"), also=["a:3"]))
-        published = [event.device.id for event in home.received if isinstance(event, events.DeviceStateChanged)]
-        assert published == ["a:4", "a:0", "a:2"]
-        assert home.news()[3:] == [events.DeviceRemoved(device_id="a:1")]
-
     def test_an_event_comes_when_it_is_already_true(self) -> None:
         home, shown = Home(), list[Any]()
 
@@ -215,95 +157,6 @@ class TestReports:
         home.registry.set_state("a", OFFLINE)
         home.registry.apply(report())
         assert shown == [True] * 4
-
-
-class TestMarks:
-    """Online and offline, set for all devices of an adapter."""
-
-    def test_offline_is_told_once_and_leaves_all_else(self) -> None:
-        home = Home(report(seen("a:1", power="on"), seen("a:2")), report(seen("b:1"), adapter="b"))
-        before, other = home.device(), home.device("b:1")
-        home.registry.set_state("a", OFFLINE)
-        after = home.device()
-        assert after.attributes == {"power": "on", "state": "offline"}
-        assert after.last_seen == before.last_seen
-        assert after.updated_at > before.updated_at
-        assert home.device("b:1") == other
-        published = [event.device.id for event in home.news() if isinstance(event, events.DeviceStateChanged)]
-        assert published == ["a:1", "a:2"]
-
-    @each_row("state", [ONLINE, OFFLINE])
-    def test_what_is_so_already_is_not_told_again(self, state: str) -> None:
-        home = Home(report(seen()))
-        home.registry.set_state("a", state)
-        home.news()
-        before = home.device()
-        home.registry.set_state("a", state)
-        assert home.news() == []
-        assert home.device() == before
-
-    def test_a_sighting_ends_the_outage_with_one_event_that_also_carries_what_changed(self) -> None:
-        home = Home(report(seen(power="on")))
-        home.registry.set_state("a", OFFLINE)
-        home.news()
-        home.registry.apply(report(seen(power="off")))
-        [event] = home.news()
-        assert isinstance(event, events.DeviceStateChanged)
-        assert event.device.attributes == {"power": "off", "state": "online"}
-        assert event.previous is not None and event.previous.attributes == {"power": "on", "state": "offline"}
-
-    def test_an_adapter_without_devices_can_be_marked(self) -> None:
-        home = Home()
-        home.registry.set_state("a", OFFLINE)
-        assert home.news() == []
-
-
-class TestRooms:
-    """Rooms, and who is in them."""
-
-    def test_a_refresh_and_an_outage_leave_a_device_where_it_is(self) -> None:
-        home = Home(report(seen(power="on")))
-        home.registry.put_room("r", "Hall")
-        home.registry.assign_room("a:1", "r")
-        home.registry.apply(report(seen(power="off", note="new")))
-        home.registry.set_state("a", OFFLINE)
-        assert home.device().room_id == "r"
-
-    def test_a_device_that_vanished_and_returns_is_in_its_room_again(self) -> None:
-        home = Home(report(seen()))
-        home.registry.put_room("r", "Hall")
-        home.registry.assign_room("a:1", "r")
-        home.registry.apply(report())
-        assert home.registry.list_room_devices("r") == []
-        home.news()
-        home.registry.apply(report(seen()))
-        assert home.device().room_id == "r"
-        assert home.news() == [events.DeviceStateChanged(device=home.device(), previous=None)]
-
-    @each_row("leave", ["the device was taken out", "the room was removed", "the room was made anew"])
-    def test_a_place_that_was_given_up_is_not_given_back(self, leave: str) -> None:
-        home = Home(report(seen()))
-        home.registry.put_room("r", "Hall")
-        home.registry.assign_room("a:1", "r")
-        if leave == "the device was taken out":
-            home.registry.assign_room("a:1", None)
-        home.registry.apply(report())
-        if leave != "the device was taken out":
-            home.registry.remove_room("r")
-        if leave == "the room was made anew":
-            home.registry.put_room("r", "Hall")
-        home.registry.apply(report(seen()))
-        assert home.device().room_id is None
-
-
-class TestGroups:
-    """Groups, whose members are what was given, in that order."""
-
-    def test_a_vanished_device_cannot_be_made_a_member(self) -> None:
-        home = Home(report(seen("a:1")))
-        home.registry.apply(report())
-        with pytest.raises(Invalid, match=r"^device 'a:1' not found$"):
-            home.registry.put_group("g", "All", ["a:1"])
 
 
 class TestQuestions:

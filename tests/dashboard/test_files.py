@@ -14,6 +14,7 @@ import pytest
 import appliance
 from appliance import config
 from appliance.adapters.dispatch import Status
+from appliance.api.responses import CODES
 from appliance.api.static_files import FOLDER, load_files, security_headers
 from appliance.cli import archive
 from appliance.health import AdapterStatus
@@ -138,8 +139,8 @@ KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
 
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt" / "entities"
 
-SAYS_ENOUGH = ("attribute.", "value.", "action.")
-"""Names of the hub's, which a language may leave as they are."""
+SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
+"""Names and sentences of the hub's, which a language may leave as they are."""
 
 
 async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
@@ -166,7 +167,14 @@ async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
         *(value for each in CAPABILITIES.values() for value in (*each.values, *each.actions)),
     }
     announced = {word for file in ENTITIES.glob("*.py") for word in re.findall(r"\"(\w+)\"", file.read_text())}
-    assert names <= capabilities | announced | {*Status, *ExecutionStatus, *AdapterStatus, "presence", "state"}
+    assert names <= capabilities | announced | CODES.keys() | {
+        "not_found",
+        *Status,
+        *ExecutionStatus,
+        *AdapterStatus,
+        "presence",
+        "state",
+    }
     placeholders = re.compile(r"\{\w+\}")
     for language, table in languages.items():
         assert table.keys() == german.keys(), (language, table.keys() ^ german.keys())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from appliance import config
+from appliance.adapters.discovery.discovery import Found
+from appliance.home.events import DeviceEvent
 from tests.dashboard.conftest import Visit, visiting
 from tests.dashboard.homes import announced_home, large
 from tests.dashboard.test_views import AUTOMATION, EDITING, VIEWS, prepare
@@ -38,7 +42,7 @@ STEP = """() => {
 """Nothing at the end of the page, else what is wrong with where the focus is."""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 768, 1280])
 async def test_tab_reaches_every_control_of_every_view_and_shows_where_it_is(
     browser: Browser, tmp_path: Path, width: int
 ) -> None:
@@ -100,6 +104,11 @@ def shows(house: House, device: str, name: str) -> object:
     return house.hub.registry.find_devices([device])[0].attributes.get(name)
 
 
+def has_changed(house: House, device: str, name: str, before: object) -> bool:
+    """Whether the device shows something else."""
+    return shows(house, device, name) != before
+
+
 async def test_one_control_of_each_kind_works_by_keys(browser: Browser) -> None:
     async with open_house() as house, visiting(browser, house) as visit:
         page, light = visit.page, "elgato_lights:light:0"
@@ -147,6 +156,59 @@ async def test_one_control_of_each_kind_works_by_keys(browser: Browser) -> None:
         await expect(page.get_by_role("dialog")).to_be_visible()
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("textbox", name="Id of a new hook")).to_be_focused()
+
+
+RARE = """
+[adapters.virtual]
+[[adapters.virtual.devices]]
+id = "hall"
+name = "Hall"
+[adapters.virtual.devices.attributes]
+color_hs = { hue = 10, saturation = 90 }
+contact = "closed"
+"""
+
+
+FOUND = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="a", section="[adapters.wled]")
+
+
+async def test_rarer_controls_work_by_keys_too_and_the_focus_stays_near_what_is_gone(browser: Browser) -> None:
+    adapters = config.parse(RARE, "x", {}).adapters
+    options = {"viewport": {"width": 768, "height": 844}}
+    async with open_house(adapters=adapters, found=[FOUND]) as house, visiting(browser, house, **options) as visit:
+        page, hall = visit.page, "virtual:hall"
+        for name in ("first", "second"):
+            await house.hub.timers.start(name, 3600, None, "test")
+            await house.post("/rooms", {"id": name, "name": name})
+        await visit.open("#/device/virtual%3Ahall")
+        for slider in ("Hall: Colour", "Hall: Colour, Saturation"):
+            before = shows(house, hall, "color_hs")
+            await press(visit, "slider", slider, "ArrowLeft")
+            await until(partial(has_changed, house, hall, "color_hs", before), 20)
+        await press(visit, "button", "Open", "Enter")
+        await until(lambda: shows(house, hall, "contact") == "open", 20)
+        await press(visit, "textbox", "Event", "ControlOrMeta+A", *"double", "Enter")
+        await until(lambda: DeviceEvent(device_id=hall, event="double", data={}) in house.events, 20)
+
+        await visit.go("automations")
+        cancel = page.get_by_role("button", name="Cancel")
+        await expect(cancel).to_have_count(2)
+        await press(visit, "button", "Cancel", "Enter")
+        await expect(cancel).to_have_count(1)
+        await expect(cancel).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(cancel).to_have_count(0)
+        assert house.hub.timers.list_all() == []
+        assert await page.evaluate("document.activeElement !== document.body")
+
+        await visit.go("arrange")
+        await press(visit, "button", "Delete first", "Enter")
+        await press(visit, "button", "Delete", "Enter")
+        await expect(page.get_by_role("button", name="Rename second")).to_be_focused()
+
+        await visit.go("box")
+        await press(visit, "button", "Search", "Enter")
+        await press(visit, "textbox", "Section for Desk", "ControlOrMeta+C")
 
 
 async def dialog_by_keys(visit: Visit) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
+from appliance import config
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.simulator import MatterSimulator
+from tests.adapters.lua_kinds.vendor import Vendor
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, JSQR, script
 from tests.dashboard.test_page import read_qr
@@ -65,6 +68,23 @@ async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser
                 "open_commissioning_window",
                 "remove_node",
             ]
+
+
+async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browser, tmp_path: Path) -> None:
+    answers = [[{"error": {"type": 101}}], [{"success": {"username": "abc123"}}]]
+    async with Vendor(lambda asked: answers.pop(0) if asked.path == "/api" else {"data": []}) as bridge:
+        adapters = config.parse(f'[adapters.hue]\nbase_url = "{bridge.url}"\n', str(tmp_path / "x.toml"), {}).adapters
+        async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+            page = visit.page
+            await visit.open("#/box")
+            await expect(page.get_by_label("Pairing code, or text of the QR code")).to_have_count(0)
+            await page.get_by_role("button", name="Pair", exact=True).click()
+            await expect(page.get_by_role("alert")).to_contain_text("press the bridge's button")
+            await page.get_by_role("button", name="Pair", exact=True).click()
+            await expect(page.get_by_role("status").filter(has_text="[adapters.hue]")).to_be_visible()
+            line = 'headers = { hue-application-key = "abc123" }'
+            await expect(page.get_by_role("textbox", name="hue")).to_have_value(line)
+            await expect(page.get_by_role("alert")).to_have_count(0)
 
 
 async def test_the_camera_reads_the_code_where_the_browser_can(browser: Browser) -> None:

@@ -13,10 +13,14 @@ let onUnauthorized;
 
 class ApiError extends Error {
 	constructor(status, body) {
-		const known = body?.code && t(`error.${body.code}`, {}, null);
-		super(status ? (known ?? body?.error ?? t("error.status", { status })) : t("error.unreachable"));
+		super(status ? sentenceOf(status, body ?? {}) : t("error.unreachable"));
 		this.status = status;
 	}
+}
+
+// What the hub says is English: where its code is known in the page's language, that begins with what it means.
+function sentenceOf(status, { code = "", error = t("error.status", { status }) }) {
+	return t(`error.${code.replace(/^\w+_not_found$/, "not_found")}`, { sentence: error }, error);
 }
 
 // Take a key (`#token=`, or `?token=`) and `api` from the page's address, and out of it at once. The page talks to its own

@@ -69,7 +69,7 @@ function View({ view, id }) {
 		return () => clearTimeout(timer);
 	}, []);
 	useEffect(() => {
-		const name = ref.current.querySelector("h1")?.textContent;
+		const name = ref.current.querySelector("h1")?.textContent.replaceAll("\u00AD", ""); // where its word may be parted
 		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
 	}, [{}]);
 	return main({ ref, class: `${view} ${state.isOnline ? "" : "offline"}` },

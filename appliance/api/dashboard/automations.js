@@ -5,7 +5,7 @@ import { load } from "./connection.js";
 import { tags, use, useState } from "./dom.js";
 import { Running } from "./home.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
-import { actions, Button, called, card, empty, errorLine, facts, Field, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
+import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
 import { word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
 
@@ -56,7 +56,7 @@ function AutomationPage({ id }) {
 	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
 	const reasons = card(why.error ? empty(why.error)
-		: ul({ class: "runs", dir: "auto" }, why.data?.summary.map((sentence, at) => li({ key: at }, sentence.replace(INSTANT, time)))));
+		: ul({ class: "runs", dir: "auto", lang: HUB }, why.data?.summary.map((sentence, at) => li({ key: at }, sentence.replace(INSTANT, time)))));
 	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id), reasons];
 	const target = targetOf(automation);
 	const entries = history.data?.entries ?? [];
@@ -167,4 +167,4 @@ function reloaded({ at, errors, loaded_count: count }) {
 		faultList(errors));
 }
 
-const faultList = (faults) => ul({ class: "faults" }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));
+const faultList = (faults) => ul({ class: "faults", lang: HUB }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));

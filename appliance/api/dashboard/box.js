@@ -3,13 +3,13 @@
 import { addressOf, download, erase, get, keepToken, post, segment } from "./api.js";
 import { connect } from "./connection.js";
 import { tags, use, useRef, useState } from "./dom.js";
-import { Pairing, qrCode } from "./pairing.js";
+import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, iconButton, line, row, scroll, titled, useLoaded } from "./ui.js";
+import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB, iconButton, line, row, scroll, titled, toCopy, useLoaded } from "./ui.js";
 import { word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
 
-const { div, h1, h2, input, option, p, select, small, span, strong, textarea } = tags;
+const { div, h1, h2, input, option, p, select, small, span, strong } = tags;
 
 const MIB = 1 << 20;
 const LEVELS = ["error", "warning", "info", "debug"];
@@ -40,8 +40,8 @@ function Adapter({ name, status }) {
 	const problems = [told, data?.file_fault !== told && data?.file_fault, ...(data?.dropped ?? []).map(textOf)];
 	return div(row(strong(name), span({ class: `badge ${status}` }, word(status))),
 		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
-		problems.map((each) => each && p({ class: "problem" }, each)),
-		mayAdmin() && data?.operations.includes("pair") && use(Pairing, { adapter: name }));
+		problems.map((each) => each && p({ class: "problem", lang: HUB }, each)),
+		mayAdmin() && data?.operations.includes("pair") && use(data.operations.includes("unpair") ? CodePairing : KeyPairing, { adapter: name }));
 }
 
 function Figures() {
@@ -132,8 +132,7 @@ function Discovery() {
 
 const foundDevice = ({ kind, name, address, serial, section }) => div({ key: `${kind} ${address}` },
 	span({ class: "title" }, called(name), small([kind, address, serial].filter(Boolean).join(" · "))),
-	textarea({ readonly: true, "aria-label": t("discovery.section", { name }), rows: section.trim().split("\n").length,
-		value: section, onfocus: ({ target }) => target.select() }));
+	toCopy(t("discovery.section", { name }), section));
 
 function Backup() {
 	const save = () => act("backup", "download", async () => {

@@ -30,12 +30,31 @@ let root = null;
 export function draw(description, place, again, instead) {
 	[redraw, fallback] = [again, instead];
 	const focused = /** @type {HTMLElement} */ (document.activeElement);
+	const way = wayTo(focused);
 	root = patch(place, root, description, null);
 	arrange(place, [root]);
-	if (focused?.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true }); // it was moved
+	if (document.activeElement === document.body) (focused?.isConnected ? focused : nearest(way))?.focus({ preventScroll: true });
 	const due = effects;
 	effects = [];
 	due.forEach(orElse);
+}
+
+// --- the focus, where what had it was moved or is gone ---------------------------------------------
+
+const CONTROL = "a[href], button:not(:disabled)"; // a field would open the keyboard of a phone
+
+// Each element around this one, from within, with the place in it.
+function wayTo(node) {
+	const way = [];
+	for (let at = node; at?.parentElement; at = at.parentElement) way.push([at.parentElement, [...at.parentElement.children].indexOf(at)]);
+	return way;
+}
+
+// What stands there now, or before it; else the view's heading.
+function nearest(way) {
+	const [around, at] = way.find(([each]) => each.isConnected) ?? [document.body, 0];
+	const near = [around.children[at], around.children[at - 1]].filter(Boolean);
+	return near.map((each) => (each.matches(CONTROL) ? each : each.querySelector(CONTROL))).find(Boolean) ?? document.querySelector("h1");
 }
 
 // --- what a part keeps ---------------------------------------------------------------------------

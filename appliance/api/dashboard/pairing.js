@@ -3,12 +3,12 @@
 import { get, post, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { act, confirm, state } from "./store.js";
-import { actions, Button, card, Dialog, errorLine, Field, row, titled, useLoaded } from "./ui.js";
+import { actions, Button, card, Dialog, errorLine, Field, row, titled, toCopy, useLoaded } from "./ui.js";
 import { nameOf } from "./values.js";
 import { generate } from "./vendor/lean_qr.js";
 import { t } from "./words.js";
 
-const { div, h2, input, p, path, svg, video } = tags;
+const { div, h2, input, p, path, span, svg, video } = tags;
 
 const LOOK_MS = 250;
 const CODE = /^MT:/;
@@ -17,7 +17,20 @@ const canScan = () => "BarcodeDetector" in globalThis && Boolean(navigator.media
 const namesOf = (ids) => ids.map((id) => nameOf(state.devices.get(id) ?? { id })).join(", ");
 const operation = (adapter, name, payload) => post(`adapters/${segment(adapter)}/operations/${name}`, payload);
 
-export function Pairing({ adapter }) {
+// A bridge or device that gives the hub a key once its button is pressed: what is to be put into its section.
+export function KeyPairing({ adapter }) {
+	const [given, setGiven] = useState(undefined);
+	const target = `pairing ${adapter}`;
+	const pair = async () => setGiven((await act(target, "pair", () => operation(adapter, "pair", {})))?.result);
+	return div(
+		row(span(t("pairing.press")), use(Button, { label: t("pairing.pair"), isBusy: state.pending.has(target), onClick: pair })),
+		errorLine(target),
+		given !== undefined && [p({ role: "status" }, t("pairing.paste", { name: adapter })),
+			toCopy(adapter, typeof given === "string" ? given : JSON.stringify(given))]);
+}
+
+// Devices that are paired by a code, each on its own.
+export function CodePairing({ adapter }) {
 	const [isScanning, setScanning] = useState(false);
 	const [paired, setPaired] = useState(null);
 	const target = `pairing ${adapter}`;

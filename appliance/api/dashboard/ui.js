@@ -5,7 +5,7 @@ import { note, state } from "./store.js";
 import { classOf, nameOf, word } from "./values.js";
 import { t } from "./words.js";
 
-const { article, button, dd, div, dialog, dl, dt, form, h2, header, input, li, ol, p, path, section, span, strong, svg, time, ul } = tags;
+const { article, button, dd, div, dialog, dl, dt, form, h2, header, input, li, ol, p, path, section, span, strong, svg, textarea, time, ul } = tags;
 
 const PATHS = {
 	light: "M9 18h6M10 21h4M8.5 15a6 6 0 1 1 7 0c-.6.5-.9 1-1 1.7h-5c-.1-.7-.4-1.2-1-1.7Z",
@@ -114,8 +114,14 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
 
+// A text to be copied, all of which is chosen at once.
+export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
+	value: text, onfocus: ({ target }) => target.select() });
+
+export const HUB = "en"; // the language of the hub's own sentences, for those who hear them
+
 // Why the hub runs no automation, and how to end that.
-export const unsafe = () => state.safe && p({ class: "error" }, state.safe);
+export const unsafe = () => state.safe && p({ class: "error", lang: HUB }, state.safe);
 
 export function outcomes(target, results = state.outcomes.get(target)) {
 	if (!results) return null;
@@ -124,7 +130,7 @@ export function outcomes(target, results = state.outcomes.get(target)) {
 	return div({ class: "outcomes", role: "status" },
 		p(span(t("outcome", { done, all: results.length })), close),
 		ul(results.map(({ target: id, device_id: deviceId = id, status, message }) => li({ class: status },
-			span(nameOf(state.devices.get(deviceId) ?? { id: deviceId })), span(message ?? word(status))))));
+			span(nameOf(state.devices.get(deviceId) ?? { id: deviceId })), span(message ? `${word(status)}: ${message}` : word(status))))));
 }
 
 // A modal dialog; the browser holds the focus inside, and Escape closes it.

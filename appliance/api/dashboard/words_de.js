@@ -78,7 +78,7 @@ variable.value: Wert von {name}
 variable.new: Name einer neuen Variablen
 [nav]
 home: Zuhause
-automations: Automationen
+automations: Automa­tionen
 arrange: Räume
 box: Gerät
 [error]
@@ -88,6 +88,21 @@ other_origin: Diese Seite spricht nur mit ihrer eigenen Zentrale, nicht mit {api
 device_unreachable: Das Gerät antwortet nicht.
 insufficient_permissions: Dein Schlüssel erlaubt das nicht.
 store_unavailable: Die Karte der Box nimmt gerade keine Änderungen an.
+adapter_failed: Der Adapter des Geräts hat einen Fehler: {sentence}
+body_too_large: Das ist zu groß: {sentence}
+busy: Für das Gerät warten zu viele Befehle; dieser wurde nicht gesendet. Versuche es noch einmal.
+cancelled: Es wurde von außen beendet.
+device_refused: Das Gerät hat abgelehnt: {sentence}
+dropped_by_mode: Es läuft schon und lässt keinen weiteren Lauf zu.
+internal: Die Zentrale hat einen Fehler; ihr Protokoll nennt ihn.
+invalid_request: Die Zentrale versteht das nicht: {sentence}
+invalid_value: Das geht so nicht: {sentence}
+not_found: Das gibt es nicht mehr: {sentence}
+not_ready: Die Zentrale startet noch: {sentence}
+rate_limited: Zu viele Anfragen auf einmal. Versuche es gleich noch einmal.
+script_failed: Eine Lua-Datei ist fehlgeschlagen: {sentence}
+stopping: Die Zentrale hält an; ob der Befehl ausgeführt wurde, ist nicht bekannt.
+unsupported: Das kann dieses Gerät nicht: {sentence}
 [home]
 devices: Geräte
 unassigned: Ohne Raum
@@ -201,6 +216,8 @@ qr: Kopplungscode für die andere App
 identify: Zeig dich
 unpair: Entkoppeln
 confirm: {names} entkoppeln? Das Gerät vergisst dieses Zuhause.
+press: Für den Schlüssel: den Knopf am Gerät oder an der Bridge drücken, dann binnen 30 Sekunden „Koppeln“.
+paste: Trage diese Zeile in config/default.toml unter [adapters.{name}] ein und starte die Zentrale neu:
 [hook]
 label: Kennung eines neuen Hooks
 what: Eine Adresse, die ein Telefon, ein Taster oder ein Skript aufruft; eine Automatisierung mit dem Auslöser webhook hört darauf.

@@ -202,6 +202,8 @@ qr: Pairing code for the other app
 identify: Identify
 unpair: Unpair
 confirm: Unpair {names}? It forgets this home.
+press: For its key: press the button of the device or bridge, then “Pair” within 30 seconds.
+paste: Put this line into the section [adapters.{name}] of config/default.toml and start the hub again:
 [hook]
 label: Id of a new hook
 what: An address that a phone, a button or a script calls; an automation with the trigger webhook hears it.

@@ -78,7 +78,7 @@ variable.value: Valor de {name}
 variable.new: Nombre de una variable nueva
 [nav]
 home: Casa
-automations: Automatizaciones
+automations: Automati­zaciones
 arrange: Habitaciones
 box: Equipo
 [error]
@@ -88,6 +88,21 @@ other_origin: Esta página solo habla con su propia central, no con {api}.
 device_unreachable: El dispositivo no responde.
 insufficient_permissions: Tu clave no lo permite.
 store_unavailable: La tarjeta del equipo no admite cambios ahora.
+adapter_failed: El adaptador del dispositivo tiene un fallo: {sentence}
+body_too_large: Es demasiado grande: {sentence}
+busy: Demasiadas órdenes esperan a este dispositivo; esta no se envió. Inténtalo de nuevo.
+cancelled: Se terminó desde fuera.
+device_refused: El dispositivo se negó: {sentence}
+dropped_by_mode: Ya está en marcha y no admite otra ejecución.
+internal: La central tiene un fallo; su registro lo nombra.
+invalid_request: La central no lo entiende: {sentence}
+invalid_value: Así no es posible: {sentence}
+not_found: Ya no existe: {sentence}
+not_ready: La central está arrancando: {sentence}
+rate_limited: Demasiadas peticiones a la vez. Inténtalo dentro de un momento.
+script_failed: Falló un archivo Lua: {sentence}
+stopping: La central se está deteniendo; no se sabe si la orden se cumplió.
+unsupported: Este dispositivo no puede hacerlo: {sentence}
 [home]
 devices: Dispositivos
 unassigned: Sin habitación
@@ -201,6 +216,8 @@ qr: Código de emparejamiento para la otra aplicación
 identify: Identificar
 unpair: Desemparejar
 confirm: ¿Desemparejar {names}? El dispositivo olvida esta casa.
+press: Para su clave: pulsa el botón del dispositivo o puente y, antes de 30 segundos, «Emparejar».
+paste: Pon esta línea en la sección [adapters.{name}] de config/default.toml y reinicia la central:
 [hook]
 label: Id de un hook nuevo
 what: Una dirección a la que llama un teléfono, un pulsador o un script; la oye una automatización con el desencadenante webhook.

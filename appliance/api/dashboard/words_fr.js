@@ -78,7 +78,7 @@ variable.value: Valeur de {name}
 variable.new: Nom d’une nouvelle variable
 [nav]
 home: Maison
-automations: Automatisations
+automations: Automati­sations
 arrange: Pièces
 box: Boîtier
 [error]
@@ -88,6 +88,21 @@ other_origin: Cette page ne parle qu’à sa propre centrale, pas à {api}.
 device_unreachable: L’appareil ne répond pas.
 insufficient_permissions: Ta clé ne le permet pas.
 store_unavailable: La carte du boîtier n’accepte aucun changement pour l’instant.
+adapter_failed: L’adaptateur de l’appareil a un défaut : {sentence}
+body_too_large: C’est trop grand : {sentence}
+busy: Trop de commandes attendent cet appareil ; celle-ci n’a pas été envoyée. Réessaie.
+cancelled: Cela a été arrêté de l’extérieur.
+device_refused: L’appareil a refusé : {sentence}
+dropped_by_mode: Cela tourne déjà et n’admet pas d’autre exécution.
+internal: La centrale a un défaut ; son journal le nomme.
+invalid_request: La centrale ne comprend pas : {sentence}
+invalid_value: Ce n’est pas possible ainsi : {sentence}
+not_found: Cela n’existe plus : {sentence}
+not_ready: La centrale démarre encore : {sentence}
+rate_limited: Trop de demandes à la fois. Réessaie dans un instant.
+script_failed: Un fichier Lua a échoué : {sentence}
+stopping: La centrale s’arrête ; on ne sait pas si la commande a été exécutée.
+unsupported: Cet appareil ne sait pas le faire : {sentence}
 [home]
 devices: Appareils
 unassigned: Sans pièce
@@ -201,6 +216,8 @@ qr: Code d’appairage pour l’autre application
 identify: Identifier
 unpair: Dissocier
 confirm: Dissocier {names} ? L’appareil oublie cette maison.
+press: Pour sa clé : appuie sur le bouton de l’appareil ou du pont, puis sur « Appairer » dans les 30 secondes.
+paste: Mets cette ligne dans la section [adapters.{name}] de config/default.toml et redémarre la centrale :
 [hook]
 label: Identifiant d’un nouveau hook
 what: Une adresse qu’appelle un téléphone, un bouton ou un script ; une automatisation avec le déclencheur webhook l’entend.

@@ -78,7 +78,7 @@ variable.value: Valore di {name}
 variable.new: Nome di una nuova variabile
 [nav]
 home: Casa
-automations: Automazioni
+automations: Automa­zioni
 arrange: Stanze
 box: Box
 [error]
@@ -88,6 +88,21 @@ other_origin: Questa pagina parla solo con la propria centrale, non con {api}.
 device_unreachable: Il dispositivo non risponde.
 insufficient_permissions: La tua chiave non lo permette.
 store_unavailable: La scheda del box ora non accetta modifiche.
+adapter_failed: L’adattatore del dispositivo ha un guasto: {sentence}
+body_too_large: È troppo grande: {sentence}
+busy: Troppi comandi attendono questo dispositivo; questo non è stato inviato. Riprova.
+cancelled: È stato terminato dall’esterno.
+device_refused: Il dispositivo ha rifiutato: {sentence}
+dropped_by_mode: È già in corso e non ammette un’altra esecuzione.
+internal: La centrale ha un guasto; il suo registro lo nomina.
+invalid_request: La centrale non capisce: {sentence}
+invalid_value: Così non è possibile: {sentence}
+not_found: Non esiste più: {sentence}
+not_ready: La centrale si sta avviando: {sentence}
+rate_limited: Troppe richieste in una volta. Riprova tra un momento.
+script_failed: Un file Lua non è riuscito: {sentence}
+stopping: La centrale si sta fermando; non si sa se il comando sia stato eseguito.
+unsupported: Questo dispositivo non può farlo: {sentence}
 [home]
 devices: Dispositivi
 unassigned: Senza stanza
@@ -201,6 +216,8 @@ qr: Codice di abbinamento per l’altra app
 identify: Identifica
 unpair: Dissocia
 confirm: Dissociare {names}? Il dispositivo dimentica questa casa.
+press: Per la chiave: premi il pulsante del dispositivo o del bridge, poi «Abbina» entro 30 secondi.
+paste: Metti questa riga nella sezione [adapters.{name}] di config/default.toml e riavvia la centrale:
 [hook]
 label: Id di un nuovo hook
 what: Un indirizzo chiamato da un telefono, un pulsante o uno script; lo sente un’automazione con il trigger webhook.

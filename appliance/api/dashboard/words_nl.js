@@ -78,7 +78,7 @@ variable.value: Waarde van {name}
 variable.new: Naam van een nieuwe variabele
 [nav]
 home: Thuis
-automations: Automatisering
+automations: Automati­sering
 arrange: Kamers
 box: Kastje
 [error]
@@ -88,6 +88,21 @@ other_origin: Deze pagina praat alleen met haar eigen centrale, niet met {api}.
 device_unreachable: Het apparaat antwoordt niet.
 insufficient_permissions: Je sleutel mag dit niet.
 store_unavailable: De kaart van het kastje neemt nu geen wijzigingen aan.
+adapter_failed: De adapter van het apparaat heeft een fout: {sentence}
+body_too_large: Dat is te groot: {sentence}
+busy: Er wachten te veel opdrachten op dit apparaat; deze is niet verstuurd. Probeer het opnieuw.
+cancelled: Het is van buitenaf beëindigd.
+device_refused: Het apparaat heeft geweigerd: {sentence}
+dropped_by_mode: Het loopt al en laat geen tweede keer toe.
+internal: De centrale heeft een fout; haar logboek noemt die.
+invalid_request: De centrale begrijpt dit niet: {sentence}
+invalid_value: Zo kan het niet: {sentence}
+not_found: Dat is er niet meer: {sentence}
+not_ready: De centrale start nog: {sentence}
+rate_limited: Te veel verzoeken tegelijk. Probeer het zo opnieuw.
+script_failed: Een Lua-bestand is mislukt: {sentence}
+stopping: De centrale stopt; of de opdracht is uitgevoerd, is niet bekend.
+unsupported: Dat kan dit apparaat niet: {sentence}
 [home]
 devices: Apparaten
 unassigned: Zonder kamer
@@ -201,6 +216,8 @@ qr: Koppelcode voor de andere app
 identify: Identificeren
 unpair: Ontkoppelen
 confirm: {names} ontkoppelen? Het apparaat vergeet dit huis.
+press: Voor de sleutel: druk op de knop van het apparaat of de bridge en dan binnen 30 seconden op ‘Koppelen’.
+paste: Zet deze regel in het deel [adapters.{name}] van config/default.toml en start de centrale opnieuw:
 [hook]
 label: Id van een nieuwe hook
 what: Een adres dat een telefoon, een knop of een script aanroept; een automatisering met de trigger webhook hoort het.

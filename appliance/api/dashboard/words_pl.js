@@ -78,7 +78,7 @@ variable.value: Wartość: {name}
 variable.new: Nazwa nowej zmiennej
 [nav]
 home: Dom
-automations: Automatyzacje
+automations: Automaty­zacje
 arrange: Pokoje
 box: Urządzenie
 [error]
@@ -88,6 +88,21 @@ other_origin: Ta strona rozmawia tylko z własną centralą, nie z {api}.
 device_unreachable: Urządzenie nie odpowiada.
 insufficient_permissions: Twój klucz na to nie pozwala.
 store_unavailable: Karta urządzenia nie przyjmuje teraz zmian.
+adapter_failed: Adapter urządzenia ma błąd: {sentence}
+body_too_large: To za duże: {sentence}
+busy: Zbyt wiele poleceń czeka na to urządzenie; tego nie wysłano. Spróbuj ponownie.
+cancelled: Zakończono to z zewnątrz.
+device_refused: Urządzenie odmówiło: {sentence}
+dropped_by_mode: To już działa i nie dopuszcza kolejnego uruchomienia.
+internal: Centrala ma błąd; jej dziennik go podaje.
+invalid_request: Centrala tego nie rozumie: {sentence}
+invalid_value: Tak się nie da: {sentence}
+not_found: Tego już nie ma: {sentence}
+not_ready: Centrala jeszcze się uruchamia: {sentence}
+rate_limited: Zbyt wiele zapytań naraz. Spróbuj za chwilę.
+script_failed: Plik Lua zawiódł: {sentence}
+stopping: Centrala się zatrzymuje; nie wiadomo, czy polecenie wykonano.
+unsupported: To urządzenie tego nie potrafi: {sentence}
 [home]
 devices: Urządzenia
 unassigned: Bez pokoju
@@ -201,6 +216,8 @@ qr: Kod parowania dla drugiej aplikacji
 identify: Pokaż się
 unpair: Usuń parowanie
 confirm: Usunąć parowanie: {names}? Urządzenie zapomni ten dom.
+press: Po klucz: naciśnij przycisk na urządzeniu lub mostku, a potem w ciągu 30 sekund „Sparuj”.
+paste: Wstaw ten wiersz do sekcji [adapters.{name}] w config/default.toml i uruchom centralę ponownie:
 [hook]
 label: Id nowego hooka
 what: Adres, który wywołuje telefon, przycisk lub skrypt; słyszy go automatyzacja z wyzwalaczem webhook.

@@ -117,7 +117,6 @@ class Hub:
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
-        self.history = HomeHistory(config.history, self.bus, clock, self.timezone)
 
     async def __aenter__(self) -> Hub:
         config, began, self.started_at = self._config, self.clock.monotonic(), self.clock.now()
@@ -132,7 +131,8 @@ class Hub:
                 log.warning("%s", CRASHED_OFTEN)
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
-            await enter(self._connect_history(session))
+            self.history = await enter(self._build_history(session))
+            self.recorder.on_beat = self.history.beat
             self.pool = await enter(self._build_pool())
             self._new_executor = partial(Executor, self.pool, self._new_context, self.clock)
             file, describe = Path(config.file), self.pool.describe
@@ -163,10 +163,17 @@ class Hub:
         self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
         self.changes, self.keys = store.changes, store.keys
 
-    def _connect_history(self, session: LateSession) -> HomeHistory:
-        self.recorder.on_beat = self.history.beat
-        run, is_trusted = self.document.run, self.recorder.trust.is_trusted
-        return self.history.connect(self._store.months, run, is_trusted, partial(session.lines_to, self.clock))
+    def _build_history(self, session: LateSession) -> HomeHistory:
+        return HomeHistory(
+            self._config.history,
+            self.bus,
+            self.clock,
+            self.timezone,
+            months=self._store.months,
+            write_on=self.document.run,
+            is_trusted=self.recorder.trust.is_trusted,
+            lines_to=partial(session.lines_to, self.clock),
+        )
 
     def _report_start(self) -> None:
         """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""

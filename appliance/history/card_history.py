@@ -31,6 +31,7 @@ from appliance.history.hours import Hour
 from appliance.history.period import Period
 from appliance.history.series import Beside
 from appliance.home.bus import Bus
+from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
@@ -61,23 +62,20 @@ class CardHistory:
 
     def __init__(
         self,
+        settings: HistorySettings,
         months: MonthFiles,
         bus: Bus,
         clock: Clock,
         write_on: Callable[[Callable[[], Written]], Awaitable[Written]],
-        *,
-        keep_days: int,
-        max_day_bytes: int,
         is_trusted: Callable[[], bool],
         grid_ms: int = 0,
     ) -> None:
         self._months = months
-        self._writer = CardWriter(months, keep_days, max_day_bytes)
+        self._keep_days, self._max_day_bytes = settings.keep_days, settings.card_kb_per_day << 10
+        self._writer = CardWriter(months, self._keep_days, self._max_day_bytes)
         self._index = WritingIndex(months)
         self._clock = clock
         self._write_on = write_on
-        self._keep_days = keep_days
-        self._max_day_bytes = max_day_bytes
         self._is_trusted = is_trusted
         self._lock = asyncio.Lock()
         self._period = self._now() // PERIOD_MS

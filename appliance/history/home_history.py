@@ -1,20 +1,26 @@
-"""The history of a home: its parts, and how they share memory."""
+"""The history of a home: its parts, how they share memory, and what an attribute showed by memory and card."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from datetime import timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
+from itertools import groupby
 
-from appliance.clock import Clock
-from appliance.history.attribute_reader import AttributeReader
-from appliance.history.card_history import CardHistory
+from msgspec import Struct
+from msgspec.structs import replace
+
+from appliance.clock import Clock, from_millis, to_millis
+from appliance.history.card_history import CardHistory, CardValues
+from appliance.history.card_lines import ValueChange
 from appliance.history.card_writer import Written
-from appliance.history.device_history import DeviceHistory
+from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution
 from appliance.history.execution_history import CommandAudit, ExecutionHistory
+from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.line_writer import LineWriter, PostLines
-from appliance.history.series import HOUR_MS
+from appliance.history.period import MILLISECOND, Period
+from appliance.history.series import HOUR_MS, Beside, split_number
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
@@ -23,53 +29,48 @@ from appliance.tables.addresses import server_of
 AUDIT_SHARE = 8
 """The audit of commands may take this part of the history's memory, the values of devices the rest."""
 
+HOURS_A_DAY = 24
+
+MAX_PARTS = 3
+"""Of an hour, that lines of their own have: a writing cuts one in two, a restart again."""
+
+UNBOUNDED = 1 << 30
+"""Entries of which none is left out."""
+
 
 class HomeHistory:
     """What devices showed, who commanded them, and what was executed. Listens to the bus from its making on.
 
     `devices` and `commands` are in memory; `card` is what outlives a restart, None where `history.keep_days` is 0;
-    `writer` sends values to a server, None where there is none. `attributes` reads from memory and card.
+    `writer` sends values to a server, None where there is none. `attributes` reads from memory and card. `write_on`
+    runs work on the store's thread, `lines_to` makes of an address and a token a way there.
     """
 
-    card: CardHistory | None = None
-    writer: LineWriter | None = None
-
-    def __init__(self, settings: HistorySettings, bus: Bus, clock: Clock, zone: tzinfo) -> None:
-        budget = settings.max_mb << 20
-        self.devices = DeviceHistory(bus, clock, budget - budget // AUDIT_SHARE)
-        self.commands = CommandAudit(bus, budget // AUDIT_SHARE)
-        self.attributes = AttributeReader(self.devices, None, clock, zone)
-        self._settings = settings
-        self._bus = bus
-        self._clock = clock
-        self._zone = zone
-
-    def connect(
+    def __init__(
         self,
+        settings: HistorySettings,
+        bus: Bus,
+        clock: Clock,
+        zone: tzinfo,
+        *,
         months: MonthFiles,
         write_on: Callable[[Callable[[], Written]], Awaitable[Written]],
         is_trusted: Callable[[], bool],
         lines_to: Callable[[str, str | None], PostLines],
-    ) -> HomeHistory:
-        """Itself, to be entered, with the files of the card, and what makes of an address and a token a way there."""
-        settings = self._settings
+    ) -> None:
+        budget = settings.max_mb << 20
+        self.devices = DeviceHistory(bus, clock, budget - budget // AUDIT_SHARE)
+        self.commands = CommandAudit(bus, budget // AUDIT_SHARE)
+        self.card: CardHistory | None = None
+        self.writer: LineWriter | None = None
         if settings.keep_days:
-            offset = self._clock.now().astimezone(self._zone).utcoffset() or timedelta()
-            self.card = CardHistory(
-                months,
-                self._bus,
-                self._clock,
-                write_on,
-                keep_days=settings.keep_days,
-                max_day_bytes=settings.card_kb_per_day << 10,
-                is_trusted=is_trusted,
-                grid_ms=int(offset.total_seconds() * -1000) % HOUR_MS,
-            )
-            self.attributes = AttributeReader(self.devices, self.card, self._clock, self._zone)
+            offset = clock.now().astimezone(zone).utcoffset() or timedelta()
+            grid_ms = int(offset.total_seconds() * -1000) % HOUR_MS
+            self.card = CardHistory(settings, months, bus, clock, write_on, is_trusted, grid_ms)
         if settings.influx_url is not None:
             post, where = lines_to(settings.influx_url, settings.influx_token), server_of(settings.influx_url)
-            self.writer = LineWriter(post, where, self._bus, self._clock, is_trusted)
-        return self
+            self.writer = LineWriter(post, where, bus, clock, is_trusted)
+        self.attributes = AttributeReader(self.devices, self.card, clock, zone)
 
     async def __aenter__(self) -> HomeHistory:
         async with AsyncExitStack() as stack:
@@ -91,3 +92,124 @@ class HomeHistory:
         """The executions of scenes or of automations, to be called once for each."""
         note = None if self.card is None else partial(self.card.collector.note_execution, kind)
         return ExecutionHistory(on_add=note)
+
+
+class AttributeValues(Struct, frozen=True, kw_only=True):
+    """Entries, newest first, and how fine the coarsest of them is: hours, where memory does not reach so far back."""
+
+    resolution: Resolution
+    entries: list[AttributeEntry]
+
+
+class AttributeReader:
+    """Reads values of attributes. `card` is None where nothing is kept there; days begin at midnight in `zone`."""
+
+    def __init__(self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo) -> None:
+        self._devices = devices
+        self._card = card
+        self._clock = clock
+        self._zone = zone
+
+    async def list_values(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution
+    ) -> AttributeValues:
+        """What the attribute showed in the period; empty where nothing is known of it."""
+        if resolution in (Resolution.HOUR, Resolution.DAY):
+            is_by_day = resolution is Resolution.DAY
+            known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
+            if not known.hours and not known.changes:
+                known = self._read_memory(device_id, attribute, period)
+            entries = _in_spans(known, self._day_of if is_by_day else int, self._day_of if is_by_day else _hour_of)
+            return AttributeValues(resolution=resolution, entries=_newest(entries, period))
+        return await self._list_raw(device_id, attribute, period, resolution)
+
+    async def _list_raw(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution
+    ) -> AttributeValues:
+        """Every value that memory has, and before those what the card has."""
+        recent = self._devices.list_values(device_id, attribute, period, resolution)
+        since = self._devices.known_since(device_id, attribute)
+        is_covered = since is not None and period.start is not None and since <= period.start
+        if len(recent) >= period.max_entries or is_covered:
+            return AttributeValues(resolution=resolution, entries=recent)
+        before = period if since is None else replace(period, end=_earlier(period.end, since - MILLISECOND))
+        known = await self._read_card(device_id, attribute, before)
+        entries = [*recent, *_of_changes(known.changes), *_of_hours(known.hours)]
+        coarsest = Resolution.HOUR if known.hours else resolution
+        return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
+
+    async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
+        """What the card has; of each so many hours make an entry, and each of them may be there in parts."""
+        if self._card is None:
+            return CardValues(hours=[], changes=[])
+        enough = MAX_PARTS * hours * period.max_entries
+        return await self._card.read_attribute((device_id, attribute), period, enough)
+
+    def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
+        """The same from the values in memory alone."""
+        everything = replace(period, limit=UNBOUNDED)
+        entries = self._devices.list_values(device_id, attribute, everything)
+        numbers: list[NumberHours] = []
+        changes: list[ValueChange] = []
+        for entry in reversed(entries):
+            at, split = to_millis(entry.observed_at), split_number(entry.value)
+            if split is None:
+                changes.append((at, entry.value))
+                continue
+            if not numbers or numbers[-1].beside != split[0]:
+                numbers.append(NumberHours(split[0]))
+            numbers[-1].report(at, split[1], numbers[-1].last)
+        now = to_millis(_earlier(period.end, self._clock.now()))
+        return CardValues(hours=[(each.beside, hour) for each in numbers for hour in each.take(now)], changes=changes)
+
+    def _day_of(self, secs: float) -> int:
+        """When the day of the moment began; both in seconds since 1970."""
+        local = datetime.fromtimestamp(secs, self._zone)
+        return int(local.replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
+
+
+def _hour_of(secs: float) -> int:
+    return int(secs // 3600) * 3600
+
+
+def _in_spans(
+    known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
+) -> list[AttributeEntry]:
+    """One entry for each hour or day of the numbers, and of the changes the last in each."""
+    entries: list[AttributeEntry] = []
+    ordered = sorted(known.hours, key=lambda each: each[1].start)
+    for beside, found in groupby(ordered, lambda each: each[0]):
+        hours = merge(hour for _, hour in found)
+        for start, each in groupby(hours, lambda hour: start_of_hours(hour.start)):
+            entries.append(_entry(beside, join_all(start, each)))
+    by_span = {
+        start_of_changes(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])
+    }
+    return [*entries, *_of_changes(by_span.values())]
+
+
+def _of_hours(hours: list[tuple[Beside, Hour]]) -> list[AttributeEntry]:
+    return _in_spans(CardValues(hours=hours, changes=[]), int, int)
+
+
+def _of_changes(changes: Iterable[ValueChange]) -> list[AttributeEntry]:
+    return [AttributeEntry(observed_at=from_millis(at), value=value) for at, value in changes if value is not None]
+
+
+def _entry(beside: Beside, hour: Hour) -> AttributeEntry:
+    return AttributeEntry(
+        observed_at=datetime.fromtimestamp(hour.start, UTC),
+        value=join_number(beside, hour.value),
+        low=join_number(beside, hour.low),
+        high=join_number(beside, hour.high),
+        gain=None if hour.gain is None else join_number(beside, hour.gain),
+    )
+
+
+def _newest(entries: list[AttributeEntry], period: Period) -> list[AttributeEntry]:
+    entries.sort(key=lambda entry: entry.observed_at, reverse=True)
+    return entries[: period.max_entries]
+
+
+def _earlier(one: datetime | None, other: datetime) -> datetime:
+    return other if one is None else min(one, other)

@@ -57,15 +57,19 @@ class Box:
         """A run of the hub; the last thing it does is to write."""
         self.bus = Bus()
         self.devices: dict[str, Device] = {}
-        self.history = HomeHistory(self.settings, self.bus, self.clock, self.zone)
 
         async def write_on(work: Callable[[], Written]) -> Written:
             return work()
 
-        history = self.history.connect(MonthFiles(self.disk), write_on, lambda: self.is_trusted, no_server)
-        assert history.card is not None
-        self.card = history.card
-        async with history:
+        self.history = HomeHistory(
+            *(self.settings, self.bus, self.clock, self.zone),
+            months=MonthFiles(self.disk),
+            write_on=write_on,
+            is_trusted=lambda: self.is_trusted,
+            lines_to=no_server,
+        )
+        self.card: Any = self.history.card
+        async with self.history:
             yield self
 
     def show(self, device_id: str = "lamp", **attributes: Any) -> None:
@@ -371,18 +375,15 @@ async def test_what_cannot_be_kept_is_left_out(tmp_path: Path) -> None:
 
 
 async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
-    box = Box(tmp_path)
+    box = Box(tmp_path, keep_days=0)
     async with box.run():
-        history = HomeHistory(HistorySettings(keep_days=0), box.bus, box.clock, box.zone)
         box.show(brightness=10, power="on")
         box.pass_time(minutes=30)
         box.show(brightness=20)
         box.pass_time(minutes=30)
-        found = await history.attributes.list_values("lamp", "brightness", ALL, Resolution.HOUR)
-        assert [_told(entry) for entry in found.entries] == [(10, 15, 20)]
-        found = await history.attributes.list_values("lamp", "power", ALL, Resolution.DAY)
-        assert [_told(entry) for entry in found.entries] == ["on"]
-        assert history.connect(MonthFiles(box.disk), None, bool, no_server).card is None  # type: ignore[arg-type]
+        assert await box.values("brightness", Resolution.HOUR) == [(10, 15, 20)]
+        assert await box.values("power", Resolution.DAY) == ["on"]
+        assert box.card is None
 
 
 def collected(*, attributes: int, entries: int) -> Collected:

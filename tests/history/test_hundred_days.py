@@ -104,9 +104,7 @@ async def test_each_day_stays_within_its_budget_and_memory_does_not_grow(tmp_pat
 
     budget = settings.card_kb_per_day << 10
     months = MonthFiles(Disk(tmp_path))
-    card = CardHistory(
-        months, bus, clock, write_on, keep_days=settings.keep_days, max_day_bytes=budget, is_trusted=lambda: True
-    )
+    card = CardHistory(settings, months, bus, clock, write_on, lambda: True)
     home = Home(clock, bus, card.collector)
     written, held, writings = [], [], []
     async with card:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -188,7 +188,8 @@ class HttpClient:
         """
         sent: dict[str, Any] = {"params": query, "headers": headers, "json": json, "data": form}
         response = await self.exchange(method, path, repeat=repeat, **sent)
-        self._check_status(path, response.status)
+        if not 200 <= response.status < 300:
+            raise self._refused(path, response.status)
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
@@ -224,16 +225,29 @@ class HttpClient:
     ) -> HttpResponse:
         answers_before = self.answers
         try:
-            async with self._open(session, method, path, headers, **sent) as response:
-                body = await self._read(response)
-                return HttpResponse(status=response.status, headers=response.headers, body=body)
+            with self._failing(path):
+                async with self._open(session, method, path, headers, **sent) as response:
+                    body = await self._read(response)
+                    return HttpResponse(status=response.status, headers=response.headers, body=body)
+        finally:
+            self._learn_whether_it_keeps(is_answered=self.answers != answers_before)
+
+    @contextmanager
+    def _failing(self, path: str) -> Iterator[None]:
+        """Raise what aiohttp raises as `Unreachable`, or as `BadAnswer` where something was answered."""
+        try:
+            yield
+        except aiohttp.WSServerHandshakeError as error:
+            self.answers += 1
+            raise self._refused(path, error.status) from None
         except aiohttp.ClientResponseError:
             self.answers += 1
             raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
-        finally:
-            self._learn_whether_it_keeps(is_answered=self.answers != answers_before)
+
+    def _refused(self, path: str, status: int) -> HttpRefused:
+        return HttpRefused(f"{self.address}{path} answered {named_status(status)}", status)
 
     @asynccontextmanager
     async def _open(
@@ -267,19 +281,13 @@ class HttpClient:
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS, sock_read=silence_secs)
-        try:
+        with self._failing(path):
             async with self._open(self._session.brief, "GET", path, headers, timeout=timeout) as response:
                 if response.status != 200:
-                    raise HttpRefused(
-                        f"{self.address}{path} answered {named_status(response.status)}", response.status
-                    )
+                    raise self._refused(path, response.status)
                 if response.content_type != EVENT_STREAM:
                     raise BadAnswer(f"{self.address}{path} answered with something that is no event stream")
                 yield read_events(response, self._clock, max_bytes)
-        except aiohttp.ClientResponseError:
-            raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
-        except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
 
     def _learn_whether_it_keeps(self, *, is_answered: bool) -> None:
         now = self._clock.monotonic()
@@ -303,7 +311,7 @@ class HttpClient:
         without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` where it
         cannot be opened, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
         """
-        try:
+        with self._failing(path):
             async with self._session.brief.ws_connect(
                 self.address + path,
                 headers=self._headers,
@@ -314,18 +322,9 @@ class HttpClient:
             ) as opened:
                 self.answers += 1
                 yield Messages(self.address, opened, self._clock, parse or parse_json, self._count_answer)
-        except aiohttp.WSServerHandshakeError as error:
-            self.answers += 1
-            raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
-        except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
 
     def _count_answer(self) -> None:
         self.answers += 1
-
-    def _check_status(self, path: str, status: int) -> None:
-        if not 200 <= status < 300:
-            raise HttpRefused(f"{self.address}{path} answered {named_status(status)}", status)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()

@@ -208,16 +208,6 @@ async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(
     assert desk.registry.get_device("b:1").attributes["power"] == "on"
 
 
-async def test_leaving_ends_every_command(session: DeviceSession, clock: VirtualClock) -> None:
-    desk = FakeAdapter(session, clock)
-    async with desk.dispatcher:
-        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
-        under_way = await desk.begun("b")
-    assert under_way.cancelled()
-    assert {outcome.status for outcome in await sending} == {Status.ERROR}
-    assert desk.adapters["c"].commands == []
-
-
 async def test_senders_of_commands_that_are_given_up_are_told_so(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
     done, given_up = await desk.begun("a"), await desk.begun("b")
@@ -229,10 +219,6 @@ async def test_senders_of_commands_that_are_given_up_are_told_so(desk: FakeAdapt
     assert first == _ok("a:1")
     assert (second.device_id, second.status, second.message) == ("b:1", Status.ERROR, message)
     assert given_up.cancelled()
-
-
-async def test_nobody_to_command_is_no_outcome(desk: FakeAdapter) -> None:
-    assert await desk.dispatcher.send([], ON, "device") == []
 
 
 async def test_leaving_is_quiet_though_a_sender_went_away_before(

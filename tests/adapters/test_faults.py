@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from appliance.adapters import address_gates
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
@@ -338,18 +337,6 @@ async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list
     """Command each device by itself, as so many clients do at once."""
     each = await asyncio.gather(*(dispatcher.send([device], ON, "device") for device in devices))
     return [outcome for outcomes in each for outcome in outcomes]
-
-
-async def test_forty_clients_at_one_slow_bridge_all_have_their_turn(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
-    stage = Stage(session, clock)
-    runner = stage.runner("bridge", lambda context: Bridge(context, takes=0.02))
-    async with runner, Dispatcher([runner], stage.bus, clock) as dispatcher:
-        await until(lambda: len(stage.registry.list_devices()) == LAMPS)
-        outcomes = await _send_alone(dispatcher, stage.registry.list_devices())
-    assert {each.status for each in outcomes} == {Status.OK}
-    assert address_gates.LOCK_TIMEOUT_SECS >= LAMPS * 0.7, "as many at a device that takes 0.7 s over each"
 
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])

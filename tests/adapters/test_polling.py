@@ -13,7 +13,6 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters import address_gates
-from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_http import CONNECT_TIMEOUT_SECS, DeviceSession, HttpClient
@@ -194,15 +193,6 @@ async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_i
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
-async def test_a_device_that_the_first_answer_could_not_read_is_online_again_too(bench: Bench) -> None:
-    await bench.poll(GONE)
-    await bench.poll(GONE)
-    unreadable = replace(bench.seen("off"), observations=())
-    happened = await bench.poll(unreadable)
-    assert _kinds(happened) == [events.DeviceStateChanged, events.AdapterAnswered]
-    assert bench.power == ("off", "online")
-
-
 async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_one(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -215,22 +205,7 @@ async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_
     assert said in await bench.poll(WRONG)
 
 
-async def test_a_device_that_was_never_there_is_told_of_once(session: DeviceSession, clock: VirtualClock) -> None:
-    bench = Bench(session, clock)
-    for _ in range(5):
-        await bench.poll(GONE)
-    assert _kinds(bench.happened).count(events.SystemErrorReported) == 1
-    assert bench.registry.list_devices() == ()
-
-
 # --- commands ------------------------------------------------------------------------------------
-
-
-async def test_what_a_command_read_is_taken_in(bench: Bench) -> None:
-    error, happened = await bench.command(CommandResult(report=bench.seen("on")))
-    assert error is None
-    assert _kinds(happened) == [events.DeviceStateChanged, events.AdapterAnswered]
-    assert bench.power == ("on", "online")
 
 
 async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) -> None:
@@ -280,27 +255,6 @@ async def test_a_command_that_succeeds_ends_an_outage_and_wakes_the_polling(
     assert [record.message for record in caplog.records] == ["stub: answers again"]
 
 
-async def test_commands_to_one_address_wait_for_each_other_though_they_are_of_two_adapters(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
-    bus = Bus()
-    registry, gates = Registry(bus, clock), AddressGates()
-    contexts = [
-        context_of(name, session, clock, registry=registry, bus=bus, gates=gates) for name in ("desk", "shelf")
-    ]
-    spellings = ("http://same", "HTTP://Same.:80/x")
-    adapters = [StubAdapter(each, address=where) for each, where in zip(contexts, spellings, strict=True)]
-    links = [StillRunner(adapter, context) for adapter, context in zip(adapters, contexts, strict=True)]
-    tasks = [asyncio.ensure_future(link.ask(f"{link.name}:1", ON)) for link in links * 2]
-    for number in range(4):
-        adapter = adapters[number % 2]
-        await adapter.begun(adapter.commands, number // 2 + 1)
-        assert sum(not future.done() for each in adapters for future in each.commands) == 1
-        adapter.commands[-1].set_result(CommandResult(report=adapter.seen(power="on")))
-    assert await asyncio.gather(*tasks) == [None] * 4
-    assert [len(adapter.commands) for adapter in adapters] == [2, 2]
-
-
 # --- what was asked before a command ended -------------------------------------------------------
 
 
@@ -314,20 +268,6 @@ async def test_what_was_asked_before_a_command_ended_is_dropped(bench: Bench, st
     _end(bench.adapter.polls[1], outcome)
     await polling
     assert (bench.happened, bench.device, bench.link.misses) == before
-
-
-async def test_what_comes_while_a_command_is_under_way_or_waits_for_its_turn_is_dropped(bench: Bench) -> None:
-    first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
-    second = asyncio.ensure_future(bench.link.ask("stub:1", ON))
-    await bench.adapter.begun(bench.adapter.commands)
-    assert await bench.poll(bench.seen("on")) == []
-    bench.adapter.commands[0].set_result(CommandResult(report=bench.seen("on")))
-    await first
-    await bench.adapter.begun(bench.adapter.commands, 2)
-    assert await bench.poll(bench.seen("off")) == []
-    bench.adapter.commands[1].set_exception(WRONG)
-    assert await _error_of(second) == str(WRONG)
-    assert bench.power == ("on", "online")
 
 
 async def test_what_was_asked_while_a_command_was_under_way_is_dropped_though_it_comes_after(
@@ -376,26 +316,7 @@ async def test_what_is_pushed_while_a_poll_is_under_way_is_not_undone_by_its_old
     assert bench.power == ("on", "online"), "the next poll is asked after it and counts"
 
 
-async def test_a_command_that_is_given_up_leaves_nothing_behind(bench: Bench) -> None:
-    first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
-    second = asyncio.ensure_future(bench.link.ask("stub:1", ON))
-    await bench.adapter.begun(bench.adapter.commands)
-    for task in (second, first):
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    assert _kinds(await bench.poll(bench.seen("on"))) == [events.DeviceStateChanged, events.AdapterAnswered]
-    assert (await bench.command(CommandResult(report=None)))[0] is None
-
-
 # --- operations ----------------------------------------------------------------------------------
-
-
-async def test_an_operation_returns_what_it_returns_and_raises_what_it_raises(bench: Bench) -> None:
-    assert await bench.link.invoke("echo", {"a": 1}) == {"a": 1}
-    with pytest.raises(Unreachable, match="nobody is there"):
-        await bench.link.invoke("fail", {})
-    assert (bench.happened, bench.link.misses) == ([], 0)
 
 
 # --- real time -----------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from appliance.clock import EPOCH
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import CommandSpec
@@ -46,65 +45,44 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
     return valid
 
 
-def check_observation(seen: Observation, known: Device | None, dropped: Dropped) -> Observation:
-    """The valid parts of the observation; the rest is noted in `dropped`. Raises `Invalid` for id or kind.
+def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
+    """The device after the observation, in this `state`; raises `Invalid` where the kind is none.
 
-    `known` is the device as it was before, None where it is new: values that are equal were checked already.
+    What else is not valid is noted in `dropped`.
+    An attribute that is dropped, and a name or info that the observation lacks, stay as they were; parts that are
+    equal stay the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
     dropped.update(seen.wrong)
-    if known is None:
-        check_device_id(seen.device_id)
-        known = _UNKNOWN
-    vendor_data, name, info, commands = known.metadata.vendor_specific, known.vendor_name, known.info, known.commands
-    return Observation(
-        device_id=seen.device_id,
-        kind=seen.kind,
-        is_available=seen.is_available,
-        attributes=check_attributes(seen.attributes, known.attributes, dropped),
-        vendor_specific=vendor_data
-        if seen.vendor_specific == vendor_data
-        else _check_vendor_data(seen.vendor_specific, dropped),
-        name=name if seen.name == name else _check_text("name", seen.name, dropped),
-        info=info if seen.info == info else _check_info(seen.info, dropped),
-        commands=commands if seen.commands == commands else _check_commands(seen.commands, commands, dropped),
-    )
-
-
-def device_after(device: Device, seen: Observation, attributes: dict[str, Value], now: datetime) -> Device:
-    """The device after the observation. Parts that are equal stay the same objects.
-
-    A name or info that this observation lacks stays as it was.
-    """
-    metadata, is_as_before = device.metadata, attributes == device.attributes
-    if seen.vendor_specific is not metadata.vendor_specific:
-        metadata = Metadata(source=metadata.source, vendor_specific=seen.vendor_specific)
+    attributes = {**check_attributes(seen.attributes, before.attributes, dropped), "state": state}
+    if dropped:
+        attributes = {key: before.attributes[key] for key in dropped if key in before.attributes} | attributes
+    is_as_before = attributes == before.attributes
+    metadata, name, info, commands = before.metadata, before.vendor_name, before.info, before.commands
+    if seen.vendor_specific != metadata.vendor_specific:
+        checked = Metadata(source=metadata.source, vendor_specific=_check_vendor_data(seen.vendor_specific, dropped))
+        metadata = metadata if checked == metadata else checked
+    if seen.name != name:
+        name = _check_text("name", seen.name, dropped) or name
+    if seen.info != info:
+        stated = _check_info(seen.info, dropped)
+        info = info if stated in (info, None) else stated
+    if seen.commands != commands:
+        commands = _check_commands(seen.commands, commands, dropped)
     return Device(  # not `replace`, which takes twice as long: every observation calls this
-        id=device.id,
-        room_id=device.room_id,
+        id=before.id,
+        room_id=before.room_id,
         kind=seen.kind,
-        attributes=device.attributes if is_as_before else attributes,
+        attributes=before.attributes if is_as_before else attributes,
         metadata=metadata,
-        updated_at=device.updated_at if is_as_before else now,
+        updated_at=before.updated_at if is_as_before else now,
         last_seen=now,
-        person_name=device.person_name,
-        vendor_name=device.vendor_name if seen.name is None else seen.name,
-        info=device.info if seen.info == _UNKNOWN.info else seen.info,
-        commands=seen.commands,
+        person_name=before.person_name,
+        vendor_name=name,
+        info=info,
+        commands=commands,
     )
-
-
-_UNKNOWN = Device(
-    id="",
-    room_id=None,
-    kind=DeviceKind.VIRTUAL,
-    attributes={},
-    metadata=Metadata(source=""),
-    updated_at=EPOCH,
-    last_seen=EPOCH,
-)
-"""What is known of a device that was never seen: nothing."""
 
 
 def check_device_id(device_id: Any) -> None:
@@ -159,11 +137,13 @@ def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
         return None
 
 
-def _check_info(info: Any, dropped: Dropped) -> Info:
+def _check_info(info: Any, dropped: Dropped) -> Info | None:
+    """The valid parts; None where they say nothing."""
     if not isinstance(info, Info):
         dropped["info"] = f"must be an Info, not {shown(info)}"
-        return Info()
-    return Info(**{name: _check_text(name, getattr(info, name), dropped) for name in Info.__struct_fields__})
+        return None
+    stated = {name: _check_text(name, getattr(info, name), dropped) for name in Info.__struct_fields__}
+    return Info(**stated) if any(stated.values()) else None
 
 
 def _check_commands(

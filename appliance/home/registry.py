@@ -17,8 +17,8 @@ from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.layout import Change, Layout, changes_between
-from appliance.home.model import Device, Group, Metadata, Observation, Report, Room
-from appliance.home.observations import Dropped, check_attributes, check_event, check_observation, device_after
+from appliance.home.model import Device, DeviceKind, Group, Metadata, Observation, Report, Room
+from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
 from appliance.tables.checks import shown
 
@@ -179,49 +179,45 @@ class Registry:
         for group_id, group in changes_between(before.groups, layout.groups).items():
             self._publish_group(group_id, before.groups.get(group_id), group)
 
-    def _observe(self, observation: Observation, adapter: str, now: datetime) -> None:
-        device = self._devices.get(observation.device_id) if isinstance(observation.device_id, str) else None
-        dropped: Dropped = {}
+    def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:
+        device_id, dropped = seen.device_id, Dropped()
         try:
-            if device is not None and device.metadata.source != adapter:
-                raise Invalid(f"is a device of {device.metadata.source}")
-            seen = check_observation(observation, device, dropped)
+            before = self._known(device_id, adapter, now)
+            after = device_after(before, seen, ONLINE if seen.is_available else UNAVAILABLE, now, dropped)
         except Invalid as fault:
-            self._report_dropped(adapter, shown(observation.device_id), {"device": str(fault)})
+            self._report_dropped(adapter, shown(device_id), {"device": str(fault)})
             return
-        (self._unavailable.discard if seen.is_available else self._unavailable.add)(seen.device_id)
-        attributes = {**seen.attributes, "state": ONLINE if seen.is_available else UNAVAILABLE}
-        if dropped:
-            self._report_dropped(adapter, seen.device_id, dropped)
-            before = {} if device is None else device.attributes
-            attributes = {key: before[key] for key in dropped if key in before} | attributes
-        if device is None:
-            self._add(seen, attributes, adapter, now)
-            return
-        after = self._put(device_after(device, seen, attributes, now))
-        is_told_anew = after.vendor_name is not device.vendor_name or after.info is not device.info
-        if is_told_anew and (after.name, after.info) != (device.name, device.info):
+        self._report_dropped(adapter, device_id, dropped)
+        (self._unavailable.discard if seen.is_available else self._unavailable.add)(device_id)
+        is_new = device_id not in self._devices
+        self._put(after)
+        if is_new:
+            self._by_adapter[adapter][device_id] = None
+        elif after.info is not before.info or (
+            after.vendor_name is not before.vendor_name and after.name != before.name
+        ):
             self._bus.publish(events.DeviceUpdated(device=after))
-        if after.attributes is not device.attributes:
-            self._bus.publish(events.DeviceStateChanged(device=after, previous=device))
+        if after.attributes is not before.attributes:
+            self._bus.publish(events.DeviceStateChanged(device=after, previous=None if is_new else before))
 
-    def _add(self, seen: Observation, attributes: dict[str, Value], adapter: str, now: datetime) -> None:
-        device = Device(
-            id=seen.device_id,
-            room_id=self.layout.room_assignments.get(seen.device_id),
-            kind=seen.kind,
-            attributes=attributes,
-            metadata=Metadata(source=adapter, vendor_specific=seen.vendor_specific),
-            updated_at=now,
-            last_seen=now,
-            person_name=self.layout.names.get(seen.device_id),
-            vendor_name=seen.name,
-            info=seen.info,
-            commands=seen.commands,
-        )
-        self._put(device)
-        self._by_adapter[adapter][device.id] = None
-        self._bus.publish(events.DeviceStateChanged(device=device, previous=None))
+    def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
+        """The device, or one that has shown nothing where it is new; `Invalid` where it cannot be the adapter's."""
+        device = self._devices.get(device_id) if isinstance(device_id, str) else None
+        if device is None:
+            check_device_id(device_id)
+            return Device(
+                id=device_id,
+                room_id=self.layout.room_assignments.get(device_id),
+                kind=DeviceKind.VIRTUAL,
+                attributes={},
+                metadata=Metadata(source=adapter),
+                updated_at=now,
+                last_seen=now,
+                person_name=self.layout.names.get(device_id),
+            )
+        if device.metadata.source != adapter:
+            raise Invalid(f"is a device of {device.metadata.source}")
+        return device
 
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from appliance.store.records import CARD, KEY_PREFIX
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import House, open_house
+from tests.fakes.lua import automation, write
 from tests.fakes.moody_disk import MoodyDisk
 
 NOW = datetime(2027, 6, 1, 12, tzinfo=UTC)
@@ -66,3 +70,102 @@ async def test_a_card_that_takes_nothing_leaves_the_clock_as_it_was(tmp_path: Pa
         disk.mood = None
         assert (await house.post("/diagnostics/clock/trust")).status == 200
         assert (await clock_of(house))["trusted"] is True
+
+
+BOOT = datetime(1970, 1, 1, tzinfo=UTC)
+NOON = datetime(2027, 6, 1, 12, tzinfo=UTC)
+IDLE = 2
+"""Who sleeps in a hub without adapters: the recorder and the scheduler."""
+
+WINDOW = "conditions = { { type = 'time_window', start = '00:00', ['end'] = '23:59' } }"
+FILES = {
+    "automations/c.lua": automation("c", "{ type = 'cron', expression = '0 */10 * * * *' }"),
+    "automations/i.lua": automation("i", "{ type = 'interval', every_secs = 600 }"),
+    "automations/w.lua": automation("w", "{ type = 'wall_clock', hour = 12, minute = 30 }"),
+    "automations/t.lua": automation("t", "{ type = 'interval', every_secs = 1000 }", more=WINDOW),
+}
+
+
+class Hub:
+    """A hub and the time that it lives by."""
+
+    def __init__(self, house: House, clock: VirtualClock) -> None:
+        self.house = house
+        self.clock = clock
+
+    async def pass_by(self, **span: float) -> None:
+        """Let time go by."""
+        await self.clock.advance(timedelta(**span).total_seconds(), sleepers=IDLE)
+        async with asyncio.timeout(10):
+            while self.house.hub.automations.figures()["running"]:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.002)
+
+    async def counts(self) -> Mapping[str, int]:
+        """How often each has run so far."""
+        return {id_: len([each for each in await self.entries(id_) if each["status"] == "ok"]) for id_ in "ciwt"}
+
+    async def entries(self, id_: str) -> list[Any]:
+        """The automation's history."""
+        found: list[Any] = (await self.house.get(f"/automations/{id_}/history")).json["entries"]
+        return found
+
+    async def time(self) -> Any:
+        """What diagnostics tell of the clock."""
+        return (await self.house.get("/diagnostics")).json["clock"]
+
+
+@asynccontextmanager
+async def hub(folder: Path, start: datetime) -> AsyncIterator[Hub]:
+    """A hub that starts when its clock shows this."""
+    clock = VirtualClock(start)
+    async with open_house(clock=clock, root=write(folder, FILES), adapters={}) as house:
+        yield Hub(house, clock)
+
+
+async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_path: Path) -> None:
+    async with hub(tmp_path, BOOT) as it:
+        await it.pass_by(hours=1)
+        assert await it.counts() == {"c": 0, "i": 6, "w": 0, "t": 0}
+        assert {each["error"] for each in await it.entries("t")} == {
+            "condition 1: the clock is not trusted yet, needs 00:00 to 23:59"
+        }
+        clock = await it.time()
+        assert clock["trusted"] is False and clock["waits_because"].startswith("the clock shows 1970-01-01T01:00")
+        it.clock.set(NOON + timedelta(minutes=1))
+        await it.pass_by(minutes=1)
+        assert await it.counts() == {"c": 0, "i": 6, "w": 0, "t": 0}
+        clock = await it.time()
+        assert (clock["trusted"], clock["waits_because"], len(clock["steps"])) == (True, None, 1)
+        await it.pass_by(hours=1)
+        assert await it.counts() == {"c": 6, "i": 12, "w": 1, "t": 4}
+
+
+async def test_eight_hours_ahead_and_one_hour_back_make_neither_burst_nor_silence(tmp_path: Path) -> None:
+    async with hub(tmp_path, NOON) as it:
+        await it.pass_by(minutes=61)
+        assert await it.counts() == {"c": 6, "i": 6, "w": 1, "t": 3}
+        for step in (timedelta(hours=8), timedelta(hours=-1)):
+            before = await it.counts()
+            it.clock.set(it.clock.now() + step)
+            await it.pass_by(seconds=15)
+            after = await it.counts()
+            assert {id_ for id_ in after if after[id_] != before[id_]} <= {"c"} and after["c"] - before["c"] <= 1
+            await it.pass_by(minutes=59, seconds=45)
+            after = await it.counts()
+            assert {id_: after[id_] - before[id_] for id_ in "iw"} == {"i": 6, "w": 0}
+            assert 6 <= after["c"] - before["c"] <= 7
+        assert [each["seconds"] for each in (await it.time())["steps"]] == [28800.0, -3600.0]
+        await it.pass_by(hours=16)
+        assert (await it.counts())["w"] == 2, "the next day has its time again"
+
+
+async def test_a_suspend_is_slept_over_and_everything_goes_on(tmp_path: Path) -> None:
+    async with hub(tmp_path, NOON) as it:
+        await it.pass_by(minutes=1)
+        it.clock.suspend(timedelta(hours=8, minutes=5).total_seconds())
+        await it.pass_by(seconds=15)
+        assert await it.counts() == {"c": 0, "i": 0, "w": 0, "t": 1}, "only t was due within the last five minutes"
+        await it.pass_by(hours=1)
+        assert await it.counts() == {"c": 6, "i": 6, "w": 0, "t": 4}
+        await it.pass_by(hours=16)
+        assert (await it.counts())["w"] == 1

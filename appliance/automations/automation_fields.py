@@ -1,4 +1,7 @@
-"""Fields: the checks of what a definition's fields may hold, and the fields that triggers and conditions share."""
+"""Fields: the checks of what a definition's fields may hold, and the fields that triggers and conditions share.
+
+Among them what a value must be, as a `Matcher`.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,135 @@ from collections.abc import Callable, Iterable
 from datetime import date
 from typing import NamedTuple
 
-from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
+from msgspec import UNSET, Struct, UnsetType
+
 from appliance.errors import Invalid
+from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
 from appliance.tables.fields import Table
+
+WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
+"""The schema types of values that carry a unit and count by their `value`."""
+
+NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
+"""The schema types that `above` and `below` can be asked of."""
+
+
+def same(one: Value, other: Value) -> bool:
+    """Whether two JSON values are equal: `5` is `5.0`, `true` is not `1`."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def number_in(value: Value) -> int | float | None:
+    """The number that a value counts by: itself, or the `value` of one with a unit; None where there is none."""
+    if isinstance(value, dict):
+        value = value.get("value")
+    return value if is_number(value) else None
+
+
+def describe(value: Value) -> str:
+    """A value as text for people, one with a unit as `21.5 celsius`."""
+    number = number_in(value)
+    if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
+        return f"{number} {value['unit']}"
+    return shown(value)
+
+
+def check_equal(attribute: str, value: Value) -> Value:
+    """The value in canonical form if the attribute's schema can take it; else `Invalid` says what it takes.
+
+    Where values carry a unit a plain number will do; an attribute without a schema takes anything.
+    """
+    entry = CAPABILITIES.get(attribute)
+    if entry is None:
+        return value
+    if entry.type == "color_temperature" and is_number(value):
+        return _color_temperature(value)
+    if entry.type in WITH_UNIT and is_number(value):
+        return value
+    return entry.check(value)
+
+
+def _color_temperature(value: Value) -> int:
+    """The colour temperature, in kelvin or mireds by its range; `Invalid` where it is in neither."""
+    (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
+    number = integer(value)
+    if not (low <= number <= high or warm <= number <= cold):
+        ranges = f"{low} to {high} (kelvin) or {warm} to {cold} (mireds)"
+        raise Invalid(f"must be from {ranges}, not {shown(value)}")
+    return number
+
+
+class Matcher(Struct, frozen=True, kw_only=True, eq=False):
+    """What a value must be: equal to `equals`, or a number above the one and below the other bound, neither included.
+
+    With none of them it is any value. A plain number also equals a value with a unit whose number it is.
+    """
+
+    equals: Value | UnsetType = UNSET
+    above: float | None = None
+    below: float | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Matcher) and same(self.fields(), other.fields())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether every value will do."""
+        return self.equals is UNSET and self.above is None and self.below is None
+
+    def holds(self, value: Value) -> bool:
+        """Whether the value is so; None is no value."""
+        if self.is_any:
+            return value is not None
+        if self.equals is UNSET:
+            number = number_in(value)
+            return (
+                number is not None
+                and (self.above is None or number > self.above)
+                and (self.below is None or number < self.below)
+            )
+        if isinstance(value, dict) and not isinstance(self.equals, dict):
+            return "value" in value and same(value["value"], self.equals)
+        return same(value, self.equals)
+
+    def entered_from(self, previous: Value) -> bool:
+        """Whether a value that is so now has become so: it was not before, or, for a range, a number outside."""
+        if self.is_any:
+            return True
+        return not self.holds(previous) and (self.equals is not UNSET or number_in(previous) is not None)
+
+    def fields(self) -> dict[str, Value]:
+        """The fields that state it."""
+        if self.is_any:
+            return {}
+        return {"above": self.above, "below": self.below} if self.equals is UNSET else {"equals": self.equals}
+
+    def __str__(self) -> str:
+        if self.is_any:
+            return "any value"
+        if self.equals is not UNSET:
+            return describe(self.equals)
+        ends = (("above", self.above), ("below", self.below))
+        return " and ".join(f"{name} {bound}" for name, bound in ends if bound is not None)
+
+
+def wanted(name: str, matcher: Matcher) -> str:
+    """What must be so, `power = on` or `brightness above 50`."""
+    is_range = matcher.equals is UNSET and not matcher.is_any
+    return f"{name} {'' if is_range else '= '}{matcher}"
+
 
 Subject = tuple[str, str]
 """A kind of thing and the name of one: `("device", "desk:light:0")`."""
@@ -167,22 +292,21 @@ def take_attribute(table: Table) -> str | None:
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:
     """The fields `equals`, or `above` and `below`, as they fit the attribute; anything where all are left out."""
-    within = Within(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
+    within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
         table.fault("equals", "cannot stand beside above or below; choose one")
     if table.has("equals"):
         return take_equal(table, attribute)
-    if within == Within():
+    if within.is_any:
         table.raw("equals")
-        return Anything()
-    if within.above is not None and within.below is not None and not within.above < within.below:
+    elif within.above is not None and within.below is not None and not within.above < within.below:
         table.fault("below", f"must be greater than above ({within.above}), or no number lies between")
     elif _is_empty(within, CAPABILITIES.get(attribute or "")):
         table.fault("below" if within.above is None else "above", f"leaves no whole number that {attribute} can be")
     return within
 
 
-def _is_empty(within: Within, entry: Capability | None) -> bool:
+def _is_empty(within: Matcher, entry: Capability | None) -> bool:
     """Whether no value of the attribute lies in the range, since its values are whole numbers, or percentages."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
@@ -196,13 +320,12 @@ def take_equal(table: Table, attribute: str | None, default: Value = None) -> Ma
     """The field `equals`, a value that the attribute can take; `default` is what it is where it is left out."""
     value = table.raw("equals")
     value = default if value is None else value
-    if attribute is None:
-        return Equal(value=value)
-    try:
-        return Equal(value=check_equal(attribute, value))
-    except Invalid as fault:
-        table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing: it {fault}")
-        return Equal(value=value)
+    if attribute is not None:
+        try:
+            value = check_equal(attribute, value)
+        except Invalid as fault:
+            table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing: it {fault}")
+    return Matcher(equals=value)
 
 
 def _bound(table: Table, name: str, attribute: str | None) -> float | None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from appliance.automations.matchers import Anything, Equal, Matcher
+from appliance.automations.automation_fields import Matcher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -88,7 +88,7 @@ class Brake:
             name, value = f"{device.id} {attribute}", device.attributes.get(attribute)
             causes = self._causes_of_thing("command", name)
             if causes and self._expected[name].holds(value):
-                self._expected[name] = Equal(value=value)
+                self._expected[name] = Matcher(equals=value)
             else:  # somebody else did that
                 causes = _NO_CAUSES
                 self._causes.pop(("command", name), None)
@@ -167,6 +167,6 @@ class Brake:
 def _expected_of(command: Command) -> Matcher:
     """What the attribute of the command's capability will show: anything where the command does not say it."""
     if command.action in ("on", "off"):
-        return Equal(value=command.action)
+        return Matcher(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours
-    return Equal(value=command.value) if is_exact else Anything()
+    return Matcher(equals=command.value) if is_exact else Matcher()

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Status
-from appliance.automations.automation_fields import take_attribute, take_matcher
+from appliance.automations.automation_fields import Matcher, take_attribute, take_matcher
 from appliance.automations.environment import Environment
-from appliance.automations.matchers import Anything, Matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, NotFound, UnfitValue, Unsupported
@@ -282,7 +281,7 @@ def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
     matcher = take_matcher(table, attribute)
     secs = table.need("timeout_secs", number)
     _finish(table, "ctx:wait_for")
-    if isinstance(matcher, Anything) or attribute is None or secs is None:
+    if matcher.is_any or attribute is None or secs is None:
         raise Invalid("ctx:wait_for: needs equals, above or below")
     if not 0 <= secs <= MAX_WAIT_SECS:
         raise Invalid(f"ctx:wait_for: timeout_secs must be from 0 to {MAX_WAIT_SECS}, not {secs:g}")

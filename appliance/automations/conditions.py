@@ -13,9 +13,17 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import NamedThing, take_attribute, take_equal, take_matcher
+from appliance.automations.automation_fields import (
+    Matcher,
+    NamedThing,
+    describe,
+    number_in,
+    take_attribute,
+    take_equal,
+    take_matcher,
+    wanted,
+)
 from appliance.automations.environment import Environment
-from appliance.automations.matchers import Matcher, Within, describe, number_in, wanted
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value
@@ -230,7 +238,7 @@ def _demand_comparison(table: Table) -> None:
 
 
 def _unlike(value: Value, matcher: Matcher) -> str:
-    is_lacking = isinstance(matcher, Within) and number_in(value) is None
+    is_lacking = "above" in matcher.fields() and number_in(value) is None
     return f"was {describe(value)}, needs {'a number ' if is_lacking else ''}{matcher}"
 
 

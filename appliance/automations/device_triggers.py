@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import NamedThing, take_attribute, take_matcher
+from appliance.automations.automation_fields import (
+    Matcher,
+    NamedThing,
+    describe,
+    same,
+    take_attribute,
+    take_matcher,
+    wanted,
+)
 from appliance.automations.environment import Environment
-from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.automations.triggers import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import Device
@@ -99,7 +106,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     type: str = "device_state_change"
     devices: Devices
     attribute: str | None = None
-    matcher: Matcher = field(default_factory=Anything)
+    matcher: Matcher = Matcher()
     debounce_secs: float | None = None
     duration_secs: float | None = None
 
@@ -173,8 +180,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     @property
     def old_repr(self) -> str:
         """Its `repr` in version 0.1, which kept waits on the card under the hash of that."""
-        compared = ", ".join(f"{name}={value!r}" for name, value in self.matcher.fields().items())
-        matcher = f"{type(self.matcher).__name__}({compared.replace('equals=', 'value=', 1)})"
+        fields = self.matcher.fields()
+        compared = ", ".join(f"{name}={value!r}" for name, value in fields.items()).replace("equals=", "value=", 1)
+        matcher = f"{('Anything', 'Equal', 'Within')[len(fields)]}({compared})"
         devices = f"ids={self.devices.ids!r}, room_id={self.devices.room_id!r}, group_id={self.devices.group_id!r}"
         waits = f"debounce_secs={self.debounce_secs!r}, duration_secs={self.duration_secs!r}"
         rest = f"devices=Devices({devices}), attribute={self.attribute!r}, matcher={matcher}, {waits}"
@@ -231,7 +239,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     @property
     def _must_rest(self) -> bool:
-        return self.debounce_secs is not None or isinstance(self.matcher, Anything)
+        return self.debounce_secs is not None or self.matcher.is_any
 
     def _renewed(self, event: DeviceStateChanged, pending: Match) -> Match:
         """The match that begins the wait anew where the value moved and has to rest; else the pending one."""

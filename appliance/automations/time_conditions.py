@@ -11,8 +11,7 @@ from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import WEEKDAYS
 from appliance.automations.conditions import HOLDS, Condition, ConditionResult, refused, untrusted
 from appliance.automations.environment import Environment
-from appliance.automations.sun import SunDay, SunEvent, sun_day
-from appliance.automations.wall_clock import parse_time
+from appliance.automations.times_of_day import SunDay, SunEvent, parse_time, sun_day
 from appliance.clock import EPOCH
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of

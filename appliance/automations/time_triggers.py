@@ -9,9 +9,15 @@ from typing import ClassVar
 from appliance.automations import automation_fields as check
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.environment import Environment
-from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
+from appliance.automations.times_of_day import (
+    MAX_SEARCH_DAYS,
+    SunEvent,
+    instant_of,
+    next_event,
+    next_wall_clock,
+    parse_time,
+)
 from appliance.automations.triggers import TimedTrigger, Trigger
-from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time
 from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.home_locale import Locale

@@ -12,12 +12,19 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import NamedThing, Subject, take_matcher
+from appliance.automations.automation_fields import (
+    Matcher,
+    NamedThing,
+    Subject,
+    describe,
+    same,
+    take_matcher,
+    wanted,
+)
 from appliance.automations.environment import Environment
-from appliance.automations.matchers import Anything, Matcher, describe, same, wanted
 from appliance.clock import timestamp
 from appliance.home import events
 from appliance.home.events import Event
@@ -145,7 +152,7 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
     type: str = "variable_change"
     name: str
-    matcher: Matcher = field(default_factory=Anything)
+    matcher: Matcher = Matcher()
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
@@ -165,7 +172,7 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         if same(event.value, event.previous):
             return None
-        is_removal = event.value is None and isinstance(self.matcher, Anything)
+        is_removal = event.value is None and self.matcher.is_any
         if not is_removal and not (self.matcher.holds(event.value) and self.matcher.entered_from(event.previous)):
             return None
         table = {"type": self.type, "name": self.name, "value": event.value}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import orjson
 from msgspec import Struct
 
-from appliance.automations.automation_fields import variable_name
+from appliance.automations.automation_fields import same, variable_name
 from appliance.automations.brake import Brake
-from appliance.automations.matchers import same
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged

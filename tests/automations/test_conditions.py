@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, time
 from typing import Any, cast
 
+from appliance.automations.automation_fields import Matcher
 from appliance.automations.conditions import Condition, DeviceState, PlaceState
-from appliance.automations.matchers import Anything, Equal, Matcher, Within
-from appliance.automations.sun import SunEvent
 from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
+from appliance.automations.times_of_day import SunEvent
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
 from tests.fakes.registry import PromptRegistry
 from tests.fakes.rows import each_row
@@ -29,20 +29,20 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
 @each_row(
     ("matcher", "value", "why"),
     [
-        (Within(above=50), 50, "brightness was 50, needs above 50"),
-        (Within(above=50), 50.5, ""),
-        (Within(below=50), 50.0, "brightness was 50.0, needs below 50"),
-        (Within(above=20, below=30), 20, "brightness was 20, needs above 20 and below 30"),
-        (Within(above=20, below=30), 21, ""),
-        (Within(above=20, below=30), 30, "brightness was 30, needs above 20 and below 30"),
-        (Within(above=20), {"value": 21, "unit": "celsius"}, ""),
-        (Within(above=21), {"value": 21, "unit": "celsius"}, "brightness was 21 celsius, needs above 21"),
-        (Within(above=20), "high", "brightness was 'high', needs a number above 20"),
-        (Within(above=0), True, "brightness was true, needs a number above 0"),
-        (Equal(value="on"), "off", "brightness was 'off', needs 'on'"),
-        (Equal(value=True), 1, "brightness was 1, needs true"),
-        (Equal(value=21), {"value": 21.0, "unit": "celsius"}, ""),
-        (Anything(), 0, ""),
+        (Matcher(above=50), 50, "brightness was 50, needs above 50"),
+        (Matcher(above=50), 50.5, ""),
+        (Matcher(below=50), 50.0, "brightness was 50.0, needs below 50"),
+        (Matcher(above=20, below=30), 20, "brightness was 20, needs above 20 and below 30"),
+        (Matcher(above=20, below=30), 21, ""),
+        (Matcher(above=20, below=30), 30, "brightness was 30, needs above 20 and below 30"),
+        (Matcher(above=20), {"value": 21, "unit": "celsius"}, ""),
+        (Matcher(above=21), {"value": 21, "unit": "celsius"}, "brightness was 21 celsius, needs above 21"),
+        (Matcher(above=20), "high", "brightness was 'high', needs a number above 20"),
+        (Matcher(above=0), True, "brightness was true, needs a number above 0"),
+        (Matcher(equals="on"), "off", "brightness was 'off', needs 'on'"),
+        (Matcher(equals=True), 1, "brightness was 1, needs true"),
+        (Matcher(equals=21), {"value": 21.0, "unit": "celsius"}, ""),
+        (Matcher(), 0, ""),
     ],
 )
 def test_a_device_state_holds_or_tells_both_values(matcher: Matcher, value: Any, why: str) -> None:
@@ -50,14 +50,14 @@ def test_a_device_state_holds_or_tells_both_values(matcher: Matcher, value: Any,
 
 
 def test_a_missing_device_or_attribute_is_told() -> None:
-    condition = state("brightness", Within(above=50))
+    condition = state("brightness", Matcher(above=50))
     assert reason(condition, None) == "device 'desk:light:0' not found"
     assert reason(condition, {"power": "on"}) == "device 'desk:light:0' has no brightness, needs above 50"
-    assert reason(state("brightness", Anything()), {}) == "device 'desk:light:0' has no brightness, needs any value"
+    assert reason(state("brightness", Matcher()), {}) == "device 'desk:light:0' has no brightness, needs any value"
 
 
 def test_presence_is_asked_as_any_state() -> None:
-    present = DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=True))
+    present = DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Matcher(equals=True))
     assert reason(present, {"presence": True}) == ""
     assert reason(present, {"presence": False}) == "presence was false, needs true"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.matchers import Anything, Equal, Within, check_equal, describe, same
+from appliance.automations.automation_fields import Matcher, check_equal, describe, same
 from appliance.errors import Invalid
 from tests.fakes.rows import each_row
 
@@ -83,9 +83,9 @@ def test_a_value_that_the_attribute_cannot_take_is_refused(attribute: str, value
 
 
 def test_what_is_wanted_and_what_there_is_are_told_in_words() -> None:
-    assert str(Within(above=20, below=30.5)) == "above 20 and below 30.5"
-    assert [str(Within(above=1)), str(Within(below=2)), str(Anything())] == ["above 1", "below 2", "any value"]
-    assert [str(Equal(value="on")), str(Equal(value=True)), str(Equal(value=CELSIUS))] == [
+    assert str(Matcher(above=20, below=30.5)) == "above 20 and below 30.5"
+    assert [str(Matcher(above=1)), str(Matcher(below=2)), str(Matcher())] == ["above 1", "below 2", "any value"]
+    assert [str(Matcher(equals="on")), str(Matcher(equals=True)), str(Matcher(equals=CELSIUS))] == [
         "'on'",
         "true",
         "21.5 celsius",

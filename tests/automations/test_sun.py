@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.automations.sun import SunEvent, next_event, sun_day
+from appliance.automations.times_of_day import SunEvent, next_event, sun_day
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at
 from tests.fakes.rows import each_row

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from appliance.automations.sun import SunEvent, sun_day
 from appliance.automations.time_conditions import Edge, SunCondition
+from appliance.automations.times_of_day import SunEvent, sun_day
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at, home
 from tests.fakes.rows import each_row

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.automation_fields import Matcher
 from appliance.automations.device_triggers import Devices, DeviceTrigger
-from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.triggers import Match
 from appliance.home.events import (
     AdapterStarted,
@@ -20,7 +20,7 @@ from tests.automations.homes import LAMP, change, device
 from tests.fakes.rows import each_row
 
 POWER = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power")
-ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", matcher=Equal(value="on"))
+ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", matcher=Matcher(equals="on"))
 
 
 def brightness(
@@ -53,49 +53,49 @@ def celsius(value: float) -> dict[str, Any]:
 @each_row(
     ("matcher", "before", "after", "fires"),
     [
-        (Anything(), 20, 21, True),
-        (Anything(), 20, 20.5, True),
-        (Anything(), 20, 20.0, False),
-        (Anything(), 1, True, True),
-        (Anything(), None, 20, False),
-        (Anything(), 20, None, False),
-        (Anything(), celsius(20), celsius(21), True),
-        (Anything(), celsius(20), celsius(20.0), False),
-        (Anything(), celsius(20), {"value": 20, "unit": "kelvin"}, True),
-        (Equal(value=5), 4, 5, True),
-        (Equal(value=5), 4, 5.0, True),
-        (Equal(value=5), 5, 5.0, False),
-        (Equal(value=5), 5, 6, False),
-        (Equal(value=5), None, 5, False),
-        (Equal(value=5), 4, True, False),
-        (Equal(value=1), 0, True, False),
-        (Equal(value=21), celsius(20), celsius(21), True),
-        (Equal(value=21), celsius(21), {"value": 21, "unit": "kelvin"}, False),
-        (Equal(value=celsius(21)), celsius(20), celsius(21.0), True),
-        (Within(above=50), 49, 50, False),
-        (Within(above=50), 49, 51, True),
-        (Within(above=50), 50, 50.5, True),
-        (Within(above=50), 50.0, 51, True),
-        (Within(above=50), 51, 52, False),
-        (Within(above=50), 52, 49, False),
-        (Within(above=50), None, 60, False),
-        (Within(above=50), "low", 60, False),
-        (Within(above=50), True, 60, False),
-        (Within(above=50), 40, "high", False),
-        (Within(below=50), 50, 49, True),
-        (Within(below=50), 51, 50, False),
-        (Within(below=50), 49, 48, False),
-        (Within(below=50), 50, 49.9, True),
-        (Within(above=20, below=30), 20, 21, True),
-        (Within(above=20, below=30), 30, 29, True),
-        (Within(above=20, below=30), 31, 19, False),
-        (Within(above=20, below=30), 19, 31, False),
-        (Within(above=20, below=30), 21, 29, False),
-        (Within(above=20, below=30), 25, 30, False),
-        (Within(above=20, below=30), 19, 20, False),
-        (Within(above=20), celsius(20), celsius(20.5), True),
-        (Within(above=20), celsius(20), celsius(20.0), False),
-        (Within(above=20), 19, celsius(21), True),
+        (Matcher(), 20, 21, True),
+        (Matcher(), 20, 20.5, True),
+        (Matcher(), 20, 20.0, False),
+        (Matcher(), 1, True, True),
+        (Matcher(), None, 20, False),
+        (Matcher(), 20, None, False),
+        (Matcher(), celsius(20), celsius(21), True),
+        (Matcher(), celsius(20), celsius(20.0), False),
+        (Matcher(), celsius(20), {"value": 20, "unit": "kelvin"}, True),
+        (Matcher(equals=5), 4, 5, True),
+        (Matcher(equals=5), 4, 5.0, True),
+        (Matcher(equals=5), 5, 5.0, False),
+        (Matcher(equals=5), 5, 6, False),
+        (Matcher(equals=5), None, 5, False),
+        (Matcher(equals=5), 4, True, False),
+        (Matcher(equals=1), 0, True, False),
+        (Matcher(equals=21), celsius(20), celsius(21), True),
+        (Matcher(equals=21), celsius(21), {"value": 21, "unit": "kelvin"}, False),
+        (Matcher(equals=celsius(21)), celsius(20), celsius(21.0), True),
+        (Matcher(above=50), 49, 50, False),
+        (Matcher(above=50), 49, 51, True),
+        (Matcher(above=50), 50, 50.5, True),
+        (Matcher(above=50), 50.0, 51, True),
+        (Matcher(above=50), 51, 52, False),
+        (Matcher(above=50), 52, 49, False),
+        (Matcher(above=50), None, 60, False),
+        (Matcher(above=50), "low", 60, False),
+        (Matcher(above=50), True, 60, False),
+        (Matcher(above=50), 40, "high", False),
+        (Matcher(below=50), 50, 49, True),
+        (Matcher(below=50), 51, 50, False),
+        (Matcher(below=50), 49, 48, False),
+        (Matcher(below=50), 50, 49.9, True),
+        (Matcher(above=20, below=30), 20, 21, True),
+        (Matcher(above=20, below=30), 30, 29, True),
+        (Matcher(above=20, below=30), 31, 19, False),
+        (Matcher(above=20, below=30), 19, 31, False),
+        (Matcher(above=20, below=30), 21, 29, False),
+        (Matcher(above=20, below=30), 25, 30, False),
+        (Matcher(above=20, below=30), 19, 20, False),
+        (Matcher(above=20), celsius(20), celsius(20.5), True),
+        (Matcher(above=20), celsius(20), celsius(20.0), False),
+        (Matcher(above=20), 19, celsius(21), True),
     ],
 )
 def test_a_change_matches_when_the_value_comes_to_be_what_is_wanted(
@@ -161,7 +161,7 @@ def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     return matched
 
 
-RANGE = Within(above=50)
+RANGE = Matcher(above=50)
 
 
 @each_row(
@@ -169,11 +169,11 @@ RANGE = Within(above=50)
     [
         (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "goes on", "ends"]),
         (brightness(RANGE, duration_secs=5), (40, 60, 61, 50, 60), ["begins", "goes on", "ends", "begins"]),
-        (brightness(Anything(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "ends", "none"]),
-        (brightness(Anything(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
-        (brightness(Equal(value=5), debounce_secs=5), (4, 5, 4, 5, 5), ["begins", "ends", "begins", "goes on"]),
-        (brightness(Equal(value=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "ends"]),
-        (brightness(Equal(value=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
+        (brightness(Matcher(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "ends", "none"]),
+        (brightness(Matcher(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
+        (brightness(Matcher(equals=5), debounce_secs=5), (4, 5, 4, 5, 5), ["begins", "ends", "begins", "goes on"]),
+        (brightness(Matcher(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "ends"]),
+        (brightness(Matcher(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
     ],
 )
 def test_a_wait_begins_goes_on_begins_anew_or_ends(

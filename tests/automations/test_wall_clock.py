@@ -7,7 +7,7 @@ from datetime import date, datetime, time
 import pytest
 
 from appliance.automations.time_conditions import TimeWindow
-from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time
+from appliance.automations.times_of_day import instant_of, next_wall_clock, parse_time
 from appliance.errors import Invalid
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, at, home

@@ -45,10 +45,10 @@ Inspect = Callable[[Source], Iterable[Fault]]
 """Gives warnings about a file's text."""
 
 
-class Asset(Struct, Generic[T], frozen=True, kw_only=True):
+class Asset(Struct, Generic[D], frozen=True, kw_only=True):
     """A definition, the text that made it and that is run, and sentences about what is probably a mistake."""
 
-    definition: T
+    definition: D
     source: Source
     warnings: tuple[Fault, ...] = ()
 
@@ -188,17 +188,24 @@ class Catalog(Generic[T]):
         return _Reading(assets, tuple(sorted(faults)), _duplicates(assets), contents.is_missing)
 
     async def _load(self, source: Source) -> Asset[T]:
-        """The definition of one file; raises `ConfigFailed`."""
-        try:
-            described = await self._describe(source)
-        except ScriptFailed as failed:
-            raise ConfigFailed([fault_of(failed, source)]) from None
-        return await asyncio.to_thread(self._check_fields, source, described)
+        return await load_file(source, self._describe, self._parse, self._inspect)
 
-    def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
-        definition, warnings = read_definition(described, source, self._parse)
-        inspected = () if self._inspect is None else self._inspect(source)
+
+async def load_file(
+    source: Source, describe: Describe, parse: Callable[[Table], D | None], inspect: Inspect | None = None
+) -> Asset[D]:
+    """The definition of one file; raises `ConfigFailed` with every fault."""
+    try:
+        described = await describe(source)
+    except ScriptFailed as failed:
+        raise ConfigFailed([fault_of(failed, source)]) from None
+
+    def check() -> Asset[D]:
+        definition, warnings = read_definition(described, source, parse)
+        inspected = () if inspect is None else inspect(source)
         return Asset(definition=definition, source=source, warnings=(*warnings, *inspected))
+
+    return await asyncio.to_thread(check)
 
 
 Compile = Callable[[Source], Awaitable[None]]

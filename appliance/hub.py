@@ -19,7 +19,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.mqtt.hub_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
-from appliance.automations.automations import Automations, catalog_of, open_automations
+from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -248,18 +248,17 @@ class Hub:
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
         executor, is_loaded = self._new_executor(self.history.new_executions("automation")), self.safe_because is None
-        opened = open_automations(catalog, environment, executor, is_loaded=is_loaded)
-        parts = await stack.enter_async_context(opened)
-        self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
-        self._reload_armed = parts.engine.reload
+        automations = Automations(catalog, environment, executor, is_loaded=is_loaded)
+        self.automations = await stack.enter_async_context(automations)
+        self.schedule, self.timers = automations.scheduler, automations.timers
         self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
-        parts.hold_until(self.health.have_all_started, self.bus)
-        self._calls = CtxCalls(environment, parts.timers, self.scenes.run, config.notify.targets).table()
+        automations.hold_until(self.health.have_all_started, self.bus)
+        self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self) -> tuple[int, list[Fault]]:
         """Reload them; where that succeeds, safe mode after crashes is over."""
-        count, faults = await self._reload_armed()
+        count, faults = await self.automations.engine.reload()
         if self.safe_because == CRASHED_OFTEN and not faults:
             self.safe_because = None
             self.crashes.end_series()

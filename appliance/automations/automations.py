@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -51,16 +51,59 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations:
-    """What others read and change of automations; each method raises `NotFound` for an id that there is not."""
+    """The automations of a catalog, run by `executions` and armed from entering the context until it is left.
+
+    Where they are not `is_loaded`, there are none until a reload. Methods raise `NotFound` for an id that there is not.
+    """
 
     def __init__(
-        self, catalog: Catalog[AutomationDefinition], engine: Engine, executor: AutomationExecutor, states: States
+        self,
+        catalog: Catalog[AutomationDefinition],
+        environment: Environment,
+        executions: Executor,
+        *,
+        is_loaded: bool = True,
     ) -> None:
         self.catalog = catalog
-        self._engine = engine
-        self._executor = executor
-        self._states = states
-        self.executions = executor.executor
+        self.executions = executions
+        self.states, self.timers = States(environment.storage), Timers(environment)
+        self.scheduler = Scheduler(environment)
+        self._executor = AutomationExecutor(environment, self.states, executions)
+        self.engine = Engine(catalog, self._executor, self.states, self.scheduler, environment)
+        self._variables = environment.variables
+        self._is_loaded = is_loaded
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Automations:
+        if self._is_loaded:
+            await self.catalog.load()
+        async with AsyncExitStack() as stack:
+            for part in (self.states, self._variables, self.timers, self.executions, self.scheduler, self.engine):
+                await stack.enter_async_context(part)
+            if not self._is_loaded:
+                self.timers.pause()
+            self.timers.begin(self.scheduler, self.engine.is_timer_heard)
+            self.engine.on_change = self.timers.recheck
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
+        """Let no timer and no schedule fire before every adapter has started: it would find devices offline."""
+        if have_started():
+            return
+        release = self.engine.hold_schedules()
+        self.timers.pause(NO_DEVICES)
+
+        def on_started(_: Event) -> None:
+            if have_started():
+                forget()
+                self.timers.resume(NO_DEVICES)
+                release()
+
+        forget = bus.listen(on_started, AdapterStarted)
 
     def list_views(self) -> list[View]:
         """Every automation, sorted by id."""
@@ -73,9 +116,9 @@ class Automations:
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
         self.catalog.get(id_)
-        await self._states.switch(id_, is_enabled=is_enabled)
+        await self.states.switch(id_, is_enabled=is_enabled)
         log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
-        self._engine.on_change()
+        self.engine.on_change()
         if not is_enabled:
             self.executions.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
@@ -99,15 +142,15 @@ class Automations:
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which it falls due, at most ten, the soonest first."""
         self.catalog.get(id_)
-        return self._engine.list_next(id_)
+        return self.engine.list_next(id_)
 
     def hears_hook(self, hook: str) -> bool:
         """Whether one, switched on or not, has a trigger for the hook of this id."""
-        return self._engine.hears_hook(hook)
+        return self.engine.hears_hook(hook)
 
     def disarm(self) -> None:
         """Let nothing set off an automation any more; what runs goes on."""
-        self._engine.disarm()
+        self.engine.disarm()
 
     def abort_all(self) -> None:
         """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
@@ -123,12 +166,12 @@ class Automations:
         return {
             "loaded": len(self.catalog.list_definitions()),
             **self.executions.figures(),
-            "each": self._engine.figures(),
+            "each": self.engine.figures(),
             "left_out": self.catalog.rejected,
         }
 
     def _view(self, definition: AutomationDefinition) -> View:
-        state = self._states.of(definition.id)
+        state = self.states.of(definition.id)
         return View(
             definition=definition,
             is_enabled=state.is_enabled,
@@ -136,31 +179,6 @@ class Automations:
             last_error=state.last_error,
             running=self.executions.count_running(definition.id),
         )
-
-
-class Parts(Struct, frozen=True, kw_only=True):
-    """The parts that the hub and a simulation use while the automations are open."""
-
-    automations: Automations
-    engine: Engine
-    scheduler: Scheduler
-    states: States
-    timers: Timers
-
-    def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Let no timer and no schedule fire before every adapter has started: it would find devices offline."""
-        if have_started():
-            return
-        release = self.engine.hold_schedules()
-        self.timers.pause(NO_DEVICES)
-
-        def on_started(_: Event) -> None:
-            if have_started():
-                forget()
-                self.timers.resume(NO_DEVICES)
-                release()
-
-        forget = bus.listen(on_started, AdapterStarted)
 
 
 def catalog_of(
@@ -179,32 +197,3 @@ def catalog_of(
         return Catalog("automation", folder_of(settings, root), describe, parse)
     parse = automation_parser(locale, clock, default_max, lambda definition: known().warnings_of(definition))
     return Catalog("automation", folder_of(settings, root), describe, parse, lambda source: known().inspect(source))
-
-
-@asynccontextmanager
-async def open_automations(
-    catalog: Catalog[AutomationDefinition],
-    environment: Environment,
-    lua: Executor,
-    *,
-    is_loaded: bool = True,
-) -> AsyncIterator[Parts]:
-    """The automations of a catalog, run by `lua`, armed until the context is left; none if it is not loaded yet."""
-    scheduler = Scheduler(environment)
-    if is_loaded:
-        await catalog.load()
-    states, timers = States(environment.storage), Timers(environment)
-    executor = AutomationExecutor(environment, states, lua)
-    async with states, environment.variables, timers, lua, scheduler:
-        async with Engine(catalog, executor, states, scheduler, environment) as engine:
-            if not is_loaded:
-                timers.pause()
-            timers.begin(scheduler, engine.is_timer_heard)
-            engine.on_change = timers.recheck
-            yield Parts(
-                automations=Automations(catalog, engine, executor, states),
-                engine=engine,
-                scheduler=scheduler,
-                states=states,
-                timers=timers,
-            )

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.automations.automations import catalog_of, open_automations
+from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -117,9 +117,9 @@ async def open_simulation(
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
-            open_automations(catalog, environment, new_executor(printer)) as parts,
+            Automations(catalog, environment, new_executor(printer)) as automations,
         ):
-            calls.update(CtxCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
+            calls.update(CtxCalls(environment, automations.timers, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),

@@ -79,10 +79,10 @@ async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_pa
 async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
     both = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     async with bench(tmp_path, automation(TICK, state=both)) as it:
-        await it.parts.automations.switch("a", is_enabled=False)
+        await it.parts.switch("a", is_enabled=False)
         report_error(it)
         assert it.outcomes() == [("skipped", "disabled: the automation is switched off")]
-        await it.parts.automations.switch("a", is_enabled=True)
+        await it.parts.switch("a", is_enabled=True)
         report_error(it)
         await it.drain()
         assert it.outcomes()[1:] == [OK]
@@ -193,7 +193,7 @@ async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(
 
 async def by_hand(it: Bench, event: dict[str, Any] | None = None) -> tuple[str, str | None]:
     """Status and error of a run by hand."""
-    ending = await it.parts.automations.run_by_hand("a", event or {"type": "manual"})
+    ending = await it.parts.run_by_hand("a", event or {"type": "manual"})
     return ending.status.value, ending.error
 
 
@@ -202,9 +202,9 @@ async def test_by_hand_it_runs_though_it_is_off_cools_down_or_is_full(tmp_path: 
     async with bench(tmp_path, automation(mode="single", state=state)) as it:
         assert await by_hand(it) == OK
         assert await by_hand(it) == OK
-        await it.parts.automations.switch("a", is_enabled=False)
+        await it.parts.switch("a", is_enabled=False)
         assert await by_hand(it) == OK
-        await it.parts.automations.switch("a", is_enabled=True)
+        await it.parts.switch("a", is_enabled=True)
         await hold(it)
         burst(it)
         it.stage.ends_at_once = True
@@ -248,21 +248,21 @@ async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
 
 async def test_the_last_run_and_its_error_are_shown_and_what_did_not_run_is_none(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(mode="single")) as it:
-        assert (it.parts.automations.view("a").last_run, it.parts.automations.view("a").last_error) == (None, None)
+        assert (it.parts.view("a").last_run, it.parts.view("a").last_error) == (None, None)
         await it.pass_by(5)
         await hold(it)
         burst(it, 2)
         it.stage.plays[0].fail()
         await it.drain()
-        view = it.parts.automations.view("a")
+        view = it.parts.view("a")
         assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=5), "x.lua:1: no")
         it.stage.ends_at_once = True
         await it.pass_by(5)
         burst(it)
         await it.drain()
-        view = it.parts.automations.view("a")
+        view = it.parts.view("a")
         assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=10), None)
-        ended = it.parts.automations.figures()["ended"]
+        ended = it.parts.figures()["ended"]
         assert (ended["ok"], ended["error"], ended["dropped"]) == (1, 1, 1)
 
 
@@ -276,8 +276,8 @@ async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicat
             it.bus.publish(SystemErrorReported(message=message))
         await it.drain()
         caplog.set_level("INFO", "automations")
-        await it.parts.automations.switch("a", is_enabled=False)
-        await it.parts.automations.switch("a", is_enabled=True)
+        await it.parts.switch("a", is_enabled=False)
+        await it.parts.switch("a", is_enabled=True)
         assert [each for each in caplog.messages if "switched" in each] == [
             "automation 'a' is switched off",
             "automation 'a' is switched on",

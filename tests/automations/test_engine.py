@@ -464,7 +464,7 @@ async def test_after_the_end_nothing_fires_and_nobody_waits(tmp_path: Path, capl
 async def test_figures_tell_what_is_armed_what_waits_and_when_each_fires_next(tmp_path: Path) -> None:
     both = [automation(DURATION), automation(every(600), "i"), automation(wall(18, 0), "w")]
     async with bench(tmp_path, *both) as it:
-        await it.parts.automations.switch("w", is_enabled=False)
+        await it.parts.switch("w", is_enabled=False)
         idle = {"armed": True, "waiting": False, "next_fire": None, "last_run": None, "braked_secs": None}
         assert it.parts.engine.figures() == {
             "a": idle,

@@ -110,20 +110,20 @@ async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Pa
     card = Card(is_bad=True)
     async with bench(tmp_path, automation(), card=card) as it:
         with pytest.raises(StoreFailed):
-            await it.parts.automations.switch("a", is_enabled=False)
-        assert it.parts.automations.view("a").is_enabled is True
+            await it.parts.switch("a", is_enabled=False)
+        assert it.parts.view("a").is_enabled is True
 
 
 async def test_a_switch_that_was_begun_is_finished_though_whoever_asked_goes_away(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(), card=card) as it:
-        asker = asyncio.create_task(it.parts.automations.switch("a", is_enabled=False))
+        asker = asyncio.create_task(it.parts.switch("a", is_enabled=False))
         await asyncio.sleep(0)
         asker.cancel()
         await it.drain()
         assert asker.cancelled()
         assert card.values["toggle/a"] is False
-        assert it.parts.automations.view("a").is_enabled is False
+        assert it.parts.view("a").is_enabled is False
 
 
 def test_instants_are_kept_to_the_millisecond() -> None:

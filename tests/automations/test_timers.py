@@ -200,11 +200,11 @@ async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_
         assert it.events == [
             {"type": "timer", "name": "off", "scheduled_at": "2026-06-01T12:01:00.000Z", "late_secs": 3540.0}
         ]
-        await it.parts.automations.switch("a", is_enabled=False)
+        await it.parts.switch("a", is_enabled=False)
         await start(it, secs=60)
         await it.pass_by(61)
         assert len(it.fired) == 1
-        await it.parts.automations.switch("a", is_enabled=True)
+        await it.parts.switch("a", is_enabled=True)
         await it.drain()
         assert it.fired == ["a", "a"]
         await start(it, secs=60)

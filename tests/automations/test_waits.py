@@ -143,11 +143,11 @@ async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_i
         await it.pass_by(40)
         assert [event.get("trigger_id") for event in it.events] == [None, "mode", "beat"]
         assert it.events[1]["previous_value"] == "home"
-        assert [str(each) for each in it.parts.automations.list_next("a")][:2] == [
+        assert [str(each) for each in it.parts.list_next("a")][:2] == [
             "2026-06-01 12:03:20+00:00",
             "2026-06-01 12:05:00+00:00",
         ]
-        assert len(it.parts.automations.list_next("a")) == 10
+        assert len(it.parts.list_next("a")) == 10
 
 
 @pytest.mark.parametrize(

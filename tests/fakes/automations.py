@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from appliance.automations.automations import Parts, open_automations
+from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
@@ -155,7 +155,7 @@ class Bench:
     stage: Stage
     history: FailingHistory
     states: States
-    parts: Parts
+    parts: Automations
     folder: Path
     card: Card
     brake: Brake
@@ -218,7 +218,7 @@ class Bench:
 
     def entries(self, id_: str = "a") -> list[ExecutionEntry]:
         """What became of its triggers, the oldest first."""
-        return self.parts.automations.list_runs(id_, Period(limit=1000))[::-1]
+        return self.parts.list_runs(id_, Period(limit=1000))[::-1]
 
 
 def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more: Any) -> dict[str, Any]:
@@ -266,7 +266,7 @@ async def bench(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
     executor = Executor(cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock, history)
-    async with open_automations(catalog, environment, executor) as parts:
+    async with Automations(catalog, environment, executor) as parts:
         parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(
             clock=clock,

@@ -15,7 +15,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
-from appliance.automations.automations import open_automations
+from appliance.automations.automations import Automations
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
@@ -188,8 +188,8 @@ async def open_week(
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
-            async with open_automations(catalog, environment, made) as parts:
-                calls.update(CtxCalls(environment, parts.timers, _no_scene, ("x:tell",)).table())
+            async with Automations(catalog, environment, made) as automations:
+                calls.update(CtxCalls(environment, automations.timers, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()
                 for id_, members in groups.items():

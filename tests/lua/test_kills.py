@@ -71,7 +71,7 @@ def pids(pool: WorkerPool) -> list[int]:
 
 def running(it: Bench) -> int:
     """How many executions run or wait."""
-    figures = it.parts.automations.figures()
+    figures = it.parts.figures()
     count: int = figures["running"] + figures["waiting"]
     return count
 

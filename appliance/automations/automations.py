@@ -53,7 +53,7 @@ class View(Struct, frozen=True, kw_only=True):
 class Automations:
     """The automations of a catalog, run by `executions` and armed from entering the context until it is left.
 
-    Where they are not `is_loaded`, there are none until a reload. Methods raise `NotFound` for an id that there is not.
+    If not `is_loaded`, there are none until a reload. Methods raise `NotFound` for an id that there is not.
     """
 
     def __init__(

@@ -51,14 +51,24 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
     locale: Locale
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        return untrusted(self) if instant is None else self.holds_at(instant)
+        if instant is None:
+            return untrusted(self)
+        return HOLDS if self.is_so(instant) else refused(f"{self.seen(instant)}, needs {self.needs(instant)}")
 
-    def holds_at(self, instant: datetime) -> ConditionResult:
+    def is_so(self, instant: datetime) -> bool:
         """Whether it is so at the instant."""
         raise NotImplementedError
 
+    def seen(self, instant: datetime) -> str:
+        """What is compared, as it is at the instant."""
+        return f"time was {self.locale.clock(instant)}"
+
+    def needs(self, instant: datetime) -> str:
+        """What it must be."""
+        return str(self)
+
     def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        return f" (time was {self.locale.clock(instant or EPOCH)})"  # it holds, so there is an instant
+        return f" ({self.seen(instant or EPOCH)})"  # it holds, so there is an instant
 
 
 class TimeWindow(TimeCondition, frozen=True, kw_only=True):
@@ -77,13 +87,11 @@ class TimeWindow(TimeCondition, frozen=True, kw_only=True):
             table.fault("end", "must differ from start; a window that is always open needs no condition")
         return cls(start=start, end=end, locale=locale)
 
-    def holds_at(self, instant: datetime) -> ConditionResult:
+    def is_so(self, instant: datetime) -> bool:
         now = self.locale.local(instant).time()
         if self.start < self.end:
-            is_within = self.start <= now < self.end
-        else:
-            is_within = now >= self.start or now < self.end
-        return HOLDS if is_within else refused(f"time was {self.locale.clock(instant)}, needs {self}")
+            return self.start <= now < self.end
+        return now >= self.start or now < self.end
 
     def describe(self) -> str:
         return f"a time from {self}"
@@ -103,15 +111,14 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
         days = table.need("days", check.weekdays)
         return None if days is None else cls(days=days, locale=locale)
 
-    def holds_at(self, instant: datetime) -> ConditionResult:
-        today = self.locale.local(instant).weekday()
-        return HOLDS if today in self.days else refused(f"day was {WEEKDAYS[today]}, needs {self}")
+    def is_so(self, instant: datetime) -> bool:
+        return self.locale.local(instant).weekday() in self.days
+
+    def seen(self, instant: datetime) -> str:
+        return f"day was {WEEKDAYS[self.locale.local(instant).weekday()]}"
 
     def describe(self) -> str:
         return f"a {self}"
-
-    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        return f" (day was {WEEKDAYS[self.locale.local(instant or EPOCH).weekday()]})"
 
     def __str__(self) -> str:
         return check.weekday_names(self.days)
@@ -129,20 +136,18 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
         first, last = table.need("from", check.day_of_year), table.need("to", check.day_of_year)
         return None if first is None or last is None else cls(first=first, last=last, locale=locale)
 
-    def holds_at(self, instant: datetime) -> ConditionResult:
+    def is_so(self, instant: datetime) -> bool:
         local = self.locale.local(instant)
         today = local.month, local.day
         if self.first <= self.last:
-            is_within = self.first <= today <= self.last
-        else:
-            is_within = today >= self.first or today <= self.last
-        return HOLDS if is_within else refused(f"date was {local:%m-%d}, needs {self}")
+            return self.first <= today <= self.last
+        return today >= self.first or today <= self.last
+
+    def seen(self, instant: datetime) -> str:
+        return f"date was {self.locale.local(instant):%m-%d}"
 
     def describe(self) -> str:
         return f"a date from {self}"
-
-    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        return f" (date was {self.locale.local(instant or EPOCH):%m-%d})"
 
     def __str__(self) -> str:
         return " to ".join(f"{month:02}-{day:02}" for month, day in (self.first, self.last))
@@ -170,13 +175,20 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
             return None
         return cls(after=after, before=before, locale=locale)
 
-    def holds_at(self, instant: datetime) -> ConditionResult:
-        today = sun_day(self.locale, self.locale.local(instant).date())
+    def is_so(self, instant: datetime) -> bool:
         if self.after is None or self.before is None:
-            is_there = self._splits(today, instant)
-        else:
-            is_there = self._bounds(self.after, self.before, instant)
-        return HOLDS if is_there else refused(self._why_not(today, instant))
+            return self._splits(self._today(instant), instant)
+        return self._bounds(self.after, self.before, instant)
+
+    def seen(self, instant: datetime) -> str:
+        today = self._today(instant)
+        note = " in the polar night" if today.is_polar_night else " on a polar day" if today.is_polar_day else ""
+        return super().seen(instant) + note
+
+    def needs(self, instant: datetime) -> str:
+        today = self._today(instant)
+        ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
+        return " and ".join(f"{word} {edge}{_clock(edge, today, self.locale)}" for word, edge in ends)
 
     def describe(self) -> str:
         return f"a time {self}"
@@ -199,10 +211,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
             return max(passed)[1]
         return self._splits(days[_DAYS_BEFORE - 1], instant)
 
-    def _why_not(self, today: SunDay, instant: datetime) -> str:
-        ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
-        needs = " and ".join(f"{word} {edge}{_clock(edge, today, self.locale)}" for word, edge in ends)
-        return f"time was {self.locale.clock(instant)}{_polar_note(today)}, needs {needs}"
+    def _today(self, instant: datetime) -> SunDay:
+        return sun_day(self.locale, self.locale.local(instant).date())
 
 
 def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
@@ -214,13 +224,6 @@ def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
 def _clock(edge: Edge, day: SunDay, locale: Locale) -> str:
     due = edge.instant_on(day)
     return "" if due is None else f" ({locale.clock(due)})"
-
-
-def _polar_note(day: SunDay) -> str:
-    """A word about a day on which the sun does not cross the horizon."""
-    if day.is_polar_night:
-        return " in the polar night"
-    return " on a polar day" if day.is_polar_day else ""
 
 
 TIME_CONDITIONS: Mapping[str, type[Condition]] = {

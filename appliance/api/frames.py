@@ -29,7 +29,13 @@ def _frame(
     return EventFrame(type=type_, when=when, record=record)
 
 
+def _of(event: type[events.Event], type_: str, /, **fields: Schema | Part) -> tuple[type[events.Event], EventFrame]:
+    """The event and its frame, which is sent when the event's docstring says."""
+    return event, _frame(type_, event.__doc__ or "", **fields)
+
+
 _DEVICE_ID = Part(TEXT, "device_id")
+_GROUP_ID = Part(identifier.schema, "group_id")
 _TARGET = schemas.RELOADED_PARTS["target"]
 
 RELOAD_PREFIXES: Mapping[str, str] = {
@@ -53,70 +59,43 @@ def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> 
     }
 
 
+_ERROR_WHEN = (
+    f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow: it lost `dropped` frames, and "
+    "goes on with those that follow."
+)
+
 BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | None] = {
-    events.DeviceStateChanged: _frame(
-        "device.state_changed",
-        "An attribute of the device changed, or the device is new; `state` holds all attributes.",
-        id=Part(TEXT, "device.id"),
-        state=Part(json_shapes.ATTRIBUTES, "device.attributes"),
+    **dict.fromkeys(events.Event.__subclasses__()),
+    **dict(
+        [
+            _of(
+                events.DeviceStateChanged,
+                "device.state_changed",
+                id=Part(TEXT, "device.id"),
+                state=Part(json_shapes.ATTRIBUTES, "device.attributes"),
+            ),
+            _of(
+                events.DeviceUpdated,
+                "device.updated",
+                id=Part(TEXT, "device.id"),
+                name=Part(TEXT, "device.name"),
+                info=Part(json_shapes.INFO, "device.info"),
+            ),
+            _of(events.DeviceEvent, "device.event", id=_DEVICE_ID, event=TEXT, data=OBJECT),
+            _of(events.DeviceRemoved, "device.removed", id=_DEVICE_ID),
+            _of(events.DeviceRoomChanged, "device.room_changed", id=_DEVICE_ID, room_id=maybe(TEXT)),
+            _of(events.RoomAdded, "room.added", room=json_shapes.ROOM),
+            _of(events.RoomUpdated, "room.updated", room=json_shapes.ROOM),
+            _of(events.RoomRemoved, "room.removed", id=Part(identifier.schema, "room_id")),
+            _of(events.GroupAdded, "group.added", group=json_shapes.GROUP),
+            _of(events.GroupUpdated, "group.updated", group=json_shapes.GROUP),
+            _of(events.GroupRemoved, "group.removed", id=_GROUP_ID),
+            _of(events.GroupMembersChanged, "group.members_changed", id=_GROUP_ID, members=array_of(TEXT)),
+            _of(events.AdapterStarted, "adapter.started", adapter=TEXT),
+            _of(events.VariableChanged, "variable.changed", name=TEXT, value=ANY),
+        ]
     ),
-    events.DeviceUpdated: _frame(
-        "device.updated",
-        "The device has another name, or its vendor says something else about it.",
-        id=Part(TEXT, "device.id"),
-        name=Part(TEXT, "device.name"),
-        info=Part(json_shapes.INFO, "device.info"),
-    ),
-    events.DeviceEvent: _frame(
-        "device.event",
-        "Something happened at the device that is no state: a button was pressed, a bell rang. Two alike are two.",
-        id=_DEVICE_ID,
-        event=TEXT,
-        data=OBJECT,
-    ),
-    events.DeviceRemoved: _frame("device.removed", "The device is gone from its adapter's full list.", id=_DEVICE_ID),
-    events.DeviceRoomChanged: _frame(
-        "device.room_changed",
-        "The device was put into a room, or (null) into none.",
-        id=_DEVICE_ID,
-        room_id=maybe(TEXT),
-    ),
-    events.RoomAdded: _frame("room.added", "A room was made.", room=json_shapes.ROOM),
-    events.RoomUpdated: _frame("room.updated", "A room has another name.", room=json_shapes.ROOM),
-    events.RoomRemoved: _frame(
-        "room.removed",
-        "A room was removed, after a `device.room_changed` for each of its devices.",
-        id=Part(identifier.schema, "room_id"),
-    ),
-    events.GroupAdded: _frame("group.added", "A group was made.", group=json_shapes.GROUP),
-    events.GroupUpdated: _frame("group.updated", "A group has another name.", group=json_shapes.GROUP),
-    events.GroupRemoved: _frame("group.removed", "A group was removed.", id=Part(identifier.schema, "group_id")),
-    events.GroupMembersChanged: _frame(
-        "group.members_changed",
-        "A group has other members, or the same ones in another order.",
-        id=Part(identifier.schema, "group_id"),
-        members=array_of(TEXT),
-    ),
-    events.AdapterStarted: _frame(
-        "adapter.started",
-        "The adapter's first poll has ended, whether its devices were reached or not.",
-        adapter=TEXT,
-    ),
-    events.VariableChanged: _frame(
-        "variable.changed",
-        "A variable of the automations has another value; null where it was removed.",
-        name=TEXT,
-        value=ANY,
-    ),
-    events.TimerFired: None,
-    events.HookCalled: None,
-    events.SystemErrorReported: _frame(
-        "system.error",
-        "Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
-        "sent to a reader that was too slow: it lost `dropped` frames, and goes on with those that follow.",
-        {"dropped": DROPPED},
-        message=TEXT,
-    ),
+    events.SystemErrorReported: _frame("system.error", _ERROR_WHEN, {"dropped": DROPPED}, message=TEXT),
     events.CatalogReloadStarted: _reload_frames("_started", "A reload of the {} begins.", {"target": _TARGET}),
     events.CatalogReloaded: _reload_frames(
         "ed", "A reload of the {} has ended; what it read is in force.", schemas.RELOADED_PARTS
@@ -126,14 +105,6 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         "A reload of the {} has ended with faults, which `errors` lists; what was in force before stays.",
         schemas.RELOADED_PARTS,
     ),
-    events.KeyRevoked: None,
-    events.AdapterAnswered: None,
-    events.AdapterProgressed: None,
-    events.AdapterErrored: None,
-    events.AdapterFileChecked: None,
-    events.CommandStarted: None,
-    events.CommandEnded: None,
-    events.ObservationDropped: None,
 }
 """The frame of each event; by the target where it is a reload's; None for events that stay inside."""
 

@@ -1,6 +1,6 @@
 """Events of the home, named in the past tense and published after the change was applied.
 
-The docstring of one that has no frame on the event stream says `Internal`.
+The docstring of one that has a frame on the event stream is what clients read of it; others say `Internal`.
 """
 
 from __future__ import annotations
@@ -22,68 +22,67 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class DeviceStateChanged(Event, frozen=True, kw_only=True):
-    """A device appeared (`previous` is None) or its attributes changed."""
+    """An attribute of the device changed, or the device is new; `state` holds all attributes."""
 
     device: Device
     previous: Device | None
+    """The device before; None where it is new."""
 
 
 class DeviceUpdated(Event, frozen=True, kw_only=True):
-    """A device has another name or other info."""
+    """The device has another name, or its vendor says something else about it."""
 
     device: Device
 
 
 class DeviceEvent(Event, frozen=True, kw_only=True):
-    """Something happened at a device that is no state: a button was pressed, a bell rang. Equal events are repeated.
-
-    `event` is a short name (`single`, `double`, `ring`), `data` a JSON object, maybe empty.
-    """
+    """Something happened at the device that is no state: a button was pressed, a bell rang. Two alike are two."""
 
     device_id: str
     event: str
+    """A short name: `single`, `double`, `ring`."""
     data: Mapping[str, Value]
 
 
 class DeviceRemoved(Event, frozen=True, kw_only=True):
-    """A device is gone at its vendor and was removed from the registry."""
+    """The device is gone from its adapter's full list."""
 
     device_id: str
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):
-    """A device was put into a room, or (None) out of its room."""
+    """The device was put into a room, or (null) into none."""
 
     device_id: str
     room_id: str | None
 
 
 class RoomAdded(Event, frozen=True, kw_only=True):
-    """A room was created."""
+    """A room was made."""
 
     room: Room
 
 
 class RoomUpdated(Event, frozen=True, kw_only=True):
-    """A room was renamed."""
+    """A room has another name."""
 
     room: Room
 
 
 class RoomRemoved(Event, frozen=True, kw_only=True):
-    """A room was removed."""
+    """A room was removed, after a `device.room_changed` for each of its devices."""
 
     room_id: str
 
 
 class GroupAdded(Event, frozen=True, kw_only=True):
-    """A group was created."""
+    """A group was made."""
 
     group: Group
 
 
 class GroupUpdated(Event, frozen=True, kw_only=True):
-    """A group was renamed."""
+    """A group has another name."""
 
     group: Group
 
@@ -95,22 +94,16 @@ class GroupRemoved(Event, frozen=True, kw_only=True):
 
 
 class GroupMembersChanged(Event, frozen=True, kw_only=True):
-    """A group has other members, or the same in another order."""
+    """A group has other members, or the same ones in another order."""
 
     group_id: str
     members: tuple[str, ...]
 
 
 class AdapterStarted(Event, frozen=True, kw_only=True):
-    """An adapter's first poll has ended, whether it was answered or not."""
+    """The adapter's first poll has ended, whether its devices were reached or not."""
 
     adapter: str
-
-
-class SystemErrorReported(Event, frozen=True, kw_only=True):
-    """Something failed at run time that the owner of the home should know."""
-
-    message: str
 
 
 class KeyRevoked(Event, frozen=True, kw_only=True):
@@ -188,7 +181,7 @@ class ObservationDropped(Event, frozen=True, kw_only=True):
 
 
 class VariableChanged(Event, frozen=True, kw_only=True):
-    """A variable of the automations has another value; None before it was set and after it was removed."""
+    """A variable of the automations has another value; null where it was removed."""
 
     name: str
     value: Value
@@ -218,6 +211,12 @@ class HookCalled(Event, frozen=True, kw_only=True):
     hook: str
     data: Value
     query: Mapping[str, str]
+
+
+class SystemErrorReported(Event, frozen=True, kw_only=True):
+    """Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts."""
+
+    message: str
 
 
 class CatalogReloadStarted(Event, frozen=True, kw_only=True):

@@ -150,11 +150,12 @@ def _check_commands(
     commands: Any, known: tuple[CommandSpec, ...] | None, dropped: Dropped
 ) -> tuple[CommandSpec, ...]:
     """The commands, sorted by capability."""
-    if not isinstance(commands, tuple) or not all(isinstance(each, CommandSpec) for each in commands):
+    is_tuple = isinstance(commands, tuple)
+    if is_tuple and known is not None and len(commands) == len(known) and all(map(commands.__contains__, known)):
+        return known
+    if not is_tuple or not all(isinstance(each, CommandSpec) for each in commands):
         dropped["commands"] = "must be a tuple of CommandSpec"
         return ()
-    if known is not None and len(commands) == len(known) and all(each in commands for each in known):
-        return known
     valid = []
     for each in commands[:MAX_COMMANDS]:
         try:

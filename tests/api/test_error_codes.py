@@ -6,11 +6,8 @@ import re
 from collections import Counter
 from typing import Any, get_args
 
-import pytest
-
 from appliance import errors
 from appliance.api.responses import _SANIC_CODES, CODES
-from tests.api.caller import KEY, call, request
 from tests.fakes.house import LARGE, LIGHT, MASTER, READER, House
 
 CONTRACT = {
@@ -112,17 +109,3 @@ async def test_each_way_to_fail_has_its_code(house: House) -> None:
         if (answer.status, answer.json.get("code")) != (status, code):
             wrong.append((method, path, body, answer.status, answer.json))
     assert not wrong
-
-
-RAW = [
-    (b"what is this\r\n\r\n", 400, "invalid_request"),
-    (request("GET", "/health", f"X: {'a' * 9000}"), 413, "head_too_large"),
-    (request("POST", "/rooms", KEY, "Expect: a miracle", body=b"{}"), 417, "expectation_failed"),
-]
-
-
-@pytest.mark.parametrize(("data", "status", "code"), RAW, ids=[code for _, _, code in RAW])
-async def test_what_is_refused_before_a_route_has_one_too(house: House, data: bytes, status: int, code: str) -> None:
-    async with call(house.url) as caller:
-        reply = await caller.ask(data)
-    assert (reply.status, reply.json["code"]) == (status, code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from appliance.adapters.mqtt.pending_command import is_shown
+from appliance.adapters.mqtt.held_back import is_shown
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
 from appliance.home.values import Value, kelvin_of

@@ -10,19 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.mqtt import tasmota
-from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.announced_devices import MqttDevice, shown_messages
 from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.announcements import parse_config
-from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptions, keep_connected
 from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.entities.pictures import PictureStore
 from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
-from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.reports import Reports
-from appliance.adapters.mqtt.shown_messages import shown_messages
-from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -168,7 +166,7 @@ class MqttAdapter(Adapter):
             for device in self.publish.devices().values()
             if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
         }
-        self._subscriptions = Subscriptions(self._discovery_topics(), self.live.catalog)
+        self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.catalog.filters)
         self.live.remember_devices()
         self.live.catalog.known = frozenset(self.publish.devices())
         # Before any message is subscribed to: the acknowledgement would come behind all that are retained.
@@ -310,7 +308,7 @@ class MqttAdapter(Adapter):
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
-            self._reports.report(self.live.catalog)
+            self._reports.report(self.live.catalog.refused, self.live.catalog.limits)
             await in_steps(self.clock, self.live.flushing())
 
     def _report_dropped(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, spelled_out
+from appliance.adapters.mqtt.announced_fields import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, spelled_out
 from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 

@@ -9,19 +9,16 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.availability import Refusal
 from appliance.adapters.mqtt.broker import BrokerConnection
-from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.entities.entity import Entity, Intent, apply
-from appliance.adapters.mqtt.entities.pictures import StillPicture
+from appliance.adapters.mqtt.entities.pictures import PictureStore, StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.held_back import Duplicates, PendingCommand
+from appliance.adapters.mqtt.inbox import Received, TimeShares
 from appliance.adapters.mqtt.payloads import Message
-from appliance.adapters.mqtt.pending_command import PendingCommand
-from appliance.adapters.mqtt.picture_store import PictureStore
+from appliance.adapters.mqtt.reports import Refusal
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
-from appliance.adapters.mqtt.time_shares import TimeShares
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unsupported
@@ -98,7 +95,7 @@ class LiveDevices:
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
         """Keep a picture; it needs no share of the time, since nothing of it is decoded before somebody asks."""
         try:
-            shown = self.pictures.take(device, entity, received)
+            shown = self.pictures.take(device.id, entity, received)
         except Invalid as fault:
             self.catalog.note_refusal(device, entity, fault)
             return
@@ -178,7 +175,8 @@ class LiveDevices:
 
         Their pending commands wait for the new entities.
         """
-        self.pictures.keep_only(self.catalog.devices)
+        own = self.catalog.devices
+        self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
         for device in devices:
             self._restore(device)
             yield
@@ -210,7 +208,7 @@ class LiveDevices:
         device.is_restored = True
         for entity in device.entities:
             if isinstance(entity, StillPicture):
-                apply(entity, {entity.custom: self.pictures.media_type(device, entity)})
+                apply(entity, {entity.custom: self.pictures.media_type(device.id, entity)})
         shown = self._publish.find(device.id)
         if (known := self._shown_before.get(device.id, shown)) is None:
             return
@@ -325,7 +323,7 @@ class LiveDevices:
             changed = True
             entity.attributes.clear()
             if isinstance(entity, StillPicture):
-                self.pictures.forget(device, entity)
+                self.pictures.forget(device.id, entity)
         if changed:
             self._changed[device.id] = device
 

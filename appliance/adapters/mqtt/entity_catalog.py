@@ -19,10 +19,10 @@ from appliance.adapters.mqtt.announcements import (
     grouping,
     parse_config,
 )
-from appliance.adapters.mqtt.availability import Refusal, reason_of
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
+from appliance.adapters.mqtt.reports import Refusal, reason_of
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.errors import Invalid
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.kind import AdapterKind
-from appliance.adapters.mqtt.hub_access import HomeAccess
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
+from appliance.adapters.mqtt.out.out_topics import HomeAccess
 from appliance.clock import Clock
 from appliance.home.model import DeviceKind
 

@@ -1,14 +1,17 @@
-"""What of a broker's announcements and messages was refused, told once."""
+"""What of a broker's announcements and messages was refused, and why; each is told once."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Mapping
 
-from appliance.adapters.mqtt.availability import Refusal
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from msgspec import Struct
+
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
+from appliance.errors import LaresError
 
 MAX_REPORTED = 100
 """Announcements and messages that are reported as unusable within `REPEAT_SECS`; further ones are not."""
@@ -17,6 +20,21 @@ REPEAT_SECS = 3600.0
 """Seconds after which a limit that is still exceeded is said again, and as many more faults are reported."""
 
 log = logging.getLogger("adapters")
+
+
+class Refusal(Struct, frozen=True):
+    """Why an announcement or message was not used. `attribute` is what it would have shown, else `announcement`."""
+
+    device_id: str
+    attribute: str
+    reason: str
+
+
+def reason_of(error: Exception) -> str:
+    """The sentence of an error; of an unforeseen one what it is."""
+    if isinstance(error, LaresError | TemplateFailed):
+        return str(error)
+    return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
 
 
 class Reports:
@@ -29,10 +47,9 @@ class Reports:
         self._reported_at: deque[float] = deque(maxlen=MAX_REPORTED)
         self._limits_said: dict[str, float] = {}
 
-    def report(self, catalog: DeviceCatalog) -> None:
+    def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
         """Publish what has come since the last time; a limit again every `REPEAT_SECS`."""
-        self._report_limits(catalog)
-        refused = catalog.refused
+        self._report_limits(limits)
         self._reported = {key: each for key, each in self._reported.items() if refused.get(key) == each}
         if self._is_full() or len(refused) == len(self._reported):
             return
@@ -47,9 +64,9 @@ class Reports:
         times = self._reported_at
         return len(times) == MAX_REPORTED and self._clock.monotonic() - times[0] < REPEAT_SECS
 
-    def _report_limits(self, catalog: DeviceCatalog) -> None:
+    def _report_limits(self, limits: Mapping[str, str]) -> None:
         now = self._clock.monotonic()
-        for kind, reason in catalog.limits.items():
+        for kind, reason in limits.items():
             if (said_at := self._limits_said.get(kind)) is None:
                 self._publish.dropped(self._publish.name, kind, reason)
             elif now - said_at >= REPEAT_SECS:

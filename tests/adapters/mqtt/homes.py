@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
+from appliance.adapters.mqtt.out.out_topics import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.outlet import Outlet
 from appliance.clock import Clock
 from appliance.home import events

@@ -14,7 +14,7 @@ from appliance.adapters.mqtt import broker_session, entity_catalog
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements import announced, config_topic
 from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.duplicates import MAX_PRESSES
+from appliance.adapters.mqtt.held_back import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
 from appliance.errors import Invalid
 from tests.adapters.mqtt.captures import Sent

@@ -8,8 +8,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.announced_devices import MqttDevice, building
+from appliance.adapters.mqtt.announced_fields import CONFIG_NAMES
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.table import COMPONENTS, is_excluded
@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 TOLD = {"url_topic"}
 """Keys that are read only to say why they are of no use."""
 
-OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on", "send_if_off"}
+OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on"}
 """Keys with a short name that are no documented key of any component now."""
 
 

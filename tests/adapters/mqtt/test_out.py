@@ -15,8 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements import announced, config_topic
-from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
+from appliance.adapters.mqtt.out.out_topics import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.withdrawal import published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events

@@ -13,16 +13,15 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.announced_fields import preparing
-from appliance.adapters.mqtt.availability import Refusal
+from appliance.adapters.mqtt.broker import Subscriptions
 from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
 from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
-from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
+from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received, TimeShares
 from appliance.adapters.mqtt.out.components import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.subscriptions import Subscriptions
-from appliance.adapters.mqtt.time_shares import TimeShares
+from appliance.adapters.mqtt.reports import Refusal
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
@@ -298,7 +297,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
     context = context_of("mqtt", session, clock)
     adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
     adapter.live = LiveDevices(new_catalog(), context.publish, clock)
-    adapter._subscriptions = Subscriptions([], adapter.live.catalog)
+    adapter._subscriptions = Subscriptions([], frozenset)
     connection: Any = Noted()
     for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
         await clock.advance(pause, sleepers=0)

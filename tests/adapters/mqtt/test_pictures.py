@@ -10,8 +10,8 @@ import pytest
 
 from appliance.adapters.base import Picture
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt import picture_store
 from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.entities import pictures
 from appliance.adapters.mqtt.entities.pictures import MAX_PICTURE_BYTES
 from appliance.adapters.mqtt.inbox import Received
 from appliance.home.bus import Bus
@@ -190,7 +190,7 @@ async def test_a_device_has_several_pictures_by_their_attributes(cameras: Camera
 async def test_the_oldest_pictures_make_way_where_there_are_too_many(
     cameras: Cameras, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(picture_store, "MAX_PICTURES_BYTES", 3 * len(JPEG))
+    monkeypatch.setattr(pictures, "MAX_PICTURES_BYTES", 3 * len(JPEG))
     for object_id in "abcd":
         cameras.announce(object_id, name=object_id)
         cameras.send(object_id, JPEG)

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import MqttAdapter
+from appliance.adapters.mqtt.broker import Subscriptions
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import Unreachable
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
@@ -107,7 +107,7 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known.publish.lost(Unreachable("the hub was stopped"))
     adapter = MqttAdapter(replace(context_of("mqtt", session, clock), publish=known.publish), PLAIN)
     adapter.live = LiveDevices(new_catalog(), known.publish, clock)
-    adapter._subscriptions = Subscriptions([], adapter.live.catalog)
+    adapter._subscriptions = Subscriptions([], frozenset)
     adapter.live.catalog.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()

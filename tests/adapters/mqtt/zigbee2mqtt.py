@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.entities.entity import Entity, apply
+from appliance.adapters.mqtt.held_back import PendingCommand
 from appliance.adapters.mqtt.payloads import Message, Outgoing
-from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.errors import LaresError
 from appliance.home.commands import Command, CommandSpec, check_offered
 from tests.adapters.mqtt.captures import Sent

@@ -9,9 +9,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announced_fields import AnnouncedFields, is_unreadable
+from appliance.adapters.mqtt.announced_fields import AnnouncedFields, Availability, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.availability import Availability
 from appliance.adapters.mqtt.payloads import Message, Outgoing, is_filter
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid, Unsupported

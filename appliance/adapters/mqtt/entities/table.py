@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.entities.appliances import AlarmPanel, LawnMower, Vacuum
 from appliance.adapters.mqtt.entities.climates import Climate, Humidifier, WaterHeater
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
@@ -20,7 +19,7 @@ from appliance.adapters.mqtt.entities.sensors import (
     Tag,
     TriggerEntity,
 )
-from appliance.adapters.mqtt.entities.switches import Fan, LockEntity, Siren, Switch
+from appliance.adapters.mqtt.entities.switches import AlarmPanel, Fan, LawnMower, LockEntity, Siren, Switch, Vacuum
 from appliance.adapters.mqtt.entities.topic_lights import JsonLight, TasmotaLight, TemplateLight, TopicLight
 from appliance.errors import Invalid
 

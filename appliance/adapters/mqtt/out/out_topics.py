@@ -1,11 +1,19 @@
-"""The topics of a hub that publishes, and how ids are written in them."""
+"""What publishing needs of the hub, the topics at which it does, and how ids are written in them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import unquote
 
 from msgspec import Struct
+
+from appliance.adapters.dispatch import Outcome
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.events import Event
+from appliance.home.model import Device
+from appliance.home.registry import Registry
 
 _ESCAPED = {"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"}
 
@@ -71,3 +79,27 @@ class HubTopics(Struct, frozen=True):
     def identifier(self, device_id: str) -> str:
         """The identifier of a device in its configuration."""
         return f"lares_{self.hub_id}_{device_id}"
+
+
+FrameOf = Callable[[Event], bytes | None]
+
+
+def no_frame(_: Event) -> None:
+    """No event has a frame."""
+
+
+class HomeAccess(Struct, frozen=True, kw_only=True):
+    """What the outlet reads and calls. `send` is `Dispatcher.send`.
+
+    `scenes` gives names by id, `automations` name and whether it is enabled. `run_scene` and `switch` raise
+    `LaresError`. `frame_of` gives the JSON of an event as the event stream sends it, None for one that it leaves out.
+    """
+
+    registry: Registry
+    bus: Bus
+    send: Callable[[Sequence[Device], Command, str], Awaitable[Sequence[Outcome]]]
+    scenes: Callable[[], Mapping[str, str]]
+    run_scene: Callable[[str], object]
+    automations: Callable[[], Mapping[str, tuple[str, bool]]]
+    switch: Callable[[str, bool], Awaitable[object]]
+    frame_of: FrameOf

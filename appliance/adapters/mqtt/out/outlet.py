@@ -10,11 +10,10 @@ from collections.abc import Mapping
 import orjson
 
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
-from appliance.adapters.mqtt.hub_access import HomeAccess
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.out.components import announcement, hub_announcement
-from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, discovery_id, encoded
+from appliance.adapters.mqtt.out.out_topics import HomeAccess, HubTopics, decoded, discovery_id, encoded
 from appliance.adapters.mqtt.payloads import Outgoing, parse_json
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, LaresError, Unreachable

@@ -1,11 +1,15 @@
-"""A command that waits for its result, and keeps back states that contradict it, so that a lamp does not flicker."""
+"""What is not shown: states that contradict a command for a moment, what came twice, and what came too late."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
+from appliance.adapters.mqtt.payloads import Message
+from appliance.clock import Clock
+from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
@@ -88,3 +92,52 @@ def _brief(value: Value) -> str:
     if isinstance(value, dict) and "unit" in value:
         return f"{value.get('value')} {value['unit']}"
     return "nothing" if value is None else str(value)[:80]
+
+
+SAME_PRESS_SECS = 0.5
+"""Seconds within which a press that an event and a trigger report is one."""
+
+MAX_PRESSES = 10_000
+"""Presses that are remembered for that, and states of other hubs."""
+
+_HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
+
+
+class Duplicates:
+    """Remembers the latest presses and states. `outdated` counts states of another hub that came late."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.outdated = 0
+        self._clock = clock
+        self._presses: dict[tuple[str, str], tuple[float, str]] = {}
+        self._sequences: dict[str, tuple[int, int]] = {}
+
+    def is_reported_twice(self, device_id: str, name: str, kind: str) -> bool:
+        """Whether an entity of another kind has just reported the same press."""
+        now = self._clock.monotonic()
+        at, reporter = self._presses.get((device_id, name), (-1e9, kind))
+        if reporter != kind and now - at < SAME_PRESS_SECS:
+            return True
+        if len(self._presses) >= MAX_PRESSES:
+            self._presses.clear()
+        self._presses[device_id, name] = now, kind
+        return False
+
+    def is_outdated(self, message: Message) -> bool:
+        """Whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
+        if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
+            return False
+        try:
+            version = message.json["boot"], message.json["seq"]
+        except (Invalid, TypeError, LookupError):
+            return False
+        if not all(isinstance(each, int) for each in version):
+            return False
+        known = self._sequences.get(message.topic)
+        if known is not None and version < known:
+            self.outdated += 1
+            return True
+        if len(self._sequences) >= MAX_PRESSES:
+            self._sequences.clear()
+        self._sequences[message.topic] = version
+        return False

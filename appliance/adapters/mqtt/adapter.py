@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptions, keep_connected
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entities.pictures import PictureStore
-from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
@@ -87,13 +87,10 @@ class MqttAdapter(Adapter):
     async def run(self) -> None:
         """Stay connected and publish what comes, until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
-        catalog = CatalogSettings(
-            section=self.name,
-            prefix=self._settings.discovery_prefix,
-            hub_id=hub_id,
-            includes_config_entities=self._settings.include_config_entities,
-        )
-        self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock, self._zone)
+        is_full = self._settings.include_config_entities
+        prefix = self._settings.discovery_prefix
+        catalog = DeviceCatalog(self.name, prefix, hub_id, includes_config_entities=is_full)
+        self.live = LiveDevices(catalog, self.publish, self.clock, self._zone)
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
         # Where this hub publishes its devices, the connection for that has the status topic and the last will.

@@ -72,11 +72,6 @@ class LiveDevices:
         self._shown_before: dict[str, Device] = {}
         self._remembered_bytes = 0
 
-    def take(self, received: Received) -> None:
-        """As `taking`, at once."""
-        for _ in self.taking(received):
-            pass
-
     def taking(self, received: Received) -> Iterator[None]:
         """Process a message that is no configuration, one entity that reads it a step. Never raises."""
         texts: list[tuple[str, MqttDevice, Entity]] = []

@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.announcements import (
     grouping,
     parse_config,
 )
-from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
+from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
 from appliance.adapters.mqtt.reports import Refusal, reason_of
@@ -54,15 +54,6 @@ class EntityChange(Struct, frozen=True):
     event: EntityEvent | None = None
 
 
-class CatalogSettings(Struct, frozen=True, kw_only=True):
-    """How a broker's announcements are read."""
-
-    section: str
-    prefix: str
-    hub_id: str
-    includes_config_entities: bool
-
-
 class DeviceCatalog:
     """The announcements of one broker and the devices built from them.
 
@@ -71,13 +62,16 @@ class DeviceCatalog:
     are there already.
     """
 
-    def __init__(self, settings: CatalogSettings) -> None:
+    def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
         self.devices: dict[str, MqttDevice] = {}
         self.names = DeviceNames()
         self.refused: dict[str, Refusal] = {}
         self.limits: dict[str, str] = {}
         self.known: frozenset[str] = frozenset()
-        self._settings = settings
+        self._section = section
+        self._prefix = prefix
+        self._own = f"lares_{hub_id}_"
+        self._includes_config_entities = includes_config_entities
         self._payloads: dict[str, bytes] = {}
         self._announced: dict[str, list[Announcement]] = {}
         self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
@@ -94,7 +88,7 @@ class DeviceCatalog:
 
     def is_config(self, topic: str) -> bool:
         """Whether a topic is one of the discovery's."""
-        is_home_assistant = topic.startswith(f"{self._settings.prefix}/") and topic.endswith("/config")
+        is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return (
             is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
         ) and topic not in self._listeners
@@ -155,7 +149,7 @@ class DeviceCatalog:
                 for announcement in groups[name]:
                     yield from preparing(announcement.config)
                 former = () if known is None else {each.key for each in known[0]}
-                devices, refused = yield from building(self._settings.section, name, groups[name], former)
+                devices, refused = yield from building(self._section, name, groups[name], former)
                 self._note_refusals(devices, refused)
                 rebuilt.extend(devices)
                 known = (groups[name], devices)
@@ -179,7 +173,7 @@ class DeviceCatalog:
             self.limits.pop("devices", None)
             return sorted(groups)
         self.limits["devices"] = f"{len(groups)} are announced; beyond {MAX_BROKER_DEVICES} they are left out"
-        known = {each.removeprefix(f"{self._settings.section}:") for each in self.known}
+        known = {each.removeprefix(f"{self._section}:") for each in self.known}
         first = [name for name in groups if name in known or name in self._built]
         others = [name for name in groups if name not in known and name not in self._built]
         room = MAX_BROKER_DEVICES - len(first) - len(known - set(groups))
@@ -200,11 +194,6 @@ class DeviceCatalog:
                 rebuilt += [] if id(device) in known else [device]
             yield
 
-    def changes(self, message: Message) -> Iterator[EntityChange]:
-        """The changes that a message makes. What cannot be read is noted in `refused`, once per entity."""
-        for pattern, device, entity in self.readers(message.topic):
-            yield from self.changes_of(pattern, message, device, entity)
-
     def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Entity]]:
         """The entities that read a topic, each with its device and the filter that it named."""
         for pattern in self._filters.matching(topic):
@@ -214,7 +203,10 @@ class DeviceCatalog:
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
     ) -> Iterator[EntityChange]:
-        """The changes that a message makes to one entity that reads its topic under this filter."""
+        """The changes that a message makes to one entity that reads its topic under this filter.
+
+        What cannot be read is noted in `refused`, once per entity.
+        """
         was_available = entity.availability.is_available
         try:
             entity.availability.take(pattern, message)
@@ -227,7 +219,7 @@ class DeviceCatalog:
         for reader in entity.readers:
             if reader.topic == pattern:
                 try:
-                    found = reader.parse(render(message, reader))
+                    found = reader.parse(message.rendered(reader.template))
                 except ValueMissing:
                     continue
                 except Exception as fault:
@@ -243,7 +235,7 @@ class DeviceCatalog:
         self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
 
     def _take_announcements(self, topic: str, payload: bytes) -> None:
-        found = announced(config_topic(self._settings.prefix, topic), topic, payload)
+        found = announced(config_topic(self._prefix, topic), topic, payload)
         if found is None:
             self._announced[topic] = [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
         elif found:
@@ -274,13 +266,13 @@ class DeviceCatalog:
         self._announced[source] = tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {}))
 
     def _is_own(self, announcement: Announcement) -> bool:
-        own = f"lares_{self._settings.hub_id}_"
-        return announcement.origin == ORIGIN and any(each.startswith(own) for each in announcement.device.identifiers)
+        identifiers = announcement.device.identifiers
+        return announcement.origin == ORIGIN and any(each.startswith(self._own) for each in identifiers)
 
     def _included(self, announced: Iterable[list[Announcement]]) -> Iterator[Announcement]:
         for found in announced:
             for each in found:
-                if self._settings.includes_config_entities or not is_excluded(each):
+                if self._includes_config_entities or not is_excluded(each):
                     yield each
 
     def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:

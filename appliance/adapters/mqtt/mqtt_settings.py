@@ -52,17 +52,8 @@ class Mqtt(Settings, frozen=True, kw_only=True):
 
     def located(self, root: Path) -> Mqtt:
         """The same with relative paths of files resolved from this folder."""
-
-        def found(path: str | None) -> str | None:
-            return None if path is None else str(root / path)
-
-        return replace(
-            self,
-            password_file=found(self.password_file),
-            ca_file=found(self.ca_file),
-            cert_file=found(self.cert_file),
-            key_file=found(self.key_file),
-        )
+        paths = {name: getattr(self, name) for name in ("password_file", "ca_file", "cert_file", "key_file")}
+        return replace(self, **{name: str(root / path) for name, path in paths.items() if path is not None})
 
     def __post_init__(self) -> None:
         if self.password is not None and self.password_file is not None:

@@ -139,11 +139,11 @@ class Message:
             raise self._json
         return self._json
 
-    def rendered(self, template: Template | None, names: Mapping[str, Any] | None = None) -> str:
+    def rendered(self, template: Template | None) -> str:
         """The payload rendered by the template, or as it is; raises `TemplateFailed`."""
         if template is None:
             return self.text
-        known: dict[str, Any] = {"value": self.text, **(names or {})}
+        known: dict[str, Any] = {"value": self.text, "entity_id": "", "name": ""}
         with contextlib.suppress(Invalid):
             known["value_json"] = self.json
         return template.render(known, self.at)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entities.entity import Entity, apply
 from appliance.adapters.mqtt.entities.table import is_excluded
-from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
+from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
 from tests.adapters.mqtt.captures import Capture, Sent, captures
 
@@ -25,13 +27,7 @@ EXPECTED = Path(__file__).parent / "expected.json"
 
 def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> DeviceCatalog:
     """A catalog with the usual settings."""
-    settings = CatalogSettings(
-        section="mqtt",
-        prefix="homeassistant",
-        hub_id=hub_id,
-        includes_config_entities=includes_config_entities,
-    )
-    return DeviceCatalog(settings)
+    return DeviceCatalog("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
 
 
 def rebuild(catalog: DeviceCatalog) -> list[MqttDevice]:
@@ -50,11 +46,22 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
     happenings: list[tuple[str, str, dict[str, Any]]] = []
     for sent in messages:
         if not catalog.is_config(sent.topic):
-            for change in catalog.changes(Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)):
+            for change in changes(catalog, Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)):
                 apply(change.entity, change.update)
                 if (happening := change.event) is not None:
                     happenings.append((change.device.id, happening.name, dict(happening.data)))
     return happenings
+
+
+def changes(catalog: DeviceCatalog, message: Message) -> Iterator[EntityChange]:
+    """The changes that a message makes."""
+    for pattern, device, entity in catalog.readers(message.topic):
+        yield from catalog.changes_of(pattern, message, device, entity)
+
+
+def hear(live: LiveDevices, received: Received) -> None:
+    """Let the devices take a message in."""
+    deque(live.taking(received), maxlen=0)
 
 
 def became_lines() -> list[str]:

@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
 from appliance.errors import Invalid
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import new_catalog, rebuild, take
+from tests.adapters.mqtt.table import hear, new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.rows import each_row
@@ -93,11 +93,11 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(
     monkeypatch.setattr(broker_session, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
     for number in range(2_000):
-        live.take(Received(f"a/{number}", b"", is_retained=False))
-        live.take(Received(f"a/{number}", b"\xff", is_retained=False))
+        hear(live, Received(f"a/{number}", b"", is_retained=False))
+        hear(live, Received(f"a/{number}", b"\xff", is_retained=False))
     assert len(live._remembered) < 20 and len(live.catalog.refused) <= 1_000
     for number in range(MAX_PRESSES + 10):
-        live.take(Received(f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}', is_retained=False))
+        hear(live, Received(f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}', is_retained=False))
     assert len(live.duplicates._sequences) <= MAX_PRESSES
 
 

@@ -26,7 +26,7 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import new_catalog, rebuild, take
+from tests.adapters.mqtt.table import hear, new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -142,7 +142,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
     ):
         given = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
-        live.take(Received(state, payload, is_retained=False))
+        hear(live, Received(state, payload, is_retained=False))
         live.catalog.take_config(sent.topic, sent.payload)
         list(live.replay(rebuild(live.catalog)))
         assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
@@ -166,7 +166,7 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
     rebuilt, state = rebuild(live.catalog), Received("x/state", b"ON", is_retained=False)
     if is_replayed_first:
         list(live.replay(rebuilt))
-    live.take(state)
+    hear(live, state)
     if not is_replayed_first:
         list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
@@ -224,7 +224,7 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
 
     announce("first")
     for state_topic, payload in {"x/status": b"online", **states}.items():
-        live.take(Received(state_topic, payload, is_retained=False))
+        hear(live, Received(state_topic, payload, is_retained=False))
     for is_silent in (True, False):
         connection.sent.clear()
         work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
@@ -236,7 +236,7 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
             with pytest.raises(BadAnswer, match=r"was told .* after 5 s"):
                 await work
         else:
-            live.take(Received(moved_topic, moved, is_retained=False))
+            hear(live, Received(moved_topic, moved, is_retained=False))
             await asyncio.wait_for(work, 5)
 
 
@@ -274,7 +274,7 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
 async def test_a_payload_beyond_256_kib_is_counted_and_said_once(session: DeviceSession, clock: VirtualClock) -> None:
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
-        live.take(Received("big", b"x" * size, is_retained=False))
+        hear(live, Received("big", b"x" * size, is_retained=False))
     refusal = Refusal("big", "message", "a payload is larger than 256 KiB")
     assert (live.unreadable, live.catalog.refused) == (2, {"big": refusal})
 
@@ -360,7 +360,7 @@ async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_del
 
     def send(payload: str) -> None:
         for identifier in ("greedy", "modest"):
-            live.take(Received(f"{identifier}/t", payload.encode(), is_retained=False))
+            hear(live, Received(f"{identifier}/t", payload.encode(), is_retained=False))
 
     send("1")
     live.shares.spend("mqtt:greedy", 1.1)

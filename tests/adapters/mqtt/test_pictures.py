@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceEvent, Event
 from appliance.home.registry import Registry
-from tests.adapters.mqtt.table import new_catalog, rebuild
+from tests.adapters.mqtt.table import hear, new_catalog, rebuild
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -55,7 +55,7 @@ class Cameras:
 
     def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
         """Send a picture."""
-        self.live.take(Received(f"{object_id}/still", payload, is_retained=retain))
+        hear(self.live, Received(f"{object_id}/still", payload, is_retained=retain))
         list(self.live.flushing())
 
     def shown(self, object_id: str) -> dict[str, Any]:

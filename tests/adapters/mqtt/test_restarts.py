@@ -18,7 +18,7 @@ from appliance.errors import Unreachable
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import new_catalog, rebuild
+from tests.adapters.mqtt.table import hear, new_catalog, rebuild
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -60,7 +60,7 @@ class RestartingHub:
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Take a message in and publish what it changes."""
-        self.live.take(Received(topic, payload, is_retained=True))
+        hear(self.live, Received(topic, payload, is_retained=True))
         list(self.live.flushing())
 
     @property

@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.errors import LaresError
 from appliance.home.commands import Command, CommandSpec, check_offered
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import NOW, new_catalog, take
+from tests.adapters.mqtt.table import NOW, changes, new_catalog, take
 
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "color_xy": ({"x": 0.3, "y": 0.3},),
@@ -112,7 +112,7 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     pending = PendingCommand(intent, 0.0, None)
     for message in intent.messages:
         for topic, state in answers(message, known):
-            for change in catalog.changes(Message(topic, json.dumps(state).encode(), NOW)):
+            for change in changes(catalog, Message(topic, json.dumps(state).encode(), NOW)):
                 apply(change.entity, change.update)
                 if change.entity is entity:
                     pending.check(change.update, entity)

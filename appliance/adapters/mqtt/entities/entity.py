@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields, Availability, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.payloads import Message, Outgoing, is_filter
+from appliance.adapters.mqtt.payloads import Outgoing, is_filter
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command
@@ -269,11 +269,6 @@ class Entity:
             return {key: words[text]} if text in words else {key: None} if text == "None" else {}
 
         return parse
-
-
-def render(message: Message, reader: TopicReader) -> str:
-    """The text that a reader parses; raises `TemplateFailed`."""
-    return message.rendered(reader.template, {"entity_id": "", "name": ""})
 
 
 def is_unknown(text: str) -> bool:

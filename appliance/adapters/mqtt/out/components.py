@@ -121,17 +121,15 @@ class DeviceComponents:
         fields = self._power()
         fields["state_value_template"] = fields.pop("value_template")
         if "brightness" in self._keys:
-            fields |= self._property("brightness", "brightness", self._shown("brightness"), "{{ value }}")
-            fields["brightness_scale"] = 100
+            fields |= self._property("brightness", "brightness", "{{ value }}") | {"brightness_scale": 100}
         if (spec := self._specs.get("color_temperature")) is not None:
-            value = '{"value":{{ value }},"unit":"kelvin"}'
             shown = self._attribute("color_temperature")
             kelvin = (
                 f"{{% if {shown}.unit == 'kelvin' %}}{{{{ {shown}.value }}}}{{% else %}}"
                 f"{{{{ (1000000 / {shown}.value) | round | int }}}}{{% endif %}}"
             )
-            kelvin = self._if_defined("color_temperature", kelvin)
-            fields |= self._property("color_temp", "color_temperature", kelvin, value)
+            value, kelvin = '{"value":{{ value }},"unit":"kelvin"}', self._if_defined("color_temperature", kelvin)
+            fields |= self._property("color_temp", "color_temperature", value, kelvin)
             fields |= {"color_temp_kelvin": True, "min_kelvin": spec.min or 2200, "max_kelvin": spec.max or 7000}
         for name, parts, value in (
             ("rgb", ("r", "g", "b"), '{"r":{{ red }},"g":{{ green }},"b":{{ blue }}}'),
@@ -141,15 +139,17 @@ class DeviceComponents:
             key = f"color_{name}"
             if key in self._specs:
                 joined = ",".join(f"{{{{ {self._attribute(key)}.{part} }}}}" for part in parts)
-                fields |= self._property(name, key, self._if_defined(key, joined), value)
+                fields |= self._property(name, key, value, self._if_defined(key, joined))
         if (spec := self._specs.get("effect")) is not None:
-            fields |= self._property("effect", "effect", self._shown("effect"), '"{{ value }}"')
+            fields |= self._property("effect", "effect", '"{{ value }}"')
             fields["effect_list"] = list(spec.schema()["values"])
         return fields
 
-    def _property(self, name: str, key: str, shown: str, value: str) -> dict[str, Any]:
-        """The fields of one property of a light."""
-        fields = {f"{name}_state_topic": self._state, f"{name}_value_template": shown}
+    def _property(
+        self, name: str, key: str, value: str, shown: str = "", template: str = "value_template"
+    ) -> dict[str, Any]:
+        """The fields of one property: how it is shown, and how it is set where it can be commanded."""
+        fields = {f"{name}_state_topic": self._state, f"{name}_{template}": shown or self._shown(key)}
         return fields | self._sends(f"{name}_command", key, value) if key in self._specs else fields
 
     def _cover(self) -> dict[str, Any]:
@@ -179,21 +179,18 @@ class DeviceComponents:
         fields: dict[str, Any] = {}
         if (target := self._specs.get("target_temperature")) is not None:
             unit = target.unit or "°C"
-            value = f'{{"value":{{{{ value }}}},"unit":"{unit}"}}'
-            fields |= {"temperature_unit": "F" if "F" in unit else "C", "temperature_state_topic": self._state}
-            fields["temperature_state_template"] = self._shown("target_temperature", ".value")
-            fields |= self._sends("temperature_command", "target_temperature", value)
             bounds = {"min_temp": target.min, "max_temp": target.max, "temp_step": target.step}
+            fields |= {"temperature_unit": "F" if "F" in unit else "C"}
             fields |= {key: value for key, value in bounds.items() if value is not None}
+            value, shown = f'{{"value":{{{{ value }}}},"unit":"{unit}"}}', self._shown("target_temperature", ".value")
+            fields |= self._property("temperature", "target_temperature", value, shown, "state_template")
         for key in ("hvac_mode", "fan_mode", "swing_mode", "preset_mode"):
-            if key not in self._keys:
-                continue
-            name = key.removeprefix("hvac_")
-            template = "preset_mode_value_template" if name == "preset_mode" else f"{name}_state_template"
-            fields |= {f"{name}_state_topic": self._state, template: self._shown(key)}
-            if (spec := self._specs.get(key)) is not None:
-                fields |= self._sends(f"{name}_command", key, '"{{ value }}"')
-                if options := [each for each in spec.schema()["values"] if each != "none"]:
+            if key in self._keys:
+                name = key.removeprefix("hvac_")
+                template = "value_template" if name == "preset_mode" else "state_template"
+                fields |= self._property(name, key, '"{{ value }}"', template=template)
+                values = self._specs[key].schema()["values"] if key in self._specs else ()
+                if options := [each for each in values if each != "none"]:
                     fields[f"{name}s"] = options
         if "hvac_state" in self._keys:
             words = {"dry": "drying", "fan_only": "fan"}
@@ -204,24 +201,24 @@ class DeviceComponents:
 
     def _single(self, key: str) -> dict[str, Any] | None:
         """The one component of an attribute; None where there is nothing to show."""
-        name = key.rpartition(".")[2].replace("_", " ").capitalize()
         value, spec = self._device.attributes.get(key), self._specs.get(key)
+        name = {"name": None if key in ("power", "lock") else key.rpartition(".")[2].replace("_", " ").capitalize()}
+        shown = {"value_template": self._shown(key)}
         if key == "power":
-            return {"platform": "switch", "name": None, **self._power()}
+            return {"platform": "switch", **name, **self._power()}
         if key == "lock":
-            return {"platform": "lock", "name": None, "command_topic": self._set, "value_template": self._shown(key),
-                    "payload_lock": _command_text(key, "lock"), "payload_unlock": _command_text(key, "unlock"),
-                    "state_locked": "locked", "state_unlocked": "unlocked", "state_jammed": "jammed"}  # fmt: skip
+            payloads = {f"payload_{action}": _command_text(key, action) for action in ("lock", "unlock")}
+            states = {f"state_{state}": state for state in ("locked", "unlocked", "jammed")}
+            return {"platform": "lock", **name, "command_topic": self._set, **shown, **payloads, **states}
         if key in _BINARY:
             device_class, on, off = _BINARY[key]
-            return {"platform": "binary_sensor", "name": name, "device_class": device_class, "payload_on": on,
-                    "payload_off": off, "value_template": self._shown(key)}  # fmt: skip
+            words = {"device_class": device_class, "payload_on": on, "payload_off": off}
+            return {"platform": "binary_sensor", **name, **shown, **words}
         if spec is not None and (found := self._input(key, spec)) is not None:
-            return {"name": name, **found}
+            return name | found
         if isinstance(value, bool):
-            return {"platform": "binary_sensor", "name": name, "payload_on": "True", "payload_off": "False",
-                    "value_template": self._shown(key)}  # fmt: skip
-        return None if value is None else {"platform": "sensor", "name": name, **self._sensor(key, value)}
+            return {"platform": "binary_sensor", **name, **shown, "payload_on": "True", "payload_off": "False"}
+        return None if value is None else {"platform": "sensor", **name, **self._sensor(key, value)}
 
     def _sensor(self, key: str, value: Any) -> dict[str, Any]:
         is_measured = isinstance(value, dict) and "unit" in value

@@ -1,10 +1,10 @@
-"""What the captures should become: the table `expected.json`, and how it is made."""
+"""What the captures should become: the table `expected.tsv`, and how it is made."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,29 @@ from appliance.adapters.mqtt.entities.entity import Entity, apply
 from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.payloads import Message
+from appliance.adapters.mqtt.payloads import Message, Outgoing
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
 from tests.adapters.mqtt.captures import Capture, Sent, captures
+from tests.fakes.clock import VirtualClock
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 LOST = "LOST"
 BECAME = Path(__file__).parent / "became.tsv"
-EXPECTED = Path(__file__).parent / "expected.json"
+EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
 def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> DeviceCatalog:
     """A catalog with the usual settings."""
     return DeviceCatalog("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
+
+
+def live_devices(clock: Clock | None = None) -> LiveDevices:
+    """The live devices of a broker at which nothing is announced yet."""
+    clock, bus = clock or VirtualClock(), Bus()
+    return LiveDevices(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
 
 def rebuild(catalog: DeviceCatalog) -> list[MqttDevice]:
@@ -64,35 +75,51 @@ def hear(live: LiveDevices, received: Received) -> None:
     deque(live.taking(received), maxlen=0)
 
 
+def announce(live: LiveDevices, topic: str, config: Mapping[str, Any]) -> None:
+    """Announce something, and show what it becomes; no fields take it back."""
+    live.catalog.take_config(topic, json.dumps(config).encode() if config else b"")
+    deque(live.replay(rebuild(live.catalog)), maxlen=0)
+
+
+class Noted:
+    """A connection that notes what is published."""
+
+    def __init__(self) -> None:
+        self.sent: list[Outgoing] = []
+
+    async def publish(self, message: Outgoing) -> None:
+        """Note it."""
+        self.sent.append(message)
+
+
 def became_lines() -> list[str]:
     """The table of every capture: its name, the announcement, what became of it."""
     return [f"{each.name}\t{key}\t{fate}" for each in captures() for key, fate in sorted(became(each).items())]
 
 
-def described(capture: Capture) -> dict[str, Any]:
-    """The devices of a capture as the table writes them."""
-    catalog = new_catalog()
-    happenings = take(catalog, capture.messages + capture.states)
+def expected_lines() -> list[str]:
+    """The table of every capture: its devices, a line each, what happened there, and how many things were refused."""
+    lines: list[str] = []
+    for capture in captures():
+        catalog = new_catalog()
+        happenings = take(catalog, capture.messages + capture.states)
+        rows = [{"device": id_, **described(catalog.devices[id_])} for id_ in sorted(catalog.devices)]
+        rows += [{"event": each} for each in happenings]
+        rows += [{"refused": len(catalog.refused)}] if catalog.refused else []
+        lines += [f"{capture.name}\t{json.dumps(row, ensure_ascii=False, sort_keys=True)}" for row in rows]
+    return lines
+
+
+def described(device: MqttDevice) -> dict[str, Any]:
+    """A device as the table writes it."""
     return {
-        "devices": {
-            device.id: {
-                "kind": str(device.kind),
-                "class": device.device_class,
-                "name": device.name,
-                "parent": device.parent_id or device.bridge_id,
-                "available": any(entity.availability.is_available for entity in device.entities),
-                "attributes": {
-                    key: value for entity in device.entities for key, value in sorted(entity.attributes.items())
-                },
-                "commands": {
-                    key: [" ".join(offer.actions), dict(offer.schema)]
-                    for key, (_, offer) in sorted(device.offers.items())
-                },
-            }
-            for device in catalog.devices.values()
-        },
-        "happenings": [list(each) for each in happenings],
-        "refused": len(catalog.refused),
+        "kind": str(device.kind),
+        "class": device.device_class,
+        "name": device.name,
+        "parent": device.parent_id or device.bridge_id,
+        "available": any(entity.availability.is_available for entity in device.entities),
+        "attributes": device.attributes,
+        "commands": {key: [" ".join(offer.actions), dict(offer.schema)] for key, (_, offer) in device.offers.items()},
     }
 
 
@@ -142,8 +169,7 @@ def _same_press(announcement: Announcement, members: Iterable[tuple[MqttDevice, 
 def write() -> None:
     """Write both tables anew; look at the difference before it is committed."""
     BECAME.write_text("".join(f"{line}\n" for line in became_lines()))
-    table = {capture.name: described(capture) for capture in captures()}
-    EXPECTED.write_text(json.dumps(table, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 
 if __name__ == "__main__":

@@ -4,60 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
 import aiomqtt
 import pytest
 
-from appliance.errors import AdapterFailed, Unreachable
+from appliance.errors import AdapterFailed
 from appliance.home import events
 from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
 from tests.adapters.mqtt.homes import BrokerHome, until
-
-HANDS_ON = (
-    ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "brightness", "set", 50,
-     "zigbee2mqtt/led1545g12/set", '{"state":"ON","brightness":127}',
-     ("zigbee2mqtt/led1545g12", '{"state":"ON","brightness":127}')),
-    ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "color_temperature", "set",
-     {"value": 2700, "unit": "kelvin"}, "zigbee2mqtt/led1545g12/set", '{"state":"ON","color_temp":370}',
-     ("zigbee2mqtt/led1545g12", '{"state":"ON","color_mode":"color_temp","color_temp":370}')),
-    ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
-     "zigbee2mqtt/qbkg12lm/right/set", "ON", ("zigbee2mqtt/qbkg12lm", '{"state_right":"ON","state_left":"OFF"}')),
-    ("zigbee2mqtt/e1757", "mqtt:zigbee2mqtt_0x00158d000000a11d", "cover_position", "set", 30,
-     "zigbee2mqtt/Haus/EG E1757/set", '{ "position": 30 }', ("zigbee2mqtt/Haus/EG E1757", '{"position":28}')),
-    ("zigbee2mqtt/e1757", "mqtt:zigbee2mqtt_0x00158d000000a11d", "cover_position", "stop", None,
-     "zigbee2mqtt/Haus/EG E1757/set", "STOP", None),
-    ("zigbee2mqtt/v3-btzb-v3-btzbe", "mqtt:zigbee2mqtt_0x00158d000000a128", "lock", "lock", None,
-     "zigbee2mqtt/v3-btzb_v3-btzbe/set", "LOCK", ("zigbee2mqtt/v3-btzb_v3-btzbe", '{"state":"LOCK"}')),
-    ("zigbee2mqtt/e2007", "mqtt:zigbee2mqtt_0x00158d000000a12b", "custom.mqtt.percentage", "set", 50,
-     "zigbee2mqtt/e2007/set/fan_mode", "5", ("zigbee2mqtt/e2007", '{"fan_mode":"5","fan_state":"ON"}')),
-    ("zigbee2mqtt/hs2wd-e", "mqtt:zigbee2mqtt_0x00158d000000a131", "custom.mqtt.siren", "set", True,
-     "zigbee2mqtt/hs2wd-e/set",
-     '{"warning": {"mode": "emergency", "level": "medium", "duration": 10}}', None),
-    ("zigbee2mqtt/bth-ra", "mqtt:zigbee2mqtt_0x00158d000000a126", "hvac_mode", "set", "heat",
-     "zigbee2mqtt/Haus/EG BTH-RA/set", '{"operating_mode": "manual"}',
-     ("zigbee2mqtt/Haus/EG BTH-RA", '{"operating_mode":"manual"}')),
-    ("esphome/light-json", "mqtt:20500de464ec", "brightness", "set", 50, "garage/light/strip/command",
-     '{"state":"ON","brightness":128}', ("garage/light/strip/state", '{"state":"ON","brightness":128}')),
-    ("esphome/cover-position-tilt", "mqtt:20500de464ec", "cover_position", "set", 30,
-     "garage/cover/blind/position/command", "30", ("garage/cover/blind/state", "opening")),
-    ("tasmota-native/relay", "mqtt:00000049a3bc", "power", "on", None, "tasmota_49A3BC/cmnd/POWER1", "ON",
-     ("tasmota_49A3BC/stat/RESULT", '{"POWER1":"ON"}')),
-    ("tasmota-native/light-rgbcct", "mqtt:00000049a3bc", "brightness", "set", 50, "tasmota_49A3BC/cmnd/Dimmer", "50",
-     ("tasmota_49A3BC/stat/RESULT", '{"POWER":"ON","Dimmer":50}')),
-    ("ha-mqtt-discoverable/select", "mqtt:node_7f3a", "custom.mqtt.Modus", "set", "Ein",
-     "hmd/select/Werkstatt-Node/Modus/command", "Ein", ("hmd/select/Werkstatt-Node/Modus/state", "Ein")),
-    ("ha-mqtt-discoverable/button", "mqtt:node_7f3a", "custom.mqtt.Neustart", "press", None,
-     "hmd/button/Werkstatt-Node/Neustart/command", "PRESS", None),
-    ("ha-mqtt-discoverable/valve", "mqtt:node_7f3a", "custom.mqtt.Ventil", "set", "open",
-     "hmd/valve/Werkstatt-Node/Ventil/command", "OPEN", ("hmd/valve/Werkstatt-Node/Ventil/state", "open")),
-    ("device-based/weather-node", "mqtt:ea334450945afc", "power", "on", None, "kitchen/relay/set", "ON",
-     ("kitchen/relay/relay", "ON")),
-)  # fmt: skip
-"""Capture, device, command, the message that the announcer expects, and how it answers."""
 
 
 async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
@@ -66,30 +23,6 @@ async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -
         for sent in each.messages:
             await client.publish(sent.topic, sent.payload, qos=1, retain=sent.retain)
     await home.listens(*chosen)
-
-
-@both_brokers
-async def test_commands_arrive_as_the_announcer_expects_and_are_answered_by_its_state(broker: Broker) -> None:
-    wrong = []
-    for name, device_id, capability, action, value, topic, payload, answer in HANDS_ON:
-        async with broker.client() as client, BrokerHome(broker) as home:
-            await announce(client, home, capture(name))
-            await until(lambda device_id=device_id, home=home: bool(home.attributes(device_id)))  # type: ignore[misc]
-            await client.subscribe(topic, qos=1)
-            work = asyncio.create_task(home.command(device_id, capability, action, value))
-            async with asyncio.timeout(20):
-                message = await anext(aiter(client.messages))
-            if answer is not None:
-                await asyncio.sleep(0.05)
-                if work.done() and "siren" not in capability:
-                    wrong.append((name, capability, "was done before the state showed it"))
-                await client.publish(*answer, qos=1)
-            await work
-            if bytes(message.payload).decode() != payload:
-                wrong.append((name, capability, f"{message.payload!r} in the place of {payload}"))
-            for each in capture(name).messages:
-                await client.publish(each.topic, b"", qos=1, retain=True)
-    assert not wrong
 
 
 async def test_devices_come_change_and_go_as_they_are_announced(broker: Broker) -> None:
@@ -128,27 +61,6 @@ async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_k
         await home.shows(device_id, battery=33)
         assert home.happened() == [(device_id, "on")] * 2
         assert "custom.mqtt.action" not in home.attributes(device_id)
-
-
-async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_back(broker: Broker) -> None:
-    plug, device_id = capture("tasmota-native/relay"), "mqtt:00000049a3bc"
-    async with BrokerHome(broker) as home:
-        async with broker.client() as client:
-            await announce(client, home, plug)
-            await home.shows(device_id, state="online")
-        broker.stop(signal.SIGKILL)
-        await home.shows(device_id, state="offline")
-        with pytest.raises(Unreachable, match="not connected; the command was not sent"):
-            await home.command(device_id, "power", "on")
-        assert len(home.errors()) == 1 and home.errors()[0].startswith("mqtt: ")
-        await asyncio.sleep(1.5)
-        assert len(home.errors()) == 1
-        await broker.start()
-        await home.shows(device_id, state="online")
-        async with broker.client() as client:
-            await announce(client, home, plug)
-            await client.publish("tasmota_49A3BC/tele/STATE", '{"POWER1":"ON"}', qos=1)
-            await home.shows(device_id, power="on")
 
 
 async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Broker) -> None:
@@ -207,26 +119,6 @@ async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_sa
         assert not home.errors()
     async with BrokerHome(broker, ca_file=str(tmp_path / "none.pem"), **tls) as home:
         await until(lambda: bool(home.errors()))
-
-
-async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(broker: Broker) -> None:
-    async with broker.client() as client, BrokerHome(broker) as home:
-        await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
-        await home.shows("mqtt:zigbee2mqtt_0x00158d000000a112", state="online")
-        topic = "zigbee2mqtt/0x00158d000000a112"
-        for payload in (b"\xff\xfe", b"{", b"[" * 50_000, b"null", b"5", b"x" * 300_000, b'{"contact":{}}'):
-            await client.publish(topic, payload, qos=1)
-        for number in range(50):
-            await client.publish(
-                f"homeassistant/sensor/n{number}/config", b'{"stat_t":"#","x":[1]}', qos=1, retain=True
-            )
-        await client.publish(topic, '{"contact":false}', qos=1)
-        await home.shows("mqtt:zigbee2mqtt_0x00158d000000a112", contact="open")
-        await until(lambda: any(isinstance(each, events.ObservationDropped) for each in home.events))
-        dropped = [
-            (each.device_id, each.attribute) for each in home.events if isinstance(each, events.ObservationDropped)
-        ]
-        assert len(set(dropped)) == len(dropped) <= 100
 
 
 @pytest.mark.slow

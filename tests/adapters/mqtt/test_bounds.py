@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
 from appliance.errors import Invalid
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import hear, new_catalog, rebuild, take
+from tests.adapters.mqtt.table import hear, live_devices, new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.rows import each_row
@@ -91,7 +91,7 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(
     session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_session, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
-    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+    live = live_devices(clock)
     for number in range(2_000):
         hear(live, Received(f"a/{number}", b"", is_retained=False))
         hear(live, Received(f"a/{number}", b"\xff", is_retained=False))

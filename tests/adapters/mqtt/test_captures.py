@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture, captures
-from tests.adapters.mqtt.table import BECAME, EXPECTED, LOST, became_lines, described, new_catalog, take
+from tests.adapters.mqtt.table import BECAME, EXPECTED, LOST, became_lines, expected_lines, new_catalog, take
 
 
 def attributes(catalog: DeviceCatalog, device_id: str) -> dict[str, Any]:
@@ -30,14 +30,7 @@ def sent(topic: str, payload: Any, *, retain: bool = False) -> Sent:
 
 
 def test_every_capture_becomes_the_devices_of_the_table() -> None:
-    table = json.loads(EXPECTED.read_text())
-    wrong = {}
-    for each in captures():
-        got = json.loads(json.dumps(described(each)))
-        if got != table[each.name]:
-            wrong[each.name] = (got, table[each.name])
-    assert not wrong
-    assert set(table) == {each.name for each in captures()}
+    assert expected_lines() == EXPECTED.read_text().splitlines()
 
 
 def test_of_every_announced_entity_the_table_says_what_became_of_it_and_none_is_lost() -> None:
@@ -109,22 +102,6 @@ def test_a_thermostat_that_states_no_bounds_takes_what_home_assistant_would() ->
         for spec in device.specs
     }
     assert bounds == {"mqtt:c": (7, 35), "mqtt:f": (44.6, 95), "mqtt:own": (5, 30.5)}
-
-
-def test_one_byte_turned_over_in_any_message_never_harms() -> None:
-    every = list(captures())
-
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        chosen = data.draw(st.sampled_from(every))
-        messages = list(chosen.messages + chosen.states)
-        at = data.draw(st.integers(0, len(messages) - 1))
-        payload = bytearray(messages[at].payload or b"x")
-        payload[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-        messages[at] = Sent(messages[at].topic, bytes(payload), messages[at].retain)
-        take_all(new_catalog(), messages)
-
-    check()
 
 
 def test_one_byte_turned_over_in_four_messages_of_every_capture_never_harms() -> None:

@@ -1,19 +1,30 @@
-"""Every component of Home Assistant's discovery is commanded against a broker, by devices that answer."""
+"""Every component of Home Assistant's discovery: what it shows, takes, and makes of a command and of its keys."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.entities.entity import apply
 from appliance.adapters.mqtt.entities.table import COMPONENTS
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import Invalid, Unreachable
+from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
-from tests.adapters.mqtt.homes import BrokerHome, until
+from tests.adapters.mqtt.captures import Sent, capture
+from tests.adapters.mqtt.homes import BrokerHome
+from tests.adapters.mqtt.table import Noted, announce, hear, live_devices, new_catalog, rebuild, take
+from tests.fakes.patience import until
+from tests.fakes.rows import each_row
 
 ALARM = {"code": "REMOTE_CODE", "command_template": "{{ action }}/{{ code }}"}
 ON_OFF = {"state_topic": "{x}/state"}
@@ -97,35 +108,171 @@ ROWS: tuple[Row, ...] = (
 )  # fmt: skip
 """Component, keys, command, topic and payload of the message that comes, the answers by topic, what is shown then."""
 
-SHOWN: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
-    ("binary_sensor", {"device_class": "presence"}, "ON", {"occupancy": "occupied", "presence": True}),
-    ("device_tracker", {}, "home", {"presence": True}),
-    ("device_tracker", {}, "not_home", {"presence": False}),
-    ("device_tracker", {}, "Work", {"presence": False, "custom.mqtt.zone": "Work"}),
-    ("sensor", {}, "unknown", {"custom.mqtt.x": "unknown"}),
-    ("sensor", {}, "None", {"custom.mqtt.x": "None"}),
-    ("sensor", {"options": ["none", "inf"]}, "inf", {"custom.mqtt.x": "inf"}),
-    ("sensor", {"device_class": "enum", "options": ["a b"]}, "a b", {"custom.mqtt.x": "a b"}),
-    ("sensor", {"unit_of_measurement": "W"}, "unknown", {}),
-    ("text", {}, "None", {"custom.mqtt.x": "None"}),
-    ("infrared", {"schema": "receiver"}, "[1,2]", {"custom.mqtt.x": "[1,2]"}),
-    ("camera", {"topic": "{x}/state", "image_encoding": "b64"}, "iVBORw0KGgoAAAAN", {"custom.mqtt.x": "image/png"}),
-    ("image", {"image_topic": "{x}/state"}, "GIF89a", {"custom.mqtt.x": "image/gif"}),
-)
-"""Component that only shows, keys, a state, and what is shown then."""
+STATE = {"state_topic": "s"}
+TOPICS = {**STATE, "command_topic": "c"}
+JSON = {"schema": "json", **TOPICS}
+RGBWW = {**TOPICS, "rgbww_command_topic": "w", "rgbww_state_topic": "ws"}
+
+SHOWN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any]]] = [
+    ("binary_sensor", {**STATE, "device_class": "presence"}, {"s": "ON"},
+     {"occupancy": "occupied", "presence": True}),
+    ("device_tracker", STATE, {"s": "home"}, {"presence": True}),
+    ("device_tracker", STATE, {"s": "not_home"}, {"presence": False}),
+    ("device_tracker", STATE, {"s": "Work"}, {"presence": False, "custom.mqtt.zone": "Work"}),
+    ("sensor", STATE, {"s": "unknown"}, {"custom.mqtt.x": "unknown"}),
+    ("sensor", STATE, {"s": "None"}, {"custom.mqtt.x": "None"}),
+    ("sensor", {**STATE, "options": ["none", "inf"]}, {"s": "inf"}, {"custom.mqtt.x": "inf"}),
+    ("sensor", {**STATE, "unit_of_measurement": "W"}, {"s": "unknown"}, {}),
+    ("text", TOPICS, {"s": "None"}, {"custom.mqtt.x": "None"}),
+    ("infrared", {**TOPICS, "schema": "receiver"}, {"s": "[1,2]"}, {"custom.mqtt.x": "[1,2]"}),
+    ("camera", {"topic": "s", "image_encoding": "b64"}, {"s": "iVBORw0KGgoAAAAN"}, {"custom.mqtt.x": "image/png"}),
+    ("image", {"image_topic": "s"}, {"s": "GIF89a"}, {"custom.mqtt.x": "image/gif"}),
+    ("light", {**JSON, "supported_color_modes": ["rgbww"]},
+     {"s": '{"color_mode":"rgbww","color":{"r":1,"g":2,"b":3,"c":255,"w":51}}'},
+     {"color_rgb": {"r": 1, "g": 2, "b": 3}, "color_mode": "rgb", "custom.mqtt.cold_white": 100,
+      "custom.mqtt.warm_white": 20}),
+    ("light", {**JSON, "supported_color_modes": ["rgbw"]},
+     {"s": '{"color_mode":"rgbw","color":{"r":1,"g":2,"b":3,"w":0}}'},
+     {"color_rgb": {"r": 1, "g": 2, "b": 3}, "color_mode": "rgb", "custom.mqtt.white": 0}),
+    ("light", {**JSON, "supported_color_modes": ["hs", "white"]}, {"s": '{"color_mode":"white","brightness":51}'},
+     {"color_mode": "white", "brightness": 20}),
+    ("light", {**JSON, "effect": False, "effect_list": ["a"]}, {"s": '{"effect":"a"}'}, {}),
+    ("light", RGBWW, {"ws": "10,20,30,255,0"},
+     {"color_rgb": {"r": 10, "g": 20, "b": 30}, "color_mode": "rgb", "custom.mqtt.cold_white": 100,
+      "custom.mqtt.warm_white": 0}),
+    ("lock", {**TOPICS, "payload_reset": "?"}, {"s": "?"}, {}),
+    ("lock", TOPICS, {"s": "LOCKED"}, {"lock": "locked"}),
+    ("humidifier", {**TOPICS, "target_humidity_state_topic": "h", "payload_reset_humidity": "?",
+                    "mode_state_topic": "m", "payload_reset_mode": "!"}, {"h": "?", "m": "!"}, {}),
+    ("humidifier", {**TOPICS, "target_humidity_state_topic": "h", "mode_state_topic": "m"}, {"h": "50", "m": "eco"},
+     {"custom.mqtt.target_humidity": 50, "custom.mqtt.mode": "eco"}),
+    ("water_heater", {"current_temperature_topic": "s", "value_template": "{{ value_json.t }}"}, {"s": '{"t":51}'},
+     {"temperature": {"value": 51, "unit": "°C"}}),
+    ("cover", {**TOPICS, "position_topic": "p", "tilt_status_topic": "t"}, {"p": '{"position":40,"tilt_position":7}'},
+     {"cover_position": 40, "cover_tilt": 7}),
+    ("vacuum", TOPICS, {"s": '{"state":null,"battery_level":7}'}, {"battery": 7}),
+    ("update", TOPICS, {"s": '{"installed_version":"1","latest_version":"2","update_percentage":12.4}'},
+     {"custom.mqtt.x": {"installed": "1", "latest": "2", "progress": 12}}),
+    ("update", TOPICS, {"s": '{"installed_version":"2","latest_version":"2","in_progress":false}'},
+     {"custom.mqtt.x": {"installed": "2", "latest": "2"}}),
+    ("update", TOPICS, {"s": '{"installed_version":"1","in_progress":true}'},
+     {"custom.mqtt.x": {"installed": "1", "progress": 0}}),
+]  # fmt: skip
+"""Component, keys, states by topic, and what is shown then."""
 
 MOMENTS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
-    ("device_automation", {"automation_type": "trigger", "topic": "{x}/state", "type": "button_short_press",
+    ("device_automation", {"automation_type": "trigger", "topic": "s", "type": "button_short_press",
                            "subtype": "button_1", "payload": "go"}, "go", "single_1"),
-    ("event", {"event_types": ["action_double"]}, '{"event_type":"action_double"}', "double"),
-    ("tag", {"topic": "{x}/state"}, "04AB", "tag"),
+    ("event", {**STATE, "event_types": ["action_double"]}, '{"event_type":"action_double"}', "double"),
+    ("tag", {"topic": "s"}, "04AB", "tag"),
 )  # fmt: skip
 """Component of which something happens, keys, the message, and the event's name."""
 
 
-def _config(number: int, keys: dict[str, Any]) -> bytes:
-    full = {"command_topic": "{x}/set", **keys, "name": None, "device": {"identifiers": [f"d{number}"]}}
-    return json.dumps(full).replace("{x}", f"home/d{number}").encode()
+WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tuple[str, Any]]]] = [
+    ("light", {**TOPICS, "white_command_topic": "w"}, {},
+     {"capability": "color_mode", "action": "set", "value": "white"},
+     [("w", "255"), ("c", "ON")]),
+    ("light", {**TOPICS, "white_command_topic": "w", "white_scale": 100, "on_command_type": "first",
+               "brightness_command_topic": "b", "brightness_state_topic": "bs"}, {"bs": "128"},
+     {"capability": "color_mode", "action": "set", "value": "white"}, [("c", "ON"), ("w", "50")]),
+    ("light", {**JSON, "supported_color_modes": ["hs", "white"], "white_scale": 99}, {},
+     {"capability": "color_mode", "action": "set", "value": "white"}, [("c", {"state": "ON", "white": 99})]),
+    ("light", {**JSON, "supported_color_modes": ["rgbww"]},
+     {"s": '{"color_mode":"rgbww","color":{"r":1,"g":2,"b":3,"c":255,"w":51}}'},
+     {"capability": "custom.mqtt.warm_white", "action": "set", "value": 100},
+     [("c", {"state": "ON", "color": {"r": 1, "g": 2, "b": 3, "c": 255, "w": 255}})]),
+    ("light", RGBWW, {"ws": "10,20,30,255,0"}, {"capability": "custom.mqtt.cold_white", "action": "set", "value": 20},
+     [("w", "10,20,30,51,0"), ("c", "ON")]),
+    ("light", {**RGBWW, "rgbww_command_template": "{{ cold_white }}/{{ warm_white }}/{{ red }}"}, {},
+     {"capability": "color_rgb", "action": "set", "value": {"r": 7, "g": 8, "b": 9}}, [("w", "0/0/7"), ("c", "ON")]),
+    ("light", {**TOPICS, "rgbw_command_topic": "w"}, {},
+     {"capability": "custom.mqtt.white", "action": "set", "value": 100},
+     [("w", "0,0,0,255"), ("c", "ON")]),
+    ("light", {**JSON, "flash": True}, {}, {"capability": "effect", "action": "set", "value": "flash"},
+     [("c", {"state": "ON", "flash": 2})]),
+    ("light", {**JSON, "flash_time_long": 7}, {},
+     {"capability": "custom.mqtt.flash", "action": "set", "value": "long"},
+     [("c", {"state": "ON", "flash": 7})]),
+    ("light", {"schema": "template", "command_topic": "c", "command_off_template": "off",
+               "command_on_template": "on{% if flash is defined %} {{ flash }}{% endif %}"}, {},
+     {"capability": "custom.mqtt.flash", "action": "set", "value": "long"}, [("c", "on long")]),
+    ("light", {**JSON, "transition": False}, {}, {"capability": "power", "action": "on", "transition_secs": 3},
+     [("c", {"state": "ON"})]),
+    ("siren", TOPICS, {}, {"capability": "custom.mqtt.x", "action": "set", "value": False},
+     [("c", {"state": "OFF"})]),
+    ("siren", {**TOPICS, "command_template": "{{ value }}"}, {},
+     {"capability": "custom.mqtt.x", "action": "set", "value": True}, [("c", "ON")]),
+]  # fmt: skip
+"""Component, keys, states by topic, a command, and the messages that it comes to; JSON as an object."""
+
+HANDS_ON = (
+    ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "brightness", "set", 50,
+     "zigbee2mqtt/led1545g12/set", '{"state":"ON","brightness":127}',
+     ("zigbee2mqtt/led1545g12", '{"state":"ON","brightness":127}')),
+    ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "color_temperature", "set",
+     {"value": 2700, "unit": "kelvin"}, "zigbee2mqtt/led1545g12/set", '{"state":"ON","color_temp":370}',
+     ("zigbee2mqtt/led1545g12", '{"state":"ON","color_mode":"color_temp","color_temp":370}')),
+    ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
+     "zigbee2mqtt/qbkg12lm/right/set", "ON", ("zigbee2mqtt/qbkg12lm", '{"state_right":"ON","state_left":"OFF"}')),
+    ("zigbee2mqtt/e1757", "mqtt:zigbee2mqtt_0x00158d000000a11d", "cover_position", "set", 30,
+     "zigbee2mqtt/Haus/EG E1757/set", '{ "position": 30 }', ("zigbee2mqtt/Haus/EG E1757", '{"position":28}')),
+    ("zigbee2mqtt/e1757", "mqtt:zigbee2mqtt_0x00158d000000a11d", "cover_position", "stop", None,
+     "zigbee2mqtt/Haus/EG E1757/set", "STOP", None),
+    ("zigbee2mqtt/v3-btzb-v3-btzbe", "mqtt:zigbee2mqtt_0x00158d000000a128", "lock", "lock", None,
+     "zigbee2mqtt/v3-btzb_v3-btzbe/set", "LOCK", ("zigbee2mqtt/v3-btzb_v3-btzbe", '{"state":"LOCK"}')),
+    ("zigbee2mqtt/e2007", "mqtt:zigbee2mqtt_0x00158d000000a12b", "custom.mqtt.percentage", "set", 50,
+     "zigbee2mqtt/e2007/set/fan_mode", "5", ("zigbee2mqtt/e2007", '{"fan_mode":"5","fan_state":"ON"}')),
+    ("zigbee2mqtt/hs2wd-e", "mqtt:zigbee2mqtt_0x00158d000000a131", "custom.mqtt.siren", "set", True,
+     "zigbee2mqtt/hs2wd-e/set",
+     '{"warning": {"mode": "emergency", "level": "medium", "duration": 10}}', None),
+    ("zigbee2mqtt/bth-ra", "mqtt:zigbee2mqtt_0x00158d000000a126", "hvac_mode", "set", "heat",
+     "zigbee2mqtt/Haus/EG BTH-RA/set", '{"operating_mode": "manual"}',
+     ("zigbee2mqtt/Haus/EG BTH-RA", '{"operating_mode":"manual"}')),
+    ("esphome/light-json", "mqtt:20500de464ec", "brightness", "set", 50, "garage/light/strip/command",
+     '{"state":"ON","brightness":128}', ("garage/light/strip/state", '{"state":"ON","brightness":128}')),
+    ("esphome/cover-position-tilt", "mqtt:20500de464ec", "cover_position", "set", 30,
+     "garage/cover/blind/position/command", "30", ("garage/cover/blind/state", "opening")),
+    ("tasmota-native/relay", "mqtt:00000049a3bc", "power", "on", None, "tasmota_49A3BC/cmnd/POWER1", "ON",
+     ("tasmota_49A3BC/stat/RESULT", '{"POWER1":"ON"}')),
+    ("tasmota-native/light-rgbcct", "mqtt:00000049a3bc", "brightness", "set", 50, "tasmota_49A3BC/cmnd/Dimmer", "50",
+     ("tasmota_49A3BC/stat/RESULT", '{"POWER":"ON","Dimmer":50}')),
+    ("ha-mqtt-discoverable/select", "mqtt:node_7f3a", "custom.mqtt.Modus", "set", "Ein",
+     "hmd/select/Werkstatt-Node/Modus/command", "Ein", ("hmd/select/Werkstatt-Node/Modus/state", "Ein")),
+    ("ha-mqtt-discoverable/button", "mqtt:node_7f3a", "custom.mqtt.Neustart", "press", None,
+     "hmd/button/Werkstatt-Node/Neustart/command", "PRESS", None),
+    ("ha-mqtt-discoverable/valve", "mqtt:node_7f3a", "custom.mqtt.Ventil", "set", "open",
+     "hmd/valve/Werkstatt-Node/Ventil/command", "OPEN", ("hmd/valve/Werkstatt-Node/Ventil/state", "open")),
+    ("device-based/weather-node", "mqtt:ea334450945afc", "power", "on", None, "kitchen/relay/set", "ON",
+     ("kitchen/relay/relay", "ON")),
+)  # fmt: skip
+"""Capture, device, command, the message that the announcer expects, and how it answers."""
+
+
+def announced(
+    live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], said: Sequence[str] = ()
+) -> MqttDevice:
+    """The device of one entity that has been sent these states; `said` are the reasons of what is no use of it."""
+    announce(live, f"homeassistant/{component}/x/config", {**keys, "unique_id": "x"})
+    for topic, text in states.items():
+        hear(live, Received(topic, text.encode(), is_retained=False))
+    assert [each.reason for each in live.catalog.refused.values()] == list(said)
+    return live.catalog.devices["mqtt:x"]
+
+
+async def commanded(
+    live: LiveDevices, device_id: str, command: Mapping[str, Any], answers: Mapping[str, str], *, waits: bool = False
+) -> list[Outgoing]:
+    """The messages that a command comes to; where it `waits`, it is not done before these answers have come."""
+    connection: Any = Noted()
+    work = asyncio.ensure_future(live.command(connection, device_id, Command.parse(dict(command))))
+    await until(lambda: bool(connection.sent))
+    for topic, text in answers.items():
+        assert not waits or not work.done()
+        hear(live, Received(topic, text.encode(), is_retained=False))
+    await asyncio.wait_for(work, 5)
+    sent: list[Outgoing] = connection.sent
+    return sent
 
 
 def test_every_component_is_commanded_shown_or_happens_here() -> None:
@@ -138,27 +285,119 @@ def test_the_page_has_a_row_for_every_component() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(COMPONENTS)
 
 
-async def test_every_component_takes_its_commands_and_shows_the_answer(broker: Broker) -> None:
-    async with broker.client() as client, BrokerHome(broker) as home:
-        for number, (component, keys, *_) in enumerate(ROWS):
-            await client.publish(f"homeassistant/{component}/d{number}/x/config", _config(number, keys), retain=True)
-        await until(lambda: len(home.registry.list_devices()) == len(ROWS))
-        assert not home.adapter.live.catalog.refused
-        await client.subscribe("home/+/+", qos=1)
-        messages = aiter(client.messages)
-        for number, (component, _, command, topic, payload, answers, shown) in enumerate(ROWS):
-            given = {"capability": "custom.mqtt.x", "action": "set", **command}
-            work = asyncio.create_task(home.send(f"mqtt:d{number}", given))
-            async with asyncio.timeout(20):
-                message = await anext(messages)
-            assert (message.topic.value, message.payload.decode()) == (f"home/d{number}/{topic}", payload), component
-            for answer, state in answers.items():
-                await client.publish(f"home/d{number}/{answer}", state, qos=1)
-                async with asyncio.timeout(20):
-                    assert (await anext(messages)).topic.value == f"home/d{number}/{answer}", component
-            await work
-            await until(lambda: shown.items() <= home.attributes(f"mqtt:d{number}").items(),  # noqa: B023
-                        lambda: f"{component} shows {home.attributes(f'mqtt:d{number}')}")  # noqa: B023  # fmt: skip
+@pytest.mark.parametrize("row", ROWS, ids=[f"{number} {row[0]}" for number, row in enumerate(ROWS)])
+async def test_a_component_takes_its_command_and_shows_the_answer(row: Row) -> None:
+    live, (component, keys, command, topic, payload, answers, shown) = live_devices(), row
+    full = json.loads(json.dumps({"command_topic": "{x}/set", **keys}).replace("{x}", "home"))
+    device = announced(live, component, full, {})
+    given = {"capability": "custom.mqtt.x", "action": "set", **command}
+    [sent, *_] = await commanded(live, "mqtt:x", given, {f"home/{last}": text for last, text in answers.items()})
+    assert (sent.topic, sent.payload) == (f"home/{topic}", payload)
+    assert shown.items() <= device.attributes.items()
+
+
+@pytest.mark.parametrize("row", HANDS_ON, ids=[f"{row[0]} {row[2]}" for row in HANDS_ON])
+async def test_a_command_is_what_the_announcer_expects_and_answered_by_its_state(row: tuple[Any, ...]) -> None:
+    live, (name, device_id, capability, action, value, topic, payload, answer) = live_devices(), row
+    for each in capture(name).messages:
+        if live.catalog.is_config(each.topic):
+            live.catalog.take_config(each.topic, each.payload)
+    list(live.replay(rebuild(live.catalog)))
+    command = {"capability": capability, "action": action, "value": value}
+    sent = await commanded(live, device_id, command, {} if answer is None else dict([answer]), waits=True)
+    assert (topic, payload) in [(each.topic, each.payload) for each in sent]
+
+
+@each_row(("component", "keys", "states", "shown"), SHOWN)
+def test_an_entity_shows(component: str, keys: dict[str, Any], states: dict[str, str],
+                         shown: dict[str, Any]) -> None:  # fmt: skip
+    assert announced(live_devices(), component, keys, states).attributes == shown
+
+
+@each_row(("component", "keys", "payload", "event"), MOMENTS)
+def test_what_happens_has_one_name(component: str, keys: dict[str, Any], payload: str, event: str) -> None:
+    config = json.dumps({**keys, "unique_id": "x"}).encode()
+    sent = (Sent(f"homeassistant/{component}/x/config", config, True), Sent("s", payload.encode(), False))
+    assert [(device, name) for device, name, _ in take(new_catalog(), sent)] == [("mqtt:x", event)]
+
+
+@each_row(("component", "keys", "states", "command", "messages"), WRITTEN)
+def test_a_command_comes_to(component: str, keys: dict[str, Any], states: dict[str, str],
+                            command: dict[str, Any], messages: list[Any]) -> None:  # fmt: skip
+    device, parsed = announced(live_devices(), component, keys, states), Command.parse(command)
+    entity, offer = device.offers[parsed.capability]
+    assert parsed.action in offer.actions
+    sent = [(each.topic, each.payload) for each in entity.write(parsed).messages]
+    wanted = [isinstance(payload, dict) for _, payload in messages]
+    assert [(topic, json.loads(text) if is_json else text)
+            for (topic, text), is_json in zip(sent, wanted, strict=True)] == messages  # fmt: skip
+
+
+@each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
+def test_a_light_that_does_not_say_so_offers_no_flash_and_no_white(keys: dict[str, Any]) -> None:
+    offers = announced(live_devices(), "light", keys, {}).offers
+    assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
+
+
+@each_row(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
+def test_what_is_no_moment_is_refused_with_an_example(component: str, value: str) -> None:
+    device = announced(live_devices(), component, TOPICS, {})
+    entity, _ = device.offers["custom.mqtt.x"]
+    with pytest.raises(Invalid, match=f"is no {component} like"):
+        entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
+
+
+def test_a_colour_that_is_assumed_ends_the_one_before() -> None:
+    keys = {"command_topic": "c", "rgb_command_topic": "r", "color_temp_command_topic": "t"}
+    entity, _ = announced(live_devices(), "light", keys, {}).offers["color_rgb"]
+    warm, red = {"color_temperature": {"value": 2700, "unit": "kelvin"}}, {"color_rgb": {"r": 255, "g": 0, "b": 0}}
+    for shown, mode in ((warm, "color_temp"), (red, "rgb")):
+        apply(entity, entity.assumed({"power": "on", **shown}))
+        assert entity.attributes == {"power": "on", "color_mode": mode, **shown}
+
+
+BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
+    ("number", {"min": 10, "max": 1, "step": 0}, "custom.mqtt.x", {"min": 1, "max": 100, "step": 1},
+     ["min is above max"]),
+    ("number", {"min": 5, "max": 5, "step": -1}, "custom.mqtt.x", {"min": 5, "max": 5, "step": 1}, []),
+    ("text", {"min": 9, "max": 2}, "custom.mqtt.x", {"min_length": 0, "max_length": 255}, ["min is above max"]),
+    ("climate", {"temperature_command_topic": "c", "min_temp": 30, "max_temp": 5, "temp_step": 0},
+     "target_temperature", {"unit": "°C", "min": 7, "max": 35}, ["min_temp is above max_temp"]),
+    ("humidifier", {"target_humidity_command_topic": "c", "min_humidity": 90, "max_humidity": 5},
+     "custom.mqtt.target_humidity", {"unit": "%", "min": 0, "max": 100}, ["min_humidity is above max_humidity"]),
+]  # fmt: skip
+"""Component, keys, attribute, what it takes, and what is said of them."""
+
+
+@each_row(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)
+def test_bounds_that_no_value_meets_are_those_by_default_and_said(
+    component: str,
+    keys: dict[str, Any],
+    attribute: str,
+    bounds: dict[str, Any],
+    problems: list[str],
+) -> None:
+    _, offer = announced(live_devices(), component, {**TOPICS, **keys}, {}, problems).offers[attribute]
+    assert {key: value for key, value in offer.schema.items() if key != "type"} == bounds
+
+
+def test_an_option_that_is_not_announced_is_not_shown_and_said() -> None:
+    keys = {"device_class": "enum", "options": ["a", "None"], **TOPICS}
+    for words, shown, said in (("ab", {"custom.mqtt.x": "a"}, ["'b' is none of the announced options"]),
+                               (["a", "None"], {"custom.mqtt.x": "None"}, []),
+                               (["a", "unknown", ""], {}, [])):  # fmt: skip
+        catalog = new_catalog()
+        config = Sent("homeassistant/sensor/x/config", json.dumps({**keys, "unique_id": "x"}).encode(), True)
+        take(catalog, (config, *(Sent("s", each.encode(), False) for each in words)))
+        assert catalog.devices["mqtt:x"].attributes == shown
+        assert [each.reason for each in catalog.refused.values()] == said
+
+
+def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
+    for optimistic, shows in ((False, {"cover_tilt": 30}), (True, {})):
+        keys = {"tilt_command_topic": "t", "tilt_status_topic": "ts", "tilt_optimistic": optimistic}
+        entity, _ = announced(live_devices(), "cover", keys, {}).offers["cover_tilt"]
+        assert entity.write(Command(capability="cover_tilt", action="set", value=30)).shows == shows
 
 
 async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(broker: Broker) -> None:
@@ -169,8 +408,9 @@ async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(br
         with pytest.raises(Invalid, match="no device that is announced here shows messages"):
             await home.adapter.operations["notify"]({"message": "to nobody"})
         for number, keys in enumerate(({}, {"command_template": '{"text": {{ value | tojson }}}'}, {})):
-            component = "text" if number == 2 else "notify"
-            await client.publish(f"homeassistant/{component}/d{number}/x/config", _config(number, keys), retain=True)
+            component, topic = "text" if number == 2 else "notify", f"home/d{number}/set"
+            config = {**keys, "command_topic": topic, "name": None, "device": {"identifiers": [f"d{number}"]}}
+            await client.publish(f"homeassistant/{component}/d{number}/config", json.dumps(config), retain=True)
         await until(lambda: len(home.registry.list_devices()) == 3)
         await client.subscribe("home/+/set", qos=1)
         tell, messages, came = home.adapter.operations["notify"], aiter(client.messages), []
@@ -191,20 +431,3 @@ async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(br
         ):
             with pytest.raises(Invalid, match=sentence):
                 await tell(wrong)
-
-
-async def test_what_only_shows_or_happens_does_so_by_its_own_words(broker: Broker) -> None:
-    async with broker.client() as client, BrokerHome(broker) as home:
-        rows = [(component, {"state_topic": "{x}/state", **keys}) for component, keys, *_ in (*SHOWN, *MOMENTS)]
-        for number, (component, keys) in enumerate(rows):
-            await client.publish(f"homeassistant/{component}/d{number}/x/config", _config(number, keys), retain=True)
-        await until(lambda: len(home.registry.list_devices()) == len(rows))
-        for number, each in enumerate((*SHOWN, *MOMENTS)):
-            await client.publish(f"home/d{number}/state", each[2], qos=1)
-        pictures = [f"mqtt:d{number}" for number, each in enumerate(SHOWN) if each[0] in ("camera", "image")]
-        await until(lambda: len(home.happened()) == len(MOMENTS) + len(pictures))
-        for number, (component, _, _, shown) in enumerate(SHOWN):
-            await until(lambda: shown.items() <= home.attributes(f"mqtt:d{number}").items(),  # noqa: B023
-                        lambda: f"{component} shows {home.attributes(f'mqtt:d{number}')}")  # noqa: B023  # fmt: skip
-        wanted = [(f"mqtt:d{number}", each[3]) for number, each in enumerate(MOMENTS, len(SHOWN))]
-        assert sorted(home.happened()) == [*((each, "picture") for each in pictures), *wanted]

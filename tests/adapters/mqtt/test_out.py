@@ -14,7 +14,6 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcements import announced, config_topic
 from appliance.adapters.mqtt.kind import open_outlets
 from appliance.adapters.mqtt.out.out_topics import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.withdrawal import published_topics
@@ -105,27 +104,6 @@ async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_o
             assert first == {"type": "device.event", "id": LAMP.device_id, "event": "single", "data": {"n": 1}}
             second = await next_message(client, "lares/here/events")
             assert (second["type"], second["state"]["brightness"]) == ("device.state_changed", 21)
-
-
-async def test_the_announcement_is_one_that_anybody_reads(broker: Broker) -> None:
-    async with broker.client() as client, BrokerHome(broker) as home:
-        await client.subscribe("homeassistant/#", qos=1)
-        async with publishing(home, "here", Lamp(home.registry, LAMP), scenes={"evening": "Evening"}):
-            async with asyncio.timeout(15):
-                found: dict[str, Any] = {}
-                async for message in client.messages:
-                    found[message.topic.value] = message.payload
-                    if len([each for each in found if each.endswith("/config")]) == 2:
-                        break
-    configs = {each: json.loads(payload) for each, payload in found.items() if each.endswith("/config")}
-    lamp = next(each for each in configs.values() if each["device"]["name"] == "Desk")
-    assert lamp["origin"]["name"] == "Lares" and lamp["device"]["identifiers"] == ["lares_here_elgato_lights:light:0"]
-    assert lamp["components"]["light"]["platform"] == "light"
-    hub = configs["homeassistant/device/lares_here/hub/config"]
-    assert hub["components"]["scene_evening"]["command_topic"] == "lares/here/scenes/evening/run"
-    for each, payload in found.items():
-        if each.endswith("/config"):
-            assert announced(config_topic("homeassistant", each), each, bytes(payload))
 
 
 @both_brokers

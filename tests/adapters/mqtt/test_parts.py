@@ -26,7 +26,7 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import hear, new_catalog, rebuild, take
+from tests.adapters.mqtt.table import Noted, hear, live_devices, new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -150,9 +150,9 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
 async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhile(
-    session: DeviceSession, clock: VirtualClock, is_replayed_first: bool
+    clock: VirtualClock, is_replayed_first: bool
 ) -> None:
-    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+    live = live_devices(clock)
     device = {"identifiers": ["x"]}
     connection: Any = Noted()
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
@@ -211,10 +211,10 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
 @pytest.mark.parametrize("is_announced_anew", [False, True])
 @pytest.mark.parametrize("name", MOVING)
 async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_and_not_before(
-    session: DeviceSession, clock: VirtualClock, name: str, is_announced_anew: bool
+    clock: VirtualClock, name: str, is_announced_anew: bool
 ) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
-    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+    live = live_devices(clock)
     connection: Any = Noted()
 
     def announce(version: str) -> None:
@@ -271,23 +271,12 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
         assert said == reasons
 
 
-async def test_a_payload_beyond_256_kib_is_counted_and_said_once(session: DeviceSession, clock: VirtualClock) -> None:
-    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+async def test_a_payload_beyond_256_kib_is_counted_and_said_once(clock: VirtualClock) -> None:
+    live = live_devices(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         hear(live, Received("big", b"x" * size, is_retained=False))
     refusal = Refusal("big", "message", "a payload is larger than 256 KiB")
     assert (live.unreadable, live.catalog.refused) == (2, {"big": refusal})
-
-
-class Noted:
-    """A connection that notes what is published."""
-
-    def __init__(self) -> None:
-        self.sent: list[Outgoing] = []
-
-    async def publish(self, message: Outgoing) -> None:
-        """Note it."""
-        self.sent.append(message)
 
 
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])

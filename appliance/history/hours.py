@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from appliance.history.series import HOUR_MS, Beside
 
@@ -77,7 +77,7 @@ def _join(start: int, hours: tuple[Hour, ...]) -> Hour:
     )
 
 
-class NumberHours:
+class NumberHours(Struct):
     """Makes hours of the numbers that one attribute shows. Times are milliseconds since 1970; `grid_ms` is where
     hours begin in the home's time zone. A time before the last one came from a clock that was set back.
 
@@ -85,39 +85,25 @@ class NumberHours:
     last number still holds.
     """
 
-    __slots__ = (
-        "_closed",
-        "_gain",
-        "_grid_ms",
-        "_high",
-        "_hour",
-        "_is_reported",
-        "_known_ms",
-        "_last",
-        "_low",
-        "_since",
-        "_sum",
-        "beside",
-        "is_holding",
-        "is_meter",
-        "lost",
-        "reports",
-    )
+    beside: Beside
+    grid_ms: int = 0
+    is_meter: bool = False
+    reports: int = 0
+    lost: int = 0
+    is_holding: bool = False
+    _closed: list[Hour] = field(default_factory=list)
+    _last: float = 0.0
+    _is_reported: bool = False
+    _hour: int = -1
+    _since: int = 0
+    _low: float | None = None
+    _high: float | None = None
+    _sum: float = 0.0
+    _gain: float = 0.0
+    _known_ms: int = 0
 
-    def __init__(self, beside: Beside, grid_ms: int = 0) -> None:
-        self.beside = beside
-        self.is_meter = is_meter(beside)
-        self.reports = self.lost = 0
-        self._grid_ms = grid_ms
-        self._closed: list[Hour] = []
-        self._last = 0.0
-        self.is_holding = self._is_reported = False
-        self._hour = -1
-        self._since = 0
-        self._low: float | None = None
-        self._high: float | None = None
-        self._sum = self._gain = 0.0
-        self._known_ms = 0
+    def __post_init__(self) -> None:
+        self.is_meter = is_meter(self.beside)
 
     @property
     def last(self) -> float | None:
@@ -171,19 +157,19 @@ class NumberHours:
 
     def _pass_time(self, at: int) -> None:
         """Let the last number hold until then; where another hour has come, close the one before."""
-        hour = (at - self._grid_ms) // HOUR_MS
+        hour = (at - self.grid_ms) // HOUR_MS
         if hour != self._hour:
             is_later = hour > self._hour
             if is_later:
                 self._hold(self._end_of_hour())
             self._close()
             self._hour, self._is_reported = hour, False
-            self._since = hour * HOUR_MS + self._grid_ms if is_later else at
+            self._since = hour * HOUR_MS + self.grid_ms if is_later else at
         self._hold(at)
         self._since = at
 
     def _end_of_hour(self) -> int:
-        return (self._hour + 1) * HOUR_MS + self._grid_ms
+        return (self._hour + 1) * HOUR_MS + self.grid_ms
 
     def _hold(self, until: int) -> None:
         if self.is_holding:
@@ -212,7 +198,7 @@ class NumberHours:
         if not self._is_reported or (self._low is None and not known_ms):
             return None
         return Hour(
-            start=(self._hour * HOUR_MS + self._grid_ms) // 1000,
+            start=(self._hour * HOUR_MS + self.grid_ms) // 1000,
             secs=min(3600, round(known_ms / 1000)),
             low=self._last if self._low is None else self._low,
             value=self._last if self.is_meter or not known_ms else _rounded(total / known_ms),

@@ -261,39 +261,7 @@ async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
             ] == reported
 
 
-async def test_a_reload_is_all_or_nothing_and_told_on_the_stream(lua: House, tmp_path: Path) -> None:
-    write(tmp_path, {"automations/new.lua": automation("new", NEVER), "automations/bad.lua": "return {"})
-    async with lua.stream() as frames:
-        answer = await lua.post("/automations/reload")
-        assert (answer.status, answer.json["status"], answer.json["loaded_count"]) == (200, "error", 0)
-        fault = {"file": "config/automations/bad.lua", "line": 1, "message": "unexpected symbol near <eof>"}
-        assert (answer.json["target"], answer.json["errors"]) == ("automations", [fault])
-        assert (await lua.get("/automations/new")).status == 404
-        (tmp_path / "config/automations/bad.lua").unlink()
-        assert (await lua.post("/automations/reload")).json["loaded_count"] == len(FILES) + 1
-        received = await lua.heard(frames)
-    assert [frame["type"].removeprefix("automation.catalog_") for frame in received] == [
-        "reload_started",
-        "reload_failed",
-        "reload_started",
-        "reloaded",
-    ]
-    assert received[0] == {"type": "automation.catalog_reload_started", "target": "automations"}
-    assert (received[1]["errors"], received[3]["loaded_count"]) == ([fault], len(FILES) + 1)
-    assert (await lua.get("/automations/new")).status == 200
-
-
 # --- the hub around them -------------------------------------------------------------------------
-
-
-async def test_automations_that_are_not_enabled_are_not_there(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES), toml="[automations]\nenabled = false\n") as house:
-        assert of(await house.get("/automations")) == (200, [])
-        assert (await house.get("/automations/follows")).status == 404
-        answer = await house.post("/automations/reload")
-        assert (answer.status, answer.json["status"], answer.json["loaded_count"]) == (200, "error", 0)
-        [fault] = answer.json["errors"]
-        assert fault["message"] == "automations.enabled is false in the configuration"
 
 
 async def test_a_hub_that_was_started_safe_runs_none_and_says_so(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from appliance.home import events
-from tests.fakes.house import READER, TV, House, Received, open_house
-from tests.fakes.lua import scene, write
+from tests.fakes.house import READER, TV, House, open_house
+from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until
 
 GOOD = {"scenes/one.lua": scene("one"), "scenes/two.lua": scene("two"), "scripts/deep/math.lua": "return { two = 2 }"}
@@ -242,39 +242,34 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
 # --- what is told --------------------------------------------------------------------------------
 
 
+KINDS = {
+    "scenes": ("scene.catalog_", "scenes/one.lua", 2),
+    "automations": ("automation.catalog_", "automations/a.lua", 1),
+    "scripts": ("scripts.", "scripts/deep/math.lua", 1),
+}
+"""How the frames of each begin, one of its files, and how many there are."""
+
+
 async def test_reloads_are_told_on_the_event_stream(lua: House, tmp_path: Path) -> None:
+    write(tmp_path, {"automations/a.lua": automation("a", "{ type = 'system_error' }")})
     async with lua.stream() as frames:
-        await reload(lua)
-        await reload(lua, "scripts")
-        write(tmp_path, {"scenes/one.lua": "return {", "scripts/deep/math.lua": "return {"})
-        await reload(lua)
-        await reload(lua, "scripts")
+        for target in KINDS:
+            assert (await reload(lua, target))["status"] == "ok"
+        write(tmp_path, {file: "return {" for _, file, _ in KINDS.values()})
+        for target in KINDS:
+            assert (await reload(lua, target))["status"] == "error"
         received = await lua.heard(frames)
     assert all(isinstance(frame.pop("duration_ms", 0), int) for frame in received)
-    errors = {
-        file: [{"file": file, "line": 1, "message": "unexpected symbol near <eof>"}]
-        for file in ("config/scenes/one.lua", "config/scripts/deep/math.lua")
-    }
-    assert received == [
-        {"type": "scene.catalog_reload_started", "target": "scenes"},
-        {"type": "scene.catalog_reloaded", "target": "scenes", "loaded_count": 2, "errors": []},
-        {"type": "scripts.reload_started", "target": "scripts"},
-        {"type": "scripts.reloaded", "target": "scripts", "loaded_count": 1, "errors": []},
-        {"type": "scene.catalog_reload_started", "target": "scenes"},
-        {
-            "type": "scene.catalog_reload_failed",
-            "target": "scenes",
-            "loaded_count": 0,
-            "errors": errors["config/scenes/one.lua"],
-        },
-        {"type": "scripts.reload_started", "target": "scripts"},
-        {
-            "type": "scripts.reload_failed",
-            "target": "scripts",
-            "loaded_count": 0,
-            "errors": errors["config/scripts/deep/math.lua"],
-        },
-    ]
+    expected: list[Any] = []
+    for target, (begin, _, count) in KINDS.items():
+        expected += [{"type": f"{begin}reload_started", "target": target}]
+        expected += [{"type": f"{begin}reloaded", "target": target, "loaded_count": count, "errors": []}]
+    for target, (begin, file, _) in KINDS.items():
+        fault = {"file": f"config/{file}", "line": 1, "message": "unexpected symbol near <eof>"}
+        expected += [{"type": f"{begin}reload_started", "target": target}]
+        expected += [{"type": f"{begin}reload_failed", "target": target, "loaded_count": 0, "errors": [fault]}]
+    assert received == expected
+    assert await ids(lua) == ["one", "two"] and (await lua.get("/automations/a")).status == 200
 
 
 async def test_reloads_run_one_after_another(lua: House) -> None:
@@ -373,30 +368,20 @@ async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_f
 # --- what is not enabled -------------------------------------------------------------------------
 
 
-async def test_scenes_that_are_not_enabled_are_none(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, GOOD), toml="[scenes]\nenabled = false\n") as house:
-        assert of(await house.get("/scenes")) == (200, [])
-        assert of(await house.post("/scenes/one/execute")) == (
-            404,
-            {"error": "scene 'one' not found", "code": "scene_not_found"},
-        )
-        refused = ("config/scenes", 0, "scenes.enabled is false in the configuration")
-        assert await reload(house) == failed(refused)
-        assert await reload(house, "scripts") == done(1, "scripts")
-
-
-async def test_scripts_that_are_not_enabled_cannot_be_required(tmp_path: Path) -> None:
-    write(tmp_path, {**GOOD, "scenes/uses.lua": scene("uses", 'require("deep.math")')})
-    async with open_house(root=tmp_path, toml="[scripts]\nenabled = false\n") as house:
-        refused = ("config/scripts", 0, "scripts.enabled is false in the configuration")
-        assert await reload(house, "scripts") == failed(refused, target="scripts")
-        answer = await house.post("/scenes/uses/execute")
-        assert answer.status == 400 and "scripts are disabled" in answer.json["error"]
-
-
-def of(answer: Received) -> tuple[int, Any]:
-    """Status and body."""
-    return answer.status, answer.json
+async def test_what_is_not_enabled_is_not_there(tmp_path: Path) -> None:
+    uses = scene("uses", 'require("deep.math")')
+    write(tmp_path, {**GOOD, "scenes/uses.lua": uses, "automations/one.lua": automation("one", "{}")})
+    for target in KINDS:
+        async with open_house(root=tmp_path, toml=f"[{target}]\nenabled = false\n") as house:
+            refused = (f"config/{target}", 0, f"{target}.enabled is false in the configuration")
+            assert await reload(house, target) == failed(refused, target=target)
+            if target == "scripts":
+                answer = await house.post("/scenes/uses/execute")
+                assert answer.status == 400 and "scripts are disabled" in answer.json["error"]
+                continue
+            assert (await house.get(f"/{target}")).json == []
+            for answer in (await house.get(f"/{target}/one"), await house.post(f"/{target}/one/execute")):
+                assert answer.status in (404, 405)
 
 
 ALL = "[scenes]\nwatch = true\n[automations]\nwatch = true\n[scripts]\nwatch = true\ndirectory = 'lib'\n"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -270,71 +271,69 @@ class TestFilesThatCannotBeTrusted:
             assert not [event for event in house.events if isinstance(event, SystemErrorReported)]
 
 
-class TestAStartThatEnds:
-    """As a process: the exit code, and a sentence."""
-
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        """A hub's folder whose store holds a room."""
-        configure(tmp_path)
-        return tmp_path
-
-    async def _use(self, folder: Path) -> None:
-        async with running(folder) as hub:
+async def test_a_second_hub_on_the_same_data_is_told_who_has_it(tmp_path: Path) -> None:
+    configure(tmp_path)
+    for _ in range(2):
+        async with running(tmp_path) as hub:
             assert await hub.post("/rooms", id="den", name="Den") == 200
-            assert await hub.stop() == 0
-
-    async def test_a_second_hub_on_the_same_data_is_told_who_has_it(self, folder: Path) -> None:
-        async with running(folder) as hub:
-            assert await hub.post("/rooms", id="den", name="Den") == 200
-            code, said = await asyncio.to_thread(refused, folder)
+            code, said = await asyncio.to_thread(refused, tmp_path)
             assert await hub.get("/rooms") == [{"id": "den", "name": "Den"}]
             assert await hub.stop() == 0
         assert code == os.EX_TEMPFAIL
-        self._is_a_sentence(said, f"{folder}/data is in use by another hub, process {hub.popen.pid}")
-        await self._use(folder)
-
-    @pytest.mark.parametrize("name", ["snapshot.000001.json", "journal.000001.json"])
-    async def test_a_newer_format_is_refused(self, folder: Path, name: str) -> None:
-        await self._use(folder)
-        file = folder / "data" / name
-        line, _, rest = file.read_bytes().partition(b"\n")
-        file.write_bytes(_sealed_again(line, format=2) + rest)
-        before = file.read_bytes()
-        code, said = await asyncio.to_thread(refused, folder)
-        assert code == os.EX_CONFIG
-        self._is_a_sentence(said, "was written by a newer Lares (format 2, this one reads 1)")
-        assert file.read_bytes() == before
-
-    async def test_a_store_without_a_whole_snapshot_is_not_started_empty(self, folder: Path) -> None:
-        await self._use(folder)
-        for file in (folder / "data").glob("snapshot.*"):
-            file.write_bytes(b"nonsense\n" + file.read_bytes()[20:])
-        code, said = await asyncio.to_thread(refused, folder)
-        assert code == os.EX_DATAERR
-        self._is_a_sentence(said, "cannot be read: no snapshot in it is whole. Restore a backup")
-
-    async def test_a_store_that_cannot_be_read_is_said_to_be(self, folder: Path) -> None:
-        await self._use(folder)
-        journal = folder / "data" / "journal.000001.json"
-        journal.unlink()
-        journal.mkdir()
-        code, said = await asyncio.to_thread(refused, folder)
-        assert code == os.EX_IOERR
-        self._is_a_sentence(said, "the store cannot be read: ")
-
-    def _is_a_sentence(self, said: str, expected: str) -> None:
-        assert "Traceback" not in said
-        assert said.splitlines()[-1].startswith("lares: ")
-        assert expected in said.splitlines()[-1]
+        _check_sentence(said, f"{tmp_path}/data is in use by another hub, process {hub.popen.pid}")
 
 
-def _sealed_again(line: bytes, **changed: Any) -> bytes:
-    """The header with other fields, and a checksum that is right."""
-    fields = json.loads(line) | changed
+def _make_newer(file: Path) -> None:
+    """State format 2 in the first line, with a checksum that is right."""
+    line, _, rest = file.read_bytes().partition(b"\n")
+    fields = json.loads(line) | {"format": 2}
     del fields["crc"]
     opened = json.dumps(fields, separators=(",", ":")).encode()[:-1]
-    return b'%b,"crc":"%08x"}\n' % (opened, zlib.crc32(opened))
+    file.write_bytes(b'%b,"crc":"%08x"}\n' % (opened, zlib.crc32(opened)) + rest)
+
+
+def _make_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+NEWER = "was written by a newer Lares (format 2, this one reads 1)"
+SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
+    ("snapshot", _make_newer, os.EX_CONFIG, NEWER),
+    ("journal", _make_newer, os.EX_CONFIG, NEWER),
+    (
+        "snapshot",
+        lambda file: file.write_bytes(b"nonsense\n" + file.read_bytes()[20:]),
+        os.EX_DATAERR,
+        "cannot be read: no snapshot in it is whole. Restore a backup",
+    ),
+    ("journal", _make_a_folder, os.EX_IOERR, "the store cannot be read: "),
+]
+"""What becomes of which file, with which code the start ends, and what it says."""
+
+
+async def test_a_start_from_files_that_cannot_be_read_ends_with_a_sentence_and_leaves_them(tmp_path: Path) -> None:
+    configure(tmp_path)
+    async with running(tmp_path) as hub:
+        assert await hub.post("/rooms", id="den", name="Den") == 200
+        assert await hub.stop() == 0
+    (tmp_path / "data").rename(tmp_path / "whole")
+    for name, spoil, code, said in SPOILT:
+        shutil.copytree(tmp_path / "whole", tmp_path / "data")
+        file = tmp_path / f"data/{name}.000001.json"
+        spoil(file)
+        before = file.read_bytes() if file.is_file() else b""
+        found, sentence = await asyncio.to_thread(refused, tmp_path)
+        assert found == code
+        _check_sentence(sentence, said)
+        assert not before or file.read_bytes() == before
+        shutil.rmtree(tmp_path / "data")
+
+
+def _check_sentence(said: str, expected: str) -> None:
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("lares: ")
+    assert expected in said.splitlines()[-1]
 
 
 async def test_what_another_kind_of_adapter_left_under_the_same_name_is_not_restored(

@@ -25,7 +25,7 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
     started = time.monotonic()
     is_slow, is_measured = "--slow" in arguments, "--coverage" in arguments
     rest = [each for each in arguments if each not in ("--slow", "--coverage")]
-    speed = ["-m", "not musl and not box" if is_slow else "not slow"]
+    speed = ["-m", "not musl and not box and not release" if is_slow else "not slow"]
     measured = branches.prepare(environment) if is_measured else {}
     with tempfile.TemporaryDirectory(prefix="lares-test-") as folder:
         tally = Path(folder) / "passed"

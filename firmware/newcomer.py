@@ -90,13 +90,11 @@ class Newcomer:
         return has_answered and demo.returncode == 0
 
 
-def main(*arguments: str) -> int:
-    """Run it all up to the first failure; the exit code. With `--first` or `--others`, with those Pythons alone."""
+def main() -> int:
+    """Run it all up to the first failure; the exit code."""
     demo, test = commands()
     with tempfile.TemporaryDirectory(prefix="lares-newcomer-") as folder:
         for number, (version, python) in enumerate(pythons()):
-            if ("--first" in arguments and number > 0) or ("--others" in arguments and number == 0):
-                continue
             began = time.monotonic()
             newcomer = Newcomer(Path(folder), python)
             if number == 0:
@@ -119,4 +117,4 @@ def on_sigterm(*_: object) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, on_sigterm)
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

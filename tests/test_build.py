@@ -402,7 +402,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(
 
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl and not box tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl and not box and not release tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:
@@ -486,12 +486,12 @@ def test_the_test_lock_contains_the_runtime_lock() -> None:
         assert hashes == [line.strip(" \\") for line in test[entry] if "--hash" in line]
 
 
-def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_everything() -> None:
+def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_the_slow_proofs() -> None:
     script = ROOT / ".ci" / "run"
     text = script.read_text()
     assert os.access(script, os.X_OK)
-    assert text.index("\npython3 -m firmware.newcomer --first\n") < text.index("install_missing")
-    assert text.splitlines()[-1].startswith("timeout 2400 python3 build.py test --slow")
+    assert text.index("\npython3 -m firmware.newcomer\n") < text.index("install_missing")
+    assert text.splitlines()[-1].startswith('python3 build.py test -m "slow and not ')
     assert newcomer.commands() == [["python3", "build.py", "demo"], ["python3", "build.py", "test"]]
 
 
@@ -576,6 +576,7 @@ def plant(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_a_fresh_clone_survives_a_killed_installation_and_passes(tmp_path: Path) -> None:
     plant(tmp_path)
     with start(tmp_path, "test") as killed:

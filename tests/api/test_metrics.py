@@ -76,6 +76,7 @@ async def test_a_strict_reader_is_content_with_each_family(house: House) -> None
         assert (read.type == "counter") == name.endswith("_total"), name
 
 
+@pytest.mark.slow
 async def test_promtool_is_content(house: House) -> None:
     promtool = need("promtool")
     await house.get("/nowhere")

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.house import LIGHT, House
 from tests.fakes.programs import need
 
@@ -59,6 +61,7 @@ def configurations(folder: Path) -> Iterator[list[str]]:
     yield ["check", "config", str(folder / "prometheus.yml")]
 
 
+@pytest.mark.slow
 def test_promtool_takes_rules_expressions_and_configuration(tmp_path: Path) -> None:
     promtool = need("promtool")
     for arguments in configurations(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from tests.firmware.box_run import put_through
 from tests.firmware.rootfs import emulator, make_rootfs
 
-pytestmark = pytest.mark.slow(minutes=1.5)
+pytestmark = [pytest.mark.slow(minutes=1.5), pytest.mark.release]
 
 BOXES = {"bookworm": "python3.11", "trixie": "python3.13"}
 PROCESSOR = "cortex-a53"

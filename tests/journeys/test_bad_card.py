@@ -234,9 +234,8 @@ async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames
     assert (await hub.get(f"/devices/{LIGHT}"))["attributes"]["brightness"] == brightness
 
 
-@pytest.mark.parametrize(
-    "mood", [pytest.param(each, marks=[] if each == "ENOSPC" else pytest.mark.slow) for each in SENTENCES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("mood", SENTENCES)
 async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothing_else(
     mood: str, tmp_path: Path, card: Card, light: LightSimulator
 ) -> None:

@@ -13,7 +13,7 @@ from tests.matter.laboratory import LAB, check_namespaces, find_devices, find_se
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.slow(minutes=5)
+pytestmark = [pytest.mark.slow(minutes=5), pytest.mark.release]
 
 
 def test_eleven_devices_are_paired_commanded_lost_and_found(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -124,123 +125,55 @@ class TestMatter(AdapterContract):
     )
 
 
-@pytest.mark.slow
-class TestShellyOfTheFirstGeneration(AdapterContract):
-    """A plug, in Lua."""
+IN_LUA: Mapping[str, Mapping[str, Any]] = {
+    "shelly_one": {"change": lambda vendor: vendor.status["relays"][0].update(ison=True)},
+    "shelly_two": {
+        "fewer": lambda vendor: vendor.status.pop("switch:2"),
+        "more": lambda vendor: vendor.status.update({"switch:2": {"id": 2, "output": False}}),
+    },
+    "tasmota_http": {},
+    "homewizard": {},
+    "homewizard_meter": {},
+    "hue": {
+        "fewer": lambda vendor: vendor.remove(2),
+        "more": lambda vendor: vendor.add(2),
+        "change": lambda vendor: vendor.show(1, on={"on": True}),
+        "is_heard": lambda vendor: vendor.streams,
+        "happen": lambda vendor: vendor.press(1),
+        "event": "single",
+        "lose": lambda vendor: vendor.reach(1, "connectivity_issue"),
+        "find": lambda vendor: vendor.reach(1, "connected"),
+    },
+    "daikin": {
+        "change": lambda vendor: vendor.control.update(stemp="19.5"),
+        "changed": ("target_temperature", {"value": 19.5, "unit": "°C"}),
+    },
+    "sonos": {"change": lambda vendor: vendor.shows.update(CurrentVolume="30"), "changed": ("volume", 30)},
+    "fronius": {
+        "change": lambda vendor: vendor.site.update(P_Grid=7.5),
+        "changed": ("custom.fronius.grid", {"value": 7.5, "unit": "W"}),
+    },
+    "open_meteo": {},
+    "tibber": {
+        "change": lambda vendor: vendor.prices["current"].update(level="CHEAP"),
+        "changed": ("custom.tibber.level", "CHEAP"),
+    },
+    "awattar": {
+        "change": lambda vendor: vendor.tell(1, 2),
+        "changed": ("custom.awattar.price", {"value": 1.0, "unit": "ct/kWh"}),
+    },
+    "fritzbox": {"change": lambda vendor: vendor.active.update({sources.BEN: "1"}), "changed": ("presence", True)},
+}
+"""The bundled kinds that have devices, and what their vendors can do."""
 
-    subject = BUNDLED["shelly_one"].subject(
-        change=lambda vendor: vendor.status["relays"][0].update(ison=True),
-    )
-
-
-@pytest.mark.slow
-class TestShellyOfTheSecondGeneration(AdapterContract):
-    """Three relays, in Lua."""
-
-    subject = BUNDLED["shelly_two"].subject(
-        fewer=lambda vendor: vendor.status.pop("switch:2"),
-        more=lambda vendor: vendor.status.update({"switch:2": {"id": 2, "output": False}}),
-    )
-
-
-@pytest.mark.slow
-class TestTasmotaOverHttp(AdapterContract):
-    """A relay, in Lua."""
-
-    subject = BUNDLED["tasmota_http"].subject()
-
-
-@pytest.mark.slow
-class TestHomeWizard(AdapterContract):
-    """A socket, in Lua."""
-
-    subject = BUNDLED["homewizard"].subject()
-
-
-@pytest.mark.slow
-class TestHomeWizardMeter(ReadingContract):
-    """A P1 meter, in Lua."""
-
-    subject = BUNDLED["homewizard_meter"].subject()
-
-
-@pytest.mark.slow
-class TestHue(AdapterContract):
-    """Two lamps behind a bridge that pushes, in Lua."""
-
-    subject = BUNDLED["hue"].subject(
-        fewer=lambda vendor: vendor.remove(2),
-        more=lambda vendor: vendor.add(2),
-        change=lambda vendor: vendor.show(1, on={"on": True}),
-        is_heard=lambda vendor: vendor.streams,
-        happen=lambda vendor: vendor.press(1),
-        event="single",
-        lose=lambda vendor: vendor.reach(1, "connectivity_issue"),
-        find=lambda vendor: vendor.reach(1, "connected"),
-    )
+for row, can in IN_LUA.items():
+    suite = AdapterContract if BUNDLED[row].wishes else ReadingContract
+    name = f"TestInLua_{row}"
+    globals()[name] = pytest.mark.slow(type(name, (suite,), {"subject": BUNDLED[row].subject(**can)}))
 
 
-@pytest.mark.slow
-class TestDaikin(AdapterContract):
-    """An air conditioner, in Lua."""
-
-    subject = BUNDLED["daikin"].subject(
-        change=lambda vendor: vendor.control.update(stemp="19.5"),
-        changed=("target_temperature", {"value": 19.5, "unit": "°C"}),
-    )
-
-
-@pytest.mark.slow
-class TestSonos(AdapterContract):
-    """A player, in Lua."""
-
-    subject = BUNDLED["sonos"].subject(
-        change=lambda vendor: vendor.shows.update(CurrentVolume="30"), changed=("volume", 30)
-    )
-
-
-@pytest.mark.slow
-class TestFronius(ReadingContract):
-    """A roof, in Lua."""
-
-    subject = BUNDLED["fronius"].subject(
-        change=lambda vendor: vendor.site.update(P_Grid=7.5),
-        changed=("custom.fronius.grid", {"value": 7.5, "unit": "W"}),
-    )
-
-
-@pytest.mark.slow
-class TestOpenMeteo(ReadingContract):
-    """The weather, in Lua."""
-
-    subject = BUNDLED["open_meteo"].subject()
-
-
-@pytest.mark.slow
-class TestTibber(ReadingContract):
-    """The prices of two homes, in Lua."""
-
-    subject = BUNDLED["tibber"].subject(
-        change=lambda vendor: vendor.prices["current"].update(level="CHEAP"), changed=("custom.tibber.level", "CHEAP")
-    )
-
-
-@pytest.mark.slow
-class TestAwattar(ReadingContract):
-    """The prices of a market, in Lua."""
-
-    subject = BUNDLED["awattar"].subject(
-        change=lambda vendor: vendor.tell(1, 2), changed=("custom.awattar.price", {"value": 1.0, "unit": "ct/kWh"})
-    )
-
-
-@pytest.mark.slow
-class TestFritzBox(ReadingContract):
-    """Two phones in a network, in Lua."""
-
-    subject = BUNDLED["fritzbox"].subject(
-        change=lambda vendor: vendor.active.update({sources.BEN: "1"}), changed=("presence", True)
-    )
+def test_each_bundled_kind_runs_through_the_suite() -> None:
+    assert {*IN_LUA, "ollama"} == {*BUNDLED}
 
 
 METER_IN_LUA = """
@@ -251,9 +184,7 @@ end
 return {
   name = "Meter",
   poll = function(ctx)
-    local answer = ctx:http { path = "/meter" }
-    if type(answer.json) ~= "table" or not answer.json.watts then error("this is no meter", 0) end
-    return { device(answer.json) }
+    return { device(ctx:fetch("/meter", "watts")) }
   end,
   listen = { path = "/stream", kind = "sse", receive = function(ctx, message)
     if message.event == "button" then return { events = { { id = "meter", event = message.data } } } end
@@ -261,22 +192,19 @@ return {
   end },
 }"""
 STRIP_IN_LUA = """
-local BRIGHTNESS = { capability = "brightness", actions = { "set" }, min = 0, max = 100 }
 local function devices(state)
   local found = {}
   for _, each in ipairs(state.seg) do
     found[#found + 1] = { id = "segment:" .. each.id, kind = "Light", name = "Segment " .. each.id,
       attributes = { power = each.on and "on" or "off", brightness = math.floor(each.bri / 2.55 + 0.5) },
-      commands = { { capability = "power", actions = { "on", "off", "toggle" } }, BRIGHTNESS } }
+      commands = { "power", "brightness" } }
   end
   return found
 end
 return {
   name = "Strip",
   poll = function(ctx)
-    local answer = ctx:http { path = "/json/si" }
-    if type(answer.json) ~= "table" or type(answer.json.state) ~= "table" then error("this is no strip", 0) end
-    return devices(answer.json.state)
+    return devices(ctx:fetch("/json/si", "state").state)
   end,
   listen = { path = "/ws", receive = function(ctx, message) return { devices = devices(message.state) } end },
   command = function(ctx, device, command)

@@ -107,15 +107,13 @@ class AdapterRunner:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
-    @property
-    def hooks(self) -> Collection[str]:
-        """The ids of hooks that the adapter listens to; while it is restarted, those that it listened to."""
-        return self._hooks if self.adapter is None else self.adapter.hooks
-
     async def wait_for_hooks(self) -> Collection[str]:
-        """As `hooks`, once the adapter has been made; waits for that for five seconds at most."""
+        """The ids of hooks that the adapter listens to, once it has been made; that may take five seconds.
+
+        While it is restarted, those that it listened to.
+        """
         await self._wait_until_made()
-        return self.hooks
+        return self._hooks if self.adapter is None else self.adapter.hooks
 
     async def hook(self, request: HookRequest) -> None:
         """Give the adapter what somebody sent to one of its hooks. Raises `LaresError`."""

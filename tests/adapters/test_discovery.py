@@ -14,13 +14,14 @@ import pytest
 
 from appliance import config
 from appliance.adapters.discovery import dns_messages as dns
-from appliance.adapters.discovery import ssdp
 from appliance.adapters.discovery.discovery import DISCOVERY_METHODS, Discovery, list_found
 from appliance.adapters.discovery.mdns import Instance, MdnsAnswers, choose_address
 from appliance.adapters.discovery.scan import (
     MAX_PACKETS_PER_SENDER,
     Scan,
     SearchNetwork,
+    SsdpAnswer,
+    decode_ssdp,
     local_network,
 )
 from appliance.adapters.kinds import KINDS
@@ -103,7 +104,7 @@ def test_no_bytes_raise_anything_else() -> None:
         for _ in range(generator.randrange(1, 12)):
             packet[generator.randrange(len(packet))] = generator.randrange(256)
         packet = packet[: generator.randrange(1, 2 * len(packet))]
-        ssdp.decode_answer(bytes(packet), "127.0.0.1")
+        decode_ssdp(bytes(packet), "127.0.0.1")
         try:
             records = dns.decode_answer(bytes(packet))
         except dns.Malformed:
@@ -183,7 +184,7 @@ def test_the_address_is_one_of_the_local_network(sender: str, stated: tuple[str,
     ],
 )
 def test_an_answer_by_ssdp_counts_if_it_leads_to_its_sender(packet: bytes, is_taken: bool) -> None:
-    assert (ssdp.decode_answer(packet, "127.0.0.1") is not None) == is_taken
+    assert (decode_ssdp(packet, "127.0.0.1") is not None) == is_taken
 
 
 def instances(*stated: tuple[str, str, str, int]) -> list[Instance]:
@@ -202,7 +203,7 @@ def test_each_kinds_section_is_sound_and_has_a_name_of_its_own() -> None:
         ("_mqtt._tcp", "Broker", "192.168.1.40", 1884),
         ("_hue._tcp", "of no kind that there is", "192.168.1.50", 443),
     )
-    answers = [ssdp.SsdpAnswer(target="roku:ecp", usn="uuid:roku:ecp:P0A07", host="192.168.1.60", port=8060)]
+    answers = [SsdpAnswer(target="roku:ecp", usn="uuid:roku:ecp:P0A07", host="192.168.1.60", port=8060)]
     found = list_found(ways, there, answers, ("elgato_lights",))
     assert [(each.kind, each.name, each.address, each.serial) for each in found] == [
         ("elgato_lights", "Elgato Key Light", "192.168.1.20:9123", None),

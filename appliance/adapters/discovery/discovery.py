@@ -11,8 +11,7 @@ from itertools import chain, count
 from msgspec import Struct
 
 from appliance.adapters.discovery.mdns import Instance
-from appliance.adapters.discovery.scan import Scan, SearchNetwork, local_network
-from appliance.adapters.discovery.ssdp import SsdpAnswer
+from appliance.adapters.discovery.scan import Scan, SearchNetwork, SsdpAnswer, local_network
 from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.home.texts import MAX_NAME_CHARS, strip_text

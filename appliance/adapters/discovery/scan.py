@@ -1,4 +1,4 @@
-"""Scans: questions sent into the local network for some seconds, and the answers that come back, within bounds."""
+"""Scans: questions by mDNS and SSDP for some seconds, and the answers that come back, within bounds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from appliance.adapters.discovery import ssdp
 from appliance.adapters.discovery.dns_messages import Malformed, decode_answer, encode_query
 from appliance.adapters.discovery.mdns import MdnsAnswers, is_local
 from appliance.clock import Clock
@@ -39,6 +39,12 @@ _SIOCGIFCONF, _ENTRY_BYTES = 0x8912, 40
 """The request that lists interfaces (netdevice(7)), and the size of one where pointers have 64 bits."""
 
 _MDNS_TTL, _SSDP_TTL = 255, 1
+
+MAX_HEADERS = 64
+"""Lines that are read of one answer."""
+
+SEARCH_SECS = 1
+"""Within how many seconds a device is asked to answer (MX)."""
 
 
 class SearchNetwork(Struct, frozen=True, kw_only=True):
@@ -69,12 +75,21 @@ def _list_addresses() -> list[str]:
     return [socket.inet_ntoa(buffer[at + 20 : at + 24].tobytes()) for at in range(0, size, _ENTRY_BYTES)]
 
 
+class SsdpAnswer(Struct, frozen=True, kw_only=True):
+    """A device that answered: what it is (`ST`), its name (`USN`), and where it listens."""
+
+    target: str
+    usn: str
+    host: str
+    port: int
+
+
 class Scan:
     """One scan for these services of mDNS and targets of SSDP; `run` it once, then read what was found."""
 
     def __init__(self, network: SearchNetwork, services: Sequence[str], targets: Sequence[str], clock: Clock) -> None:
         self.mdns = MdnsAnswers(services)
-        self.ssdp: list[ssdp.SsdpAnswer] = []
+        self.ssdp: list[SsdpAnswer] = []
         self.packets = 0
         self._network = network
         self._targets = targets
@@ -103,7 +118,7 @@ class Scan:
         for each in sockets:
             _send(each, query, self._network.mdns, _MDNS_TTL)
             for target in self._targets:
-                _send(each, ssdp.encode_search(target), self._network.ssdp, _SSDP_TTL)
+                _send(each, encode_search(target), self._network.ssdp, _SSDP_TTL)
 
     def _read(self, receiver: socket.socket) -> None:
         for _ in range(PACKETS_PER_TURN):
@@ -119,7 +134,7 @@ class Scan:
 
     def _take(self, packet: bytes, sender: str) -> None:
         if packet.startswith(b"HTTP/"):
-            answer = ssdp.decode_answer(packet, sender)
+            answer = decode_ssdp(packet, sender)
             if answer is not None and answer not in self.ssdp and len(self.ssdp) < MAX_SSDP_ANSWERS:
                 self.ssdp.append(answer)
             return
@@ -144,3 +159,31 @@ def _send(sender: socket.socket, message: bytes, to: tuple[str, int], ttl: int) 
     with suppress(OSError):
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, ttl)
         sender.sendto(message, to)
+
+
+def encode_search(target: str) -> bytes:
+    """The message that asks for devices of a kind, such as `roku:ecp`."""
+    lines = (
+        "M-SEARCH * HTTP/1.1",
+        "HOST: 239.255.255.250:1900",
+        'MAN: "ssdp:discover"',
+        f"MX: {SEARCH_SECS}",
+        f"ST: {target}",
+    )
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
+    """What the answer says; None where it is none, or does not lead to the address that sent it."""
+    first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
+    if not first.startswith("HTTP/1.1 200"):
+        return None
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    try:
+        location = urlsplit(headers.get("location", ""))
+        host, port = location.hostname, location.port or 80
+    except ValueError:
+        return None
+    if host != sender or location.scheme != "http":
+        return None
+    return SsdpAnswer(target=headers.get("st", ""), usn=headers.get("usn", ""), host=sender, port=port)

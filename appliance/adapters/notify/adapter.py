@@ -11,11 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Notification
 from appliance.adapters.notify.kind import NotifySection
-from appliance.errors import AdapterFailed, Busy, LaresError, Unanswered, Unreachable, Unsupported
-from appliance.home.commands import Command
+from appliance.errors import AdapterFailed, Busy, LaresError, Unanswered, Unreachable
 from appliance.home.values import Value
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import end_within
@@ -80,10 +79,6 @@ class NotifyAdapter(Adapter):
             await self._is_gathering.wait()
             await self.clock.sleep(max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0))
             await self._send_gathered()
-
-    async def command(self, device_id: str, command: Command) -> CommandResult:
-        """There are no devices."""
-        raise Unsupported(f"device '{device_id}' does not offer {command}")
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of an operation; `Unanswered` where it takes longer than `SEND_TIMEOUT_SECS`."""

@@ -93,10 +93,7 @@ class WledAdapter(PollingAdapter):
             state, info = answer["state"], answer["info"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
                 raise KeyError("on")
-            self._info, self._effects = (
-                {**info},
-                tuple(map(str, effects)) if isinstance(effects, list | tuple) else (),
-            )
+            self._info = {**info}
         except MALFORMED:
             raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
         self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()

@@ -1,4 +1,4 @@
-"""The adapters of a configuration: how they begin."""
+"""The adapters of a configuration: which they are, and how they begin."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from appliance import config
 from appliance.adapters.adapter_setup import AdapterStart
+from appliance.adapters.device_http import DeviceSession
+from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.kinds import kind_of
+from appliance.adapters.polling import PollingAdapter
+from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
+from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
 LAMPS = 50
@@ -57,3 +64,41 @@ async def test_no_two_adapters_begin_in_one_turn_of_the_loop() -> None:
         while turns.requests.total() < LAMPS:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0)
     assert max(turns.requests.values()) == 1
+
+
+HOME = """
+[adapters.roku_tv]
+ip_address = "192.168.1.30"
+
+[adapters.desk]
+type = "elgato_lights"
+base_url = "http://192.168.1.20:9123/"
+poll_interval_secs = 1
+
+[adapters.elgato_lights]
+base_url = "http://lamp.local"
+poll_interval_secs = 86400
+
+[adapters.den]
+type = "roku_tv"
+ip_address = "2001:DB8::30"
+port = 9060
+
+[adapters.spare]
+type = "roku_tv"
+enabled = false
+"""
+
+
+def test_each_section_is_an_adapter_of_its_kind_under_its_name(session: DeviceSession, clock: VirtualClock) -> None:
+    built = []
+    for name, settings in config.parse(HOME, "default.toml", {}).adapters.items():
+        adapter = kind_of(settings).build(settings, context_of(name, session, clock))
+        assert isinstance(adapter, PollingAdapter)
+        built.append((type(adapter), adapter.name, adapter.http.address, adapter.poll_interval))
+    assert built == [
+        (RokuAdapter, "roku_tv", "http://192.168.1.30:8060", 5),
+        (ElgatoAdapter, "desk", "http://192.168.1.20:9123", 1),
+        (ElgatoAdapter, "elgato_lights", "http://lamp.local", 86400),
+        (RokuAdapter, "den", "http://[2001:db8::30]:9060", 5),
+    ]

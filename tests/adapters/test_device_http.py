@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -19,6 +20,7 @@ from appliance.adapters.device_http import (
     parse_json,
 )
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.http_errors import HttpRefused
 from appliance.adapters.http_push import EventDecoder, Messages, ServerEvent, read_events
 from appliance.clock import Clock
@@ -579,3 +581,41 @@ async def test_what_is_no_event_stream_is_told(
         with pytest.raises(kind, match=sentence):
             async with http.events("/stream", silence_secs=20, max_bytes=100) as events:
                 assert not [each async for each in events]
+
+
+# --- how requests are let in ---------------------------------------------------------------------
+
+
+async def test_headers_come_with_every_request_and_no_secret_is_shown(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    access = HttpAccess(username="me", password="ü", headers={"X-Api": "7"})
+    async with RawVendor(OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n") as vendor:
+        client = HttpClient(session, vendor.url, clock, access)
+        for _ in range(2):
+            await client.exchange("GET", "/a", headers={"X-More": "1"})
+    for head in vendor.heads:
+        assert {b"X-Api: 7", b"X-More: 1", b"Authorization: Basic bWU6w7w="} <= {*head.split(b"\r\n")}
+    assert "ü" not in repr(access) and "t-1" not in repr(HttpAccess(token="t-1"))
+
+
+async def test_queries_and_forms_are_encoded(session: DeviceSession, clock: VirtualClock) -> None:
+    async with RawVendor(OK + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}") as vendor:
+        client = HttpClient(session, vendor.url, clock)
+        await client.request("GET", "/a", query={"cmnd": "Power On&x"})
+        await client.request("POST", "/b", form={"a": "1"})
+    assert vendor.heads[0].startswith(b"GET /a?cmnd=Power+On%26x HTTP/1.1")
+    assert b"Content-Type: application/x-www-form-urlencoded" in vendor.heads[1]
+
+
+async def test_what_is_no_certificate_is_said(session: DeviceSession, clock: VirtualClock, tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("nothing")
+    for path in (file, tmp_path / "absent.pem"):
+        with pytest.raises(AdapterFailed, match="holds no certificates"):
+            HttpClient(session, "https://127.0.0.1", clock, HttpAccess(ca_file=path))
+    async with RawVendor(OK + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}") as vendor:
+        pinned = HttpAccess(fingerprint=":".join(["ab"] * 32))
+        client = HttpClient(session, vendor.url.replace("http:", "https:"), clock, pinned)
+        with pytest.raises(Unreachable):
+            await client.exchange("GET", "/a")

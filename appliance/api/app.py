@@ -12,7 +12,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Access
-from appliance.api.metrics import Metrics, RequestMetrics, build_probes
+from appliance.api.metrics import Metrics, RequestMetrics
 from appliance.api.route import ApiParts, ApiResource, MakeBackup, Search, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
@@ -21,31 +21,11 @@ from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
 
-_RESOURCES: tuple[type[ApiResource], ...] = (
-    system.SystemApi,
-    system.LogApi,
-    system.MetricsPage,
-    system.AdaptersApi,
-    devices.DevicesApi,
-    history.HistoryApi,
-    places.RoomsApi,
-    places.GroupsApi,
-    lua_files.ScenesApi,
-    lua_files.AutomationsApi,
-    lua_files.ExecutionsApi,
-    lua_files.ScriptsApi,
-    lua_files.VariablesApi,
-    lua_files.TimersApi,
-    keys.PreferencesApi,
-    system.DiscoveryApi,
-    keys.ApiKeys,
-    keys.HooksApi,
-    system.EventsApi,
-    system.DocumentApi,
-    reports.OverviewApi,
-    devices.UsesApi,
-    reports.ReportsApi,
-    system.BackupApi,
+_RESOURCES = tuple(
+    each
+    for module in (system, devices, history, places, lua_files, keys, reports)
+    for each in vars(module).values()
+    if isinstance(each, type) and issubclass(each, ApiResource) and each is not ApiResource
 )
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
@@ -79,7 +59,6 @@ def build_app(
         hooks=Hooks(hub.bus, hub.dispatcher, hub.automations.hears_hook),
         keyring=access.keyring,
         metrics=Metrics(hub, requests, stream, app.ctx.connections),
-        probes=build_probes(hub, stream, app.ctx.connections),
         stream=stream,
         search=search,
         make_backup=make_backup,

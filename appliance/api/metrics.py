@@ -146,6 +146,39 @@ class Metrics:
         families = [*_of_hub(hub), *self._requests.families(), *self._of_events()]
         return expose([*families, *(each for part in figures for each in part)])
 
+    def diagnose(self) -> dict[str, Any]:
+        """The present figures of each part, for `GET /diagnostics`."""
+        hub, stream, history = self._hub, self._stream, self._hub.history
+        return {
+            "hub": {
+                "version": VERSION,
+                "python": platform.python_version(),
+                "started_at": timestamp(hub.started_at),
+                "now": timestamp(hub.clock.now()),
+                "uptime_secs": uptime_secs(hub),
+                "safe": hub.safe_because,
+            },
+            "counts": _count_things(hub),
+            "adapters": {
+                each.name: schemas.ADAPTER_IN_FULL(replace(each, operations=hub.dispatcher.operations_of(each.name)))
+                for each in hub.health.list_adapters()
+            },
+            "store": hub.document.figures(),
+            "clock": hub.schedule.figures(),
+            "scenes": hub.scenes.figures(),
+            "automations": hub.automations.figures(),
+            "history": {
+                "devices": history.devices.figures(),
+                "commands": history.commands.figures(),
+                "card": None if history.card is None else history.card.figures(),
+                "server": None if history.writer is None else history.writer.figures(),
+            },
+            "scripts": _diagnose_scripts(hub),
+            "events": {"published": hub.bus.published, "readers": stream.readers, "dropped": stream.dropped},
+            "sockets": self._connections.figures(),
+            "process": {"resident_bytes": resident_bytes(), "threads": threading.active_count()},
+        }
+
     def _of_events(self) -> Iterator[Family]:
         stream, connections = self._stream, self._connections
         yield metric("lares_events_published_total", "Events on the bus.", self._hub.bus.published)
@@ -273,49 +306,15 @@ def _open_files() -> int | None:
         return None
 
 
-Probe = Callable[[], Mapping[str, Any]]
-"""Reads the present figures of one part."""
-
-
-def build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Mapping[str, Probe]:
-    """The figures of `GET /diagnostics`, by part."""
-    history = hub.history
+def _count_things(hub: Hub) -> dict[str, int]:
     return {
-        "hub": lambda: {
-            "version": VERSION,
-            "python": platform.python_version(),
-            "started_at": timestamp(hub.started_at),
-            "now": timestamp(hub.clock.now()),
-            "uptime_secs": uptime_secs(hub),
-            "safe": hub.safe_because,
-        },
-        "counts": lambda: {
-            "adapters": len(hub.health.list_adapters()),
-            "devices": len(hub.registry.list_devices()),
-            "rooms": len(hub.registry.list_rooms()),
-            "groups": len(hub.registry.list_groups()),
-            "scenes": len(hub.scenes.list_scenes()),
-            "keys": len(hub.keys.list_all()),
-            "automations": len(hub.automations.list_views()),
-        },
-        "adapters": lambda: {
-            each.name: schemas.ADAPTER_IN_FULL(replace(each, operations=hub.dispatcher.operations_of(each.name)))
-            for each in hub.health.list_adapters()
-        },
-        "store": hub.document.figures,
-        "clock": hub.schedule.figures,
-        "scenes": hub.scenes.figures,
-        "automations": hub.automations.figures,
-        "history": lambda: {
-            "devices": history.devices.figures(),
-            "commands": history.commands.figures(),
-            "card": None if history.card is None else history.card.figures(),
-            "server": None if history.writer is None else history.writer.figures(),
-        },
-        "scripts": lambda: _probe_scripts(hub),
-        "events": lambda: {"published": hub.bus.published, "readers": stream.readers, "dropped": stream.dropped},
-        "sockets": connections.figures,
-        "process": lambda: {"resident_bytes": resident_bytes(), "threads": threading.active_count()},
+        "adapters": len(hub.health.list_adapters()),
+        "devices": len(hub.registry.list_devices()),
+        "rooms": len(hub.registry.list_rooms()),
+        "groups": len(hub.registry.list_groups()),
+        "scenes": len(hub.scenes.list_scenes()),
+        "keys": len(hub.keys.list_all()),
+        "automations": len(hub.automations.list_views()),
     }
 
 
@@ -324,7 +323,7 @@ def uptime_secs(hub: Hub) -> float:
     return round((hub.clock.now() - hub.started_at).total_seconds(), 3)
 
 
-def _probe_scripts(hub: Hub) -> dict[str, Any]:
+def _diagnose_scripts(hub: Hub) -> dict[str, Any]:
     """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
 
     `adapters` are those of kinds in Lua, which have workers of their own; null where there are none.

@@ -18,7 +18,7 @@ from appliance.api.connections import ApiLimits
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
-from appliance.api.metrics import Metrics, Probe
+from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream
 from appliance.api.validation import RequestFields, parse
@@ -215,14 +215,13 @@ MakeBackup = Callable[[], bytes]
 
 
 class ApiParts(Struct, frozen=True, kw_only=True):
-    """What handlers use: the hub, and the parts of the API. `probes` are what diagnostics show, by name."""
+    """What handlers use: the hub, and the parts of the API."""
 
     hub: Hub
     encoder: DeviceEncoder
     hooks: Hooks
     keyring: Keyring
     metrics: Metrics
-    probes: Mapping[str, Probe]
     stream: EventStream
     search: Search
     make_backup: MakeBackup

@@ -83,7 +83,7 @@ class SystemApi(ApiResource):
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
         """How the hub is inside: counts, and the figures of each part."""
-        return {name: probe() for name, probe in self.parts.probes.items()}
+        return self.parts.metrics.diagnose()
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
     async def trust_clock(self, call: Call) -> object:

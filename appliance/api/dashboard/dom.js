@@ -7,15 +7,17 @@ const SVG = "http://www.w3.org/2000/svg";
 /** @type {any} */
 export const tags = new Proxy({}, { get: (_, name) => (...all) => describe(name, all) });
 
-function describe(type, all) {
-	const [first, ...rest] = all;
-	const isProps = first?.constructor === Object && !("type" in first && "kids" in first);
-	const { key, ...props } = isProps ? first : {};
-	return { type, key, props, kids: isProps ? rest : first === undefined ? [] : [first, ...rest] };
+const NONE = {};
+
+function describe(type, kids) {
+	const [first] = kids;
+	const isProps = first?.constructor === Object && first.kids === undefined;
+	const props = isProps ? kids.shift() : NONE;
+	return { type, key: props.key, props, kids };
 }
 
 /** @type {(type: any, props?: any) => any} */
-export const use = (type, { key, ...props } = {}) => ({ type, key, props, kids: [] });
+export const use = (type, props = NONE) => ({ type, key: props.key, props, kids: [] });
 
 // The same part, drawn anew only if a property is another value, or something inside it has changed.
 export const memo = (type) => Object.assign((props) => type(props), { isMemo: true });
@@ -134,23 +136,23 @@ function drawText(item, before) {
 }
 
 function drawElement(parent, item, before, kids, within) {
-	const space = item.type === "svg" ? SVG : parent.namespaceURI;
 	const isNew = !item.node;
-	const node = (item.node ??= document.createElementNS(space, item.type));
+	const node = (item.node ??= document.createElementNS(item.type === "svg" ? SVG : parent.namespaceURI, item.type));
 	item.kids = patchAll(node, item.kids, kids, within);
 	arrange(node, item.kids);
 	const { props } = item;
 	for (const name in before) if (!(name in props)) set(node, name, null);
-	for (const name in props) if (name !== "value" && props[name] !== before[name]) set(node, name, props[name], isNew);
+	for (const name in props) if (props[name] !== before[name]) set(node, name, props[name], isNew);
 	if ("value" in props && node.value !== String(props.value)) node.value = props.value;
 }
 
 function set(node, name, value, isNew) {
+	if (name === "value" || name === "key") return;
 	if (name === "ref") value && (value.current = node);
 	else if (name === "initial") isNew && (node.value = value ?? "");
 	else if (name === "style") for (const each in value) node.style.setProperty(each, value[each]);
 	else if (name.startsWith("on")) node[name] = value && ((event) => void value(event)); // false would cancel it
-	else if (value === null || value === undefined || value === false) node.removeAttribute(name);
+	else if (value === null || value === undefined || value === false) isNew || node.removeAttribute(name);
 	else node.setAttribute(name, value === true ? "" : value);
 }
 

@@ -368,6 +368,8 @@ async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(b
 
 
 LANGUAGES = {
+    "en-GB": "Home",
+    "fi-FI": "Home",
     "de-AT": "Zuhause",
     "es-ES": "Casa",
     "fr-FR": "Maison",
@@ -383,5 +385,21 @@ async def test_each_language_is_fetched_alone(browser: Browser, locale: str) -> 
         await visit.open()
         await expect(visit.page.locator("nav a").first).to_have_text(LANGUAGES[locale])
         fetched = [each for each in visit.requests if "/words_" in each]
-        assert [each.rpartition("/")[2] for each in fetched] == [f"words_{locale[:2]}.js"]
-        assert await visit.page.evaluate("document.documentElement.lang") == locale[:2]
+        spoken = "en" if locale == "fi-FI" else locale[:2]
+        assert [each.rpartition("/")[2] for each in fetched] == [f"words_{spoken}.js"]
+        assert await visit.page.evaluate("document.documentElement.lang") == spoken
+
+
+async def test_what_the_hub_refuses_is_told_in_the_language_of_the_page(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house, locale="de-DE") as visit:
+        page, problem = visit.page, visit.page.get_by_role("alert")
+        await visit.open("#/automations")
+        await page.get_by_label("Name einer neuen Variablen").fill("a b")
+        await page.keyboard.press("Enter")
+        await page.get_by_label("Wert von a b").fill("1")
+        await page.keyboard.press("Enter")
+        await expect(problem).to_have_text(re.compile("^Das geht so nicht: .*a b"))
+        await visit.go("")
+        await house.tv.unplug()
+        await card(page, "Simulated TV - LARES0000002").get_by_role("switch").click()
+        await expect(problem).to_have_text("Simulated TV - LARES0000002: Das Gerät antwortet nicht.")

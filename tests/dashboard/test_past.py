@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -119,39 +118,3 @@ async def test_several_attributes_are_compared_in_one_picture(browser: Browser, 
         await expect(chart.locator("path.line")).to_have_count(2)
         await page.get_by_role("button", name="Compare", exact=True).click()
         await expect(chart.get_by_role("img")).to_have_attribute("aria-label", "Energy by day")
-
-
-async def test_how_long_a_month_takes(browser: Browser, tmp_path: Path) -> None:
-    """Printed, since a machine that others use says nothing of the code: 100 ms from the click to the drawn frame."""
-    write_past(tmp_path)
-    adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_house(adapters=adapters, data_dir=tmp_path) as house, visiting(browser, house) as visit:
-        page = visit.page
-        await visit.open("#/device/virtual%3Ameter")
-        await page.get_by_role("button", name="Temperature", exact=True).click()
-        await expect(page.locator("figure.chart path.line")).to_have_count(1)
-        began = time.perf_counter()
-        found = await house.get("/devices/virtual:meter/history/temperature?resolution=hour&limit=720")
-        assert len(found.json["entries"]) == 720
-        read = 1000 * (time.perf_counter() - began)
-        took = []
-        for _ in range(5):
-            await page.get_by_role("button", name="Hour", exact=True).click()
-            await expect(page.locator("figure.chart img, figure.chart svg")).to_have_attribute(
-                "aria-label", values("[12]")
-            )
-            took.append(await page.evaluate(DRAW))
-        size = sum(file.stat().st_size for file in (tmp_path / "history").iterdir()) / 1e6
-        print(
-            f"read in {read:.0f} ms, drawn {[round(each) for each in took]} ms after the click; {size:.1f} MB there"
-        )
-
-
-DRAW = """() => new Promise((done) => {
-    const began = performance.now();
-    const month = [...document.querySelectorAll("button")].find((each) => each.innerText === "Month");
-    month.click();
-    const look = () => document.querySelector("figure.chart svg")?.ariaLabel?.match(/7\\d\\d/)
-        ? requestAnimationFrame(() => done(performance.now() - began)) : requestAnimationFrame(look);
-    look();
-})"""

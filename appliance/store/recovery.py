@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -76,174 +77,160 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     where files exist and none of them can be the base (the hub never starts empty then), or where a newer Lares wrote
     them, and `OSError` where they cannot be read.
     """
-    found = disk.list_names()
-    generations = generations_of(found)
-    result = Recovered()
-    if not generations:
+    return _Recovery(disk, migrations).run()
+
+
+class _Recovery:
+    """One reading of the files."""
+
+    def __init__(self, disk: Disk, migrations: Migrations) -> None:
+        self._disk = disk
+        self._migrations = migrations
+        self._names = disk.list_names()
+        self._generations = generations_of(self._names)
+        self._journals: dict[int, JournalContents] = {}
+        self._result = Recovered()
+
+    def run(self) -> Recovered:
+        """What they hold."""
+        result = self._result
+        if not self._generations:
+            return result
+        newest = result.generation = self._generations[0]
+        snapshots = (self._read_snapshot(each) for each in self._generations)
+        base = next((each for each in snapshots if each is not None), None)
+        span = range(0 if base is None else base.generation, newest + 1)
+        for generation in span:
+            if (name := journal_name(generation)) in self._names:
+                self._journals[generation] = read_journal(self._read(name), generation)
+        if base is None:
+            self._check_cut_start()
+            return result
+        self._start_from(base)
+        for generation in span:
+            self._replay(generation)
+        self._migrate(STORE_FORMAT)
+        result.is_clean = result.is_clean and base.generation == newest and not (result.damaged or result.outdated)
         return result
-    newest = result.generation = generations[0]
-    base = _newest_whole(disk, found, generations, result)
-    journals = _read_journals(disk, found, range(0 if base is None else base.generation, newest + 1))
-    if base is None:
-        _check_cut_start(disk, found, journals)
-        return result
-    _start_from(base, result)
-    for generation in range(base.generation, newest + 1):
-        _replay(journals, generation, result, migrations)
-    _migrate(result, STORE_FORMAT, migrations)
-    result.is_clean = result.is_clean and base.generation == newest and not (result.damaged or result.outdated)
-    return result
 
+    def _read_snapshot(self, generation: int) -> Snapshot | None:
+        name = snapshot_name(generation)
+        if name not in self._names:
+            self._result.notes.append(f"{name} is missing")
+            return None
+        decoded = decode_snapshot(self._read(name), generation)
+        if decoded is None:
+            self._result.notes.append(f"{name} is damaged")
+            self._result.damaged.append(name)
+        return decoded
 
-def _newest_whole(disk: Disk, found: Sequence[str], generations: Sequence[int], result: Recovered) -> Snapshot | None:
-    for generation in generations:
-        if (base := _read_snapshot(disk, found, generation, result)) is not None:
-            return base
-    return None
+    def _check_cut_start(self) -> None:
+        """Let the document be empty where a first start was cut short: there are only journals' beginnings."""
+        snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
+        for name in snapshots:
+            self._read(name, has_crc=False)
+        if snapshots or any(each.is_damaged or each.torn or each.sequence for each in self._journals.values()):
+            raise StartFailed(
+                f"the store in {self._disk.folder} cannot be read: no snapshot in it is whole. Restore a backup, or "
+                "move its snapshot and journal files away to start empty",
+                os.EX_DATAERR,
+            )
 
+    def _start_from(self, base: Snapshot) -> None:
+        result = self._result
+        result.values, result.base, result.sequence = dict(base.values), base.generation, base.sequence
+        result.format, result.snapshot_size = base.format, base.size
+        if base.format < STORE_FORMAT:
+            result.outdated.append(snapshot_name(base.generation))
 
-def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, JournalContents]) -> None:
-    """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
-    snapshots = [name for each in generations_of(found) if (name := snapshot_name(each)) in found]
-    for name in snapshots:
-        _refuse_newer(disk.read(name), disk, name, has_crc=False)
-    if snapshots or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
-        raise StartFailed(
-            f"the store in {disk.folder} cannot be read: no snapshot in it is whole. Restore a backup, or move its "
-            "snapshot and journal files away to start empty",
-            os.EX_DATAERR,
-        )
-
-
-def _start_from(base: Snapshot, result: Recovered) -> None:
-    result.values = dict(base.values)
-    result.base = base.generation
-    result.sequence = base.sequence
-    result.format = base.format
-    result.snapshot_size = base.size
-    if base.format < STORE_FORMAT:
-        result.outdated.append(snapshot_name(base.generation))
-
-
-def _replay(
-    journals: Mapping[int, JournalContents], generation: int, result: Recovered, migrations: Migrations
-) -> None:
-    """Replay a generation's journal as far as the next one begins; what lies behind that was never acknowledged."""
-    name = journal_name(generation)
-    reading = journals.get(generation)
-    if reading is None:
-        result.notes.append(f"{name} is missing; what it held, if anything, is lost")
-        result.missing.append(name)
-        return
-    _note_damage(reading, name, result)
-    if reading.header is None:
-        return
-    _note_begin(reading, name, result)
-    _migrate(result, reading.header["format"], migrations)
-    _apply(reading, _begin_of_next(journals, generation), result)
-    if generation == result.generation:
-        _note_end(reading, name, result)
-
-
-def _begin_of_next(journals: Mapping[int, JournalContents], generation: int) -> int | None:
-    headers = (journals[each].header for each in sorted(journals) if each > generation)
-    return next((header["sequence"] for header in headers if header is not None), None)
-
-
-def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
-    """Note an older format, and a gap in front of the journal.
-
-    A gap in front of one without records may be no damage: nothing that is missing there was ever acknowledged if the
-    power was cut between a failed sync and the next generation.
-    """
-    assert reading.header is not None
-    if reading.header["format"] < STORE_FORMAT:
-        result.outdated.append(name)
-    if reading.header["sequence"] != result.sequence:
-        result.notes.append(f"{name} begins at record {reading.header['sequence']}, not at {result.sequence}")
-        result.damaged += [name] if reading.records else []
-
-
-def _note_end(reading: JournalContents, name: str, result: Recovered) -> None:
-    """Note how the newest journal ends, and whether it can be continued.
-
-    One without records may have a name that is not on the device yet: its first record is what proves the name.
-    """
-    result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
-    if reading.torn and not reading.is_damaged:
-        result.notes.append(f"{name}: {reading.torn} bytes of a write that the power cut are left out")
-    result.is_clean = bool(reading.records)
-
-
-def _migrate(result: Recovered, format_: int, migrations: Migrations) -> None:
-    """Migrate the values to this format; `StartFailed` where a migration is missing."""
-    for each in range(result.format, format_):
-        if each not in migrations:
-            raise StartFailed(f"the store is of format {each}, which this Lares cannot read any more", os.EX_CONFIG)
-        result.values = migrations[each](result.values)
-    result.format = max(result.format, format_)
-
-
-def _apply(reading: JournalContents, upto: int | None, result: Recovered) -> None:
-    """Replay the records, those up to a sequence number if one is given."""
-    for record in reading.records:
-        if record["seq"] <= result.sequence:
-            continue
-        if upto is not None and record["seq"] > upto:
+    def _replay(self, generation: int) -> None:
+        """Replay a generation's journal as far as the next one begins; what lies behind was never acknowledged."""
+        result, name, reading = self._result, journal_name(generation), self._journals.get(generation)
+        if reading is None:
+            result.notes.append(f"{name} is missing; what it held, if anything, is lost")
+            result.missing.append(name)
             return
-        for key, value in record["put"].items():
-            if value is None:
-                result.values.pop(key, None)
-            else:
-                result.values[key] = to_bytes(value)
-        result.sequence = record["seq"]
-        result.records += 1
+        self._note_damage(reading, name)
+        if reading.header is None:
+            return
+        self._note_begin(reading, name, reading.header)
+        self._migrate(reading.header["format"])
+        later = (each.header for number, each in sorted(self._journals.items()) if number > generation)
+        self._apply(reading, next((header["sequence"] for header in later if header is not None), None))
+        if generation == result.generation:
+            self._note_end(reading, name)
 
+    def _note_damage(self, reading: JournalContents, name: str) -> None:
+        if reading.is_damaged:
+            where = "in its first line" if reading.header is None else f"behind record {reading.sequence}"
+            lost = f"{reading.lost} whole records lie behind the damage and are left out"
+            self._result.notes.append(f"{name} is damaged {where}; {lost}")
+            self._result.damaged.append(name)
+            self._result.lost += reading.lost
 
-def _note_damage(reading: JournalContents, name: str, result: Recovered) -> None:
-    if not reading.is_damaged:
-        return
-    where = "in its first line" if reading.header is None else f"behind record {reading.sequence}"
-    lost = f"{reading.lost} whole records lie behind the damage and are left out"
-    result.notes.append(f"{name} is damaged {where}; {lost}")
-    result.damaged.append(name)
-    result.lost += reading.lost
+    def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
+        """Note an older format, and a gap in front of the journal.
 
+        A gap in front of one without records may be no damage: nothing that is missing there was ever acknowledged if
+        the power was cut between a failed sync and the next generation.
+        """
+        result = self._result
+        if header["format"] < STORE_FORMAT:
+            result.outdated.append(name)
+        if header["sequence"] != result.sequence:
+            result.notes.append(f"{name} begins at record {header['sequence']}, not at {result.sequence}")
+            result.damaged += [name] if reading.records else []
 
-def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Recovered) -> Snapshot | None:
-    name = snapshot_name(generation)
-    if name not in found:
-        result.notes.append(f"{name} is missing")
-        return None
-    data = disk.read(name)
-    _refuse_newer(data, disk, name)
-    decoded = decode_snapshot(data, generation)
-    if decoded is None:
-        result.notes.append(f"{name} is damaged")
-        result.damaged.append(name)
-    return decoded
+    def _note_end(self, reading: JournalContents, name: str) -> None:
+        """Note how the newest journal ends, and whether it can be continued.
 
+        One without records may have a name that is not on the device yet: its first record is what proves the name.
+        """
+        result = self._result
+        result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
+        if reading.torn and not reading.is_damaged:
+            result.notes.append(f"{name}: {reading.torn} bytes of a write that the power cut are left out")
+        result.is_clean = bool(reading.records)
 
-def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int]) -> dict[int, JournalContents]:
-    result = {}
-    for generation in generations:
-        if (name := journal_name(generation)) in found:
-            data = disk.read(name)
-            _refuse_newer(data, disk, name)
-            result[generation] = read_journal(data, generation)
-    return result
+    def _apply(self, reading: JournalContents, upto: int | None) -> None:
+        """Replay the records, those up to a sequence number if one is given."""
+        result = self._result
+        for record in reading.records:
+            if record["seq"] <= result.sequence:
+                continue
+            if upto is not None and record["seq"] > upto:
+                return
+            for key, value in record["put"].items():
+                if value is None:
+                    result.values.pop(key, None)
+                else:
+                    result.values[key] = to_bytes(value)
+            result.sequence = record["seq"]
+            result.records += 1
 
+    def _migrate(self, format_: int) -> None:
+        """Migrate the values to this format; `StartFailed` where a migration is missing."""
+        result = self._result
+        for each in range(result.format, format_):
+            if each not in self._migrations:
+                raise StartFailed(
+                    f"the store is of format {each}, which this Lares cannot read any more", os.EX_CONFIG
+                )
+            result.values = self._migrations[each](result.values)
+        result.format = max(result.format, format_)
 
-def _refuse_newer(data: bytes, disk: Disk, name: str, *, has_crc: bool = True) -> None:
-    """Raise `StartFailed` where the file's first line states a newer format.
+    def _read(self, name: str, *, has_crc: bool = True) -> bytes:
+        """The file; `StartFailed` where its first line states a newer format.
 
-    A checksum that is not ours may be a newer format's, or damage: unless `has_crc`, it is not checked.
-    """
-    line = data.partition(b"\n")[0]
-    header = check_crc(line) if has_crc else parse_object(line)
-    if header is not None and isinstance(header.get("format"), int) and header["format"] > STORE_FORMAT:
-        raise StartFailed(
-            f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
-            f"{STORE_FORMAT}); run that version, or restore a backup made by this one",
-            os.EX_CONFIG,
-        )
+        A checksum that is not ours may be a newer format's, or damage: unless `has_crc`, it is not checked.
+        """
+        data = self._disk.read(name)
+        line = data.partition(b"\n")[0]
+        header = check_crc(line) if has_crc else parse_object(line)
+        if header is not None and isinstance(header.get("format"), int) and header["format"] > STORE_FORMAT:
+            raise StartFailed(
+                f"{self._disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
+                f"{STORE_FORMAT}); run that version, or restore a backup made by this one",
+                os.EX_CONFIG,
+            )
+        return data

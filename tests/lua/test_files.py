@@ -1,0 +1,209 @@
+"""Lua files: folders, texts, catalogs and reloads, and names that no file gives a value."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.automations.definition import AutomationDefinition, automation_parser
+from appliance.errors import Fault, Invalid, ScriptFailed
+from appliance.home.bus import Bus
+from appliance.home.events import CatalogReloaded, CatalogReloadFailed
+from appliance.lua.folder import MAX_FOLDER_BYTES, Contents, Folder
+from appliance.lua.lua_catalog import Catalog
+from appliance.lua.reload import Reloader
+from appliance.lua.source import MAX_FILE_BYTES, Source, load
+from appliance.tables.checks import Function
+from tests.automations.homes import BERLIN, NOW
+from tests.fakes.automations import automation, write
+from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
+from tests.lua.bench import open_pool
+
+
+def contents(path: Path, *, is_deep: bool = False) -> Contents:
+    """What the folder holds."""
+    return Folder(path=path, name="config/scripts", is_deep=is_deep).read()
+
+
+def put(root: Path, *names: str) -> None:
+    """Write files that hold their own names."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+
+
+def test_files_come_by_name_and_only_a_deep_folder_is_read_with_those_inside_it(tmp_path: Path) -> None:
+    put(tmp_path, "b.lua", "a.lua", "Z.lua", "inner/c.lua", "inner/more/d.lua", "x.txt", ".h.lua", ".git/e.lua")
+    flat, deep = contents(tmp_path), contents(tmp_path, is_deep=True)
+    assert [source.text.decode() for source in flat.sources] == ["Z.lua", "a.lua", "b.lua"]
+    assert [source.text.decode() for source in deep.sources] == [
+        *("Z.lua", "a.lua", "b.lua", "inner/c.lua", "inner/more/d.lua"),
+    ]
+    assert deep.sources[-1] == Source(name="config/scripts/inner/more/d.lua", text=b"inner/more/d.lua")
+    assert flat.faults == deep.faults == () and not flat.is_missing
+
+
+def test_a_folder_that_is_not_there_is_missing_and_an_empty_one_is_not(tmp_path: Path) -> None:
+    assert contents(tmp_path) == Contents(sources=(), faults=())
+    assert contents(tmp_path / "nowhere") == Contents(sources=(), faults=(), is_missing=True)
+
+
+def test_what_is_no_folder_is_a_fault(tmp_path: Path) -> None:
+    put(tmp_path, "file")
+    fault = Fault("config/scripts", 0, "the folder cannot be read: Not a directory")
+    assert contents(tmp_path / "file") == Contents(sources=(), faults=(fault,))
+
+
+def test_folders_are_read_however_deep_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    deepest = tmp_path
+    for _ in range(300):
+        deepest = deepest / "d"
+    put(tmp_path, str(deepest.relative_to(tmp_path) / "x.lua"))
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert len(contents(tmp_path, is_deep=True).sources) == 1
+
+
+def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.lua")).write_bytes(b"\xff")
+    [fault] = contents(tmp_path).faults
+    assert fault == Fault("config/scripts/caf\\xe9.lua", 1, "is not UTF-8 text; save it as UTF-8")
+
+
+def test_all_files_together_are_bounded(tmp_path: Path) -> None:
+    most = MAX_FOLDER_BYTES // MAX_FILE_BYTES
+    for number in range(most + 2):
+        (tmp_path / f"{number:02d}.lua").write_bytes(b"-" * MAX_FILE_BYTES)
+    found = contents(tmp_path)
+    assert len(found.sources) == most
+    assert [fault.file for fault in found.faults] == [f"config/scripts/{most}.lua", f"config/scripts/{most + 1}.lua"]
+    assert found.faults[0].message == "is left out: the files of config/scripts are too large together"
+
+
+def test_a_script_that_leads_out_of_the_folder_is_named_and_not_read(tmp_path: Path) -> None:
+    (tmp_path / "outside.lua").write_text("secret words")
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "a.lua").symlink_to(tmp_path / "outside.lua")
+    (folder / "b.lua").write_text("return {}")
+    (folder / "c.lua").symlink_to(folder / "b.lua")
+    found = contents(folder, is_deep=True)
+    assert [source.name for source in found.sources] == ["config/scripts/b.lua", "config/scripts/c.lua"]
+    [fault] = found.faults
+    assert str(fault) == "config/scripts/a.lua: leads out of the folder, where nothing can be required"
+    assert len(contents(folder).sources) == 3, "scenes and automations may be links"
+
+
+TEXT = """#!/usr/bin/lua
+-- id = "comment"
+local id = 5
+return {
+  id = "evening",
+  name = "Evening",
+  ["end"] = "23:00",
+  trigger = {
+    type = "device_state", attribute = "power",
+    equals = "on",
+  },
+  conditions = { { type = "time_window", ['end'] = "7:00" } },
+  execute = function(ctx) if ctx.name == 5 then end end,
+}
+"""
+
+
+def source(text: str) -> Source:
+    """The text as a file."""
+    return Source(name="config/scenes/x.lua", text=text.encode())
+
+
+@each_row(
+    ("path", "line"),
+    [
+        (("name",), 6),
+        (("end",), 7),
+        (("trigger",), 8),
+        (("trigger", "type"), 9),
+        (("trigger", "attribute"), 9),
+        (("trigger", "equals"), 10),
+        (("conditions", "end"), 12),
+        (("execute",), 13),
+        (("nothing",), 0),
+        (("trigger", "nothing"), 0),
+    ],
+)
+def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
+    assert source(TEXT).line_of(*path) == line
+
+
+@each_row(
+    ("text", "chunk"),
+    [
+        ("return 1", b"return 1"),
+        ("\ufeffreturn 1", b"return 1"),
+        ("#!/bin/lua\nreturn 1", b"\nreturn 1"),
+        ("\ufeff#!/bin/lua\r\nreturn 1", b"\nreturn 1"),
+        ("#!/bin/lua", b""),
+        ("", b""),
+    ],
+)
+def test_the_text_as_lua_takes_it(text: str, chunk: bytes) -> None:
+    assert source(text).chunk == chunk
+
+
+async def test_lines_count_from_the_files_first() -> None:
+    async with open_pool() as pool:
+        description = await pool.describe(source(TEXT))
+    assert description["execute"] == Function(13)
+
+
+def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "x.lua"
+    file.write_bytes(b"x" * MAX_FILE_BYTES)
+    assert load(file, "config/scenes/x.lua") == Source(name="config/scenes/x.lua", text=b"x" * MAX_FILE_BYTES)
+    file.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(Invalid, match="larger than 1 MiB"):
+        load(file, "config/scenes/x.lua")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "y.lua", "y")
+
+
+async def test_at_a_start_a_file_is_at_fault_only_where_it_fails_twice(tmp_path: Path) -> None:
+    every_minute = {"type": "interval", "every_secs": 60}
+    write(tmp_path, [automation(every_minute), automation(every_minute, "b")])
+    tries: list[str] = []
+
+    async def describe(source: Source) -> Any:
+        tries.append(source.name)
+        if source.name.endswith("1.lua") or tries.count(source.name) == 1:
+            raise ScriptFailed(Fault(source.name, 1, "ran for 5 s without waiting and was stopped"), "timeout")
+        return {**json.loads(source.text), "execute": Function(1)}
+
+    folder = Folder(path=tmp_path, name="config/automations")
+    parse = automation_parser(BERLIN, VirtualClock(NOW), 8)
+    catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, describe, parse)
+    await catalog.load()
+    assert [each.id for each in catalog.list_definitions()] == ["a"]
+    assert len(catalog.rejected) == 1 and len(tries) == 4
+    assert (await catalog.reload())[1] == list(catalog.rejected) and len(tries) == 6
+
+
+async def test_a_reload_that_raises_is_told_as_failed_and_the_next_one_is_made(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outcomes: list[tuple[int, list[Fault]] | Exception] = [KeyError("lost"), (3, [])]
+
+    async def work() -> tuple[int, list[Fault]]:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async with Reloader("scenes", work, Bus(), VirtualClock(), refusal=None) as reloader:
+        failed = await reloader.reload()
+        assert isinstance(failed, CatalogReloadFailed) and "KeyError" in str(failed.faults[0])
+        assert "reload of scenes: KeyError: 'lost'" in caplog.text
+        assert isinstance(await reloader.reload(), CatalogReloaded)

@@ -116,16 +116,7 @@ UNLIMITED_PATHS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/
 """Paths without a rate limit, like those under `/auth/`."""
 
 
-class _Answered(Struct, frozen=True):
-    method: str
-    path: str
-    role: Role | None
-    handler: Handler
-    statuses: tuple[int, ...]
-    response_schema: Schema | None = None
-
-
-class Route(_Answered, frozen=True, kw_only=True, dict=True):
+class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
     `role` is what a key needs, None where none is asked. `handler` is a method of the class `resource`; it gets the
@@ -136,6 +127,12 @@ class Route(_Answered, frozen=True, kw_only=True, dict=True):
     empty object. `query` checks the parameters of the query.
     """
 
+    method: str
+    path: str
+    role: Role | None
+    handler: Handler
+    statuses: tuple[int, ...]
+    response_schema: Schema | None = None
     media_type: str = JSON_TYPE
     body: Check | None = None
     body_optional: bool = False
@@ -194,8 +191,8 @@ def route(
 
     def mark(handler: Handler) -> Handler:
         every = tuple(sorted({*statuses, *implied}))
-        row = Route(method, path, role, handler, every, response_schema, body=body, query=query or {}, **more)
-        handler.__dict__["route"] = row
+        more.update(statuses=every, response_schema=response_schema, body=body, query=query or {})
+        handler.__dict__["route"] = Route(method=method, path=path, role=role, handler=handler, **more)
         return handler
 
     return mark

@@ -162,7 +162,7 @@ class DashboardApi:
 
 
 def _row(path: str, handler: Handler, statuses: tuple[int, ...]) -> Route:
-    return Route("GET", path, None, handler, statuses, resource=DashboardApi)
+    return Route(method="GET", path=path, role=None, handler=handler, statuses=statuses, resource=DashboardApi)
 
 
 def _has(request: Request, file: StaticFile) -> bool:

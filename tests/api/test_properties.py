@@ -295,20 +295,10 @@ def ask(home: Home, route: Route, case: Case) -> None:
 
 
 def test_routes_take_whatever_comes(home: Home) -> None:
-    take_whatever_comes(QUICK, home, *ROUTES)
+    """The slow run has `test_fuzzing.py`."""
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_every_route_takes_whatever_comes_for_long(home: Home, route: Route) -> None:
-    take_whatever_comes(THOROUGH, home, route)
-
-
-def take_whatever_comes(how: settings, home: Home, *routes: Route) -> None:
-    """Send cases to the routes."""
-
-    @how
-    @given(route=st.sampled_from(routes), case=CASES)
+    @QUICK
+    @given(route=st.sampled_from(ROUTES), case=CASES)
     def run(route: Route, case: Case) -> None:
         ask(home, route, case)
 

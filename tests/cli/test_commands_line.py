@@ -687,7 +687,8 @@ class TestDemo:
             os.close(writing)
             done = b""
             while b"Ctrl-C" not in done:
-                done += reader.read(4096)
+                done += (read := reader.read(4096))
+                assert read, (done, running.err)
             reader.close()
             run_printed(re.findall(r"^    (curl .+)$", done.decode(), re.MULTILINE)[2])
             assert running.end().code == 0

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.line_server import TOKEN, LineServer
 
@@ -30,8 +31,10 @@ async def entries(house: House, path: str) -> list[Any]:
     return found
 
 
-async def test_a_device_tells_how_it_was_and_each_of_its_attributes(house: House) -> None:
+async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: House, clock: VirtualClock) -> None:
+    house = quiet
     for brightness in (10, 20, 30):
+        clock.suspend(1)
         answer = await house.command(LIGHT, "brightness", "set", brightness)
         assert answer.json == {"status": "ok"}, answer
     states = (await house.get(f"/devices/{LIGHT}/history")).json

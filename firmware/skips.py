@@ -45,7 +45,6 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "dpkg-deb": ("dpkg-deb",),
         "e2fsck": ("e2fsck",),
         "gcc": ("gcc",),
-        "lua5.4": ("lua5.4",),
         "make": ("make",),
         "mkfs.ext4": ("mkfs.ext4",),
         "mosquitto": ("mosquitto",),

@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 
 
 async def until(holds: Callable[[], object], within: float = 20.0) -> None:
-    """Return once the condition holds."""
+    """Return once the condition holds, which is looked at ever more seldom."""
+    pause = 0.001
     async with asyncio.timeout(within):
-        while not holds():  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.001)
+        while not holds():
+            await asyncio.sleep(pause)
+            pause = min(1.2 * pause, 0.02)
 
 
 async def until_async(holds: Callable[[], Awaitable[bool]], within: float = 20.0) -> None:

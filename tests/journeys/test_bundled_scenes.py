@@ -161,14 +161,6 @@ async def power(house: House) -> tuple[str, str]:
     return shown[0], shown[1]
 
 
-async def test_all_of_them_are_sound_and_none_is_left_out() -> None:
-    async with open_house(root=ROOT) as house:
-        files = list((ROOT / "config/scenes").glob("*.lua"))
-        assert len((await house.get("/scenes")).json) == len(files) > 0
-        for target in ("scenes", "scripts"):
-            assert (await house.post(f"/{target}/reload")).json["status"] == "ok"
-
-
 async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else() -> None:
     async with open_house(root=ROOT) as house:
         await house.command(LIGHT, "power", "on")

@@ -175,23 +175,6 @@ async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest
     assert document.items("") == [("a", 1)]
 
 
-async def test_figures_tell_of_files_device_and_recovery() -> None:
-    disk = RecordingDisk()
-    async with Document(disk, Clock()) as document:
-        assert document.figures()["last_write"] is None
-        await document.put_many({"a": 1})
-        figures = document.figures()
-    assert (figures["generation"], figures["sequence"], figures["keys"]) == (1, 1, 1)
-    assert (figures["syncs"], figures["bytes_written"]) == (disk.syncs, disk.bytes_written)
-    assert figures["last_write"].endswith("Z")
-    assert figures["failure"] is None
-    torn = {name: content.rstrip(b"\0") + b'{"seq":2,"le' for name, content in disk.image().items() if "jour" in name}
-    async with Document(RecordingDisk({**disk.image(), **torn}), Clock()) as document:
-        recovery = document.figures()["last_recovery"]
-    assert (recovery["records"], recovery["torn_bytes"], recovery["lost_records"]) == (1, 12, 0)
-    assert recovery["notes"] == ["journal.000001.json: 12 bytes of a write that the power cut are left out"]
-
-
 def modes(folder: Path) -> set[int]:
     """Who may read the files."""
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}

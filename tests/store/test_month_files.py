@@ -98,16 +98,6 @@ def test_damage_costs_only_the_lines_that_it_hits(damage: str, tmp_path: Path) -
         assert numbers(found)[-1] == 100, (damage, at)
 
 
-def test_a_bad_line_is_counted_where_it_begins(tmp_path: Path) -> None:
-    files = MonthFiles(Disk(tmp_path))
-    files.append(MONTH, [body(1), body(2, "spoil me"), body(3)])
-    data = (tmp_path / FILE).read_bytes().replace(b"spoil", b"spoiL")
-    (tmp_path / FILE).write_bytes(data)
-    found = files.find(MONTH, PREFIX)
-    assert [line["n"] for line in found.lines] == [1, 3] and len(found.bad) == 1
-    assert [line is None for line in files.read_all(MONTH)] == [False, False, True, False]
-
-
 def test_a_file_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "history").mkdir()
     data = with_crc(b'{"format":2,"kind":"history","month":"2026-11"}')

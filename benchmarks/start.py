@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,6 @@ FRESH = {
     "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.35),
     "file": Row(label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2.2),
 }
-COMPILING = Row(label="as single file, unpacked, nothing compiled yet", unit="ms", beside="its warm start")
 MANY = {
     name: Row(label=f"{label}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
     for name, label in (("module", "as module"), ("file", "as single file"))
@@ -57,8 +55,6 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
                 many, _ = _start(command, folder / way, config)
                 yield WARM[way].sample(warm, sanic)
                 yield FRESH[way].sample(fresh, sanic if way == "module" else warm)
-                if way == "file":
-                    yield COMPILING.sample(_start_uncompiled(command, folder / way), warm)
                 yield MANY[way].sample(many, warm)
                 yield MEMORY.sample(memory)
 
@@ -67,13 +63,6 @@ def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[floa
     """Milliseconds to the first answer, and megabytes then."""
     with hub(config, folder=folder, command=command) as running:
         return 1000 * running.started_after, running.resident_mb()
-
-
-def _start_uncompiled(command: Sequence[str], folder: Path) -> float:
-    """Milliseconds to the first answer where what Python has compiled is gone."""
-    for each in folder.rglob("__pycache__"):
-        shutil.rmtree(each)
-    return _start(command, folder)[0]
 
 
 def _run(code: str) -> float:

@@ -18,16 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from firmware import bill, release
-from firmware.parts import Parts, UnsupportedWheel, in_order, notice
+from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
 from firmware.targets import Table, Target, read_targets
 from firmware.wheels import Store, keep_in
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
-MEMORY = 8 << 20
-"""Bytes that a box needs in memory to unpack its machine's objects."""
+MEMORY = 16 << 20
+"""Bytes that a box needs in memory to unpack its machine's objects; with fewer, what resembles what a target before
+has would be stored again."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
 """What runs from within the file."""
+
+HUB = ("appliance.cli.main", "appliance.cli.run")
+"""What a hub imports before it answers; the start of a new version has that compiled by several processes."""
 
 LATER = ("lares_unpack.py", "lares_settle.py")
 """What of ours runs once all is unpacked."""
@@ -176,6 +180,7 @@ def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
             native[target.tag][name] = numbers[data]
     listed = {
         "pure": {name: _checked(data) for name, data in parts.pure.items()},
+        "first": imported_by(parts.pure, HUB),
         "native": native,
         "objects": {machine: [_checked(data) for data in found] for machine, found in objects.items()},
     }

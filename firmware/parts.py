@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import fnmatch
+import itertools
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,7 +100,41 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
     return bill.headline(packages) + b"".join(pieces)
 
 
+def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
+    """The files of the modules that importing the roots imports, the largest first.
+
+    What a function imports is left out, and what is for type checkers.
+    """
+    files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
+    files = {module.removesuffix(".__init__"): name for module, name in files.items()}
+    found, rest = set[str](), [*roots]
+    while rest:
+        module = rest.pop()
+        if module in files and files[module] not in found:
+            found.add(files[module])
+            package = module if files[module].endswith("/__init__.py") else module.rpartition(".")[0]
+            rest += [module.rpartition(".")[0], *_imports(ast.parse(pure[files[module]]).body, package)]
+    return sorted(found, key=lambda name: (-len(pure[name]), name))
+
+
+def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
+    """What the statements import as the module is imported: modules, and what may be one of a package's."""
+    for each in body:
+        if isinstance(each, ast.Import):
+            yield from (alias.name for alias in each.names)
+        elif isinstance(each, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - each.level] if each.level else []
+            module = ".".join([*above, *filter(None, [each.module])])
+            yield from (module, *(f"{module}.{alias.name}" for alias in each.names))
+        elif isinstance(each, ast.If | ast.Try | ast.With | ast.ClassDef):
+            is_for_types = isinstance(each, ast.If) and "TYPE_CHECKING" in ast.unparse(each.test)
+            blocks = [[] if is_for_types else each.body]
+            blocks += [getattr(each, name, []) for name in ("orelse", "finalbody")]
+            blocks += [handler.body for handler in getattr(each, "handlers", ())]
+            yield from _imports(itertools.chain(*blocks), package)
+
+
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:
-    """A machine's objects, so that what resembles each other lies side by side."""
+    """A machine's objects, those of one target side by side: unpacking ends with the last that the box needs."""
     found = [(target, name) for target, files in native.items() if target.machine == machine for name in files]
-    return sorted(found, key=lambda each: (re.sub(r"[.-].*", "", each[1]), each[0].libc, each[0].python, each[1]))
+    return sorted(found, key=lambda each: (each[0].libc, each[0].python, each[1]))

@@ -46,7 +46,8 @@ def launch() -> int:
     """Do what the command line asks; the exit code."""
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
-        folder = find_folder(archive, candidate_folders(sys.argv[1:], os.environ))
+        is_for_hub = starts_a_hub(sys.argv[1:])
+        folder = find_folder(archive, candidate_folders(sys.argv[1:], os.environ), is_for_hub=is_for_hub)
     except Unusable as error:
         print(f"lares: {error}", file=sys.stderr)
         return EX_CANTCREAT
@@ -64,9 +65,6 @@ def run(archive: str, folder: str) -> int:
     user = os.geteuid()
     gc.disable()  # until the command is imported: next to nothing of that is garbage
     try:
-        is_compiled = os.path.exists(os.path.join(folder, SITE, "sanic", "__pycache__"))
-        if not is_compiled and starts_a_hub(sys.argv[1:]) and len(os.sched_getaffinity(0)) > 1:
-            compile_on_two_cores()
         from appliance.cli.main import main
     except Exception as error:  # a damaged file can fail in any way
         print(f"lares: cannot be started: {type(error).__name__}: {error}", file=sys.stderr)
@@ -78,23 +76,6 @@ def run(archive: str, folder: str) -> int:
         discard(folder)
         os.execv(sys.executable, sys.orig_argv)
     return code
-
-
-def compile_on_two_cores() -> None:
-    """Import most of what a hub needs, for the first time: another process compiles Sanic and what that imports."""
-    try:
-        other = os.fork()
-    except OSError:  # Python compiles it all here, as it imports
-        return
-    if other == 0:
-        try:
-            import sanic  # noqa: F401
-        finally:
-            os._exit(os.EX_OK)
-    try:
-        import appliance.hub  # noqa: F401
-    finally:
-        os.waitpid(other, 0)
 
 
 def is_not_foreign(path: str) -> bool:
@@ -160,7 +141,7 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     return beside if os.path.isdir(beside) and not os.path.isdir("data") else os.path.abspath("data")
 
 
-def find_folder(archive: str, bases: Sequence[str]) -> str:
+def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False) -> str:
     """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one."""
     refusals = []
     for place in bases:
@@ -172,7 +153,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
                 check_room(base)
                 if sys.stderr.isatty():
                     print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
-                load_unpacker().unpack(archive, folder)
+                load_unpacker().unpack(archive, folder, is_for_hub=is_for_hub)
                 lock_shared(folder)
                 if not is_a_hub_s(base):  # nobody runs there long enough to remove earlier versions later
                     load_unpacker().remove_others(base, keep=folder)

@@ -6,12 +6,16 @@ import json
 import os
 import zlib
 from importlib.machinery import EXTENSION_SUFFIXES
+from typing import Any
 
 TAG = EXTENSION_SUFFIXES[0][1:-3]
 """What this Python calls the compiled modules that it takes."""
 
 SEAL = "seal.json"
-"""Lists every file of the folder, but itself and `BOOTED`, with its size and its CRC-32."""
+"""Lists every file of the folder, but itself and `BOOTED`, with its size and its CRC-32.
+
+Where it names a boot, it was written before all of them were on the card, and holds in that boot alone.
+"""
 
 BOOTED = "booted"
 """Tells the boot in which every byte was last looked at."""
@@ -24,8 +28,7 @@ DATE = 1_500_000_000
 def is_corrupt(folder: str, *, deep: bool) -> bool:
     """Whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
     try:
-        files = read_seal(folder)
-        for name, (size, check) in files.items():
+        for name, (size, check) in read_seal(folder)["files"].items():
             path = f"{folder}/{name}"
             status = os.stat(path)
             if status.st_size != size or status.st_mtime != DATE or (deep and checksum(path) != check):
@@ -35,11 +38,16 @@ def is_corrupt(folder: str, *, deep: bool) -> bool:
     return False
 
 
-def read_seal(folder: str) -> dict[str, list[int]]:
-    """Size and CRC-32 of the folder's files; `ValueError` or the like where the seal itself is damaged."""
+def read_seal(folder: str) -> dict[str, Any]:
+    """`files` with size and CRC-32 of each, and `boot` where it holds in this boot alone.
+
+    `ValueError` or the like where the seal itself is damaged, or the box went down before all was on the card.
+    """
     with open(os.path.join(folder, SEAL), "rb") as file:
-        files: dict[str, list[int]] = json.loads(file.read())["files"]
-    return files
+        seal: dict[str, Any] = json.loads(file.read())
+    if seal.get("boot", this_boot()) != this_boot():
+        raise ValueError("of another boot")
+    return seal
 
 
 def checksum(path: str) -> int:

@@ -1,4 +1,4 @@
-"""What is done once a new version has run well: what Python compiled is kept for good, and the old versions go."""
+"""What is done once a new version has run well: it and what was compiled are kept for good, and the old ones go."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 
 from lares_launcher import NAME, candidate_folders
 from lares_seal import DATE, SITE, checksum, read_seal
-from lares_unpack import compiled, dir_lock, remove_others, sync, write_seal
+from lares_unpack import compiled, dir_lock, remove_others, settle, sync, write_seal
 
 
 def seal() -> None:
-    """Keep for good what Python has compiled so far; `OSError` where that fails."""
+    """Keep for good what is unpacked, and what was compiled so far; `OSError` where that fails."""
     folder = running_folder()
     with dir_lock(os.path.dirname(folder)):
         seal_compiled(folder)
@@ -33,12 +33,19 @@ def running_folder() -> str:
 
 
 def seal_compiled(folder: str) -> None:
-    """Add what Python has compiled to the folder's seal, once it is on the card."""
-    files = read_seal(folder)
-    fresh = {os.path.relpath(path, folder): path for path in compiled(folder) if path.endswith(".pyc")}
-    fresh = {name: path for name, path in fresh.items() if name not in files}
+    """Add what Python has compiled to the folder's seal, which holds for good once all is on the card."""
+    before = read_seal(folder)
+    names = {os.path.relpath(path, folder): path for path in compiled(folder) if path.endswith(".pyc")}
+    fresh = {name: path for name, path in names.items() if name not in before["files"]}
     for path in fresh.values():
         os.utime(path, (DATE, DATE))
-        sync(path)
-    if fresh:
-        write_seal(folder, {**files, **{name: [os.stat(p).st_size, checksum(p)] for name, p in fresh.items()}})
+    files = {**before["files"], **{name: [os.stat(path).st_size, checksum(path)] for name, path in fresh.items()}}
+    if "boot" in before:  # a hub's first start
+        write_seal(folder, files, boot=before["boot"])
+        settle(folder)
+        write_seal(folder, files)
+        sync(os.path.dirname(folder))
+    elif fresh:
+        for path in fresh.values():
+            sync(path)
+        write_seal(folder, files)

@@ -1,41 +1,60 @@
-"""Writes the single file's content to a folder: whole or not at all, on the card before it counts, and read back."""
+"""Writes the single file's content to a folder: whole or not at all, on the card before it counts, and read back.
+
+A hub waits for none of that at its first start: what it unpacks counts until the box goes down, and `lares_settle`
+sees to the card once it serves.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import importlib.util
 import json
 import lzma
+import marshal
 import os
 import shutil
+import struct
+import sys
+import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
+MAX_COMPILERS = 4
+"""Processes that compile while a hub starts for the first time; each takes some 15 MB of memory."""
 
-def unpack(archive: str, folder: str) -> None:
+
+def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
     """Make the folder with all that the archive holds for this Python. Who comes at the same time waits.
 
-    `OSError` where it cannot be written, `ValueError` where the archive is damaged; then nothing is left behind.
+    Where `is_for_hub`, it has what a hub imports compiled, and need not be on the card yet. `OSError` where it cannot
+    be written, `ValueError` where the archive is damaged; then nothing is left behind.
     """
     base = os.path.dirname(folder)
+    is_for_hub = is_for_hub and this_boot() != ""
     with dir_lock(base):
         if os.path.isdir(folder):
             return
         remove_parts(base)
         part = f"{folder}.part"
         try:
-            fill(archive, part)
-            os.sync()
-            fetch(part)
-            if is_corrupt(part, deep=True):
-                raise OSError(None, "what was written reads differently")
+            if is_for_hub:
+                with compilers(archive, part) as compile_rest:
+                    parts = fill(archive, part)
+                    compile_rest(parts)
+                write_seal(part, sealed_by(parts), boot=this_boot())
+            else:
+                write_seal(part, sealed_by(fill(archive, part)))
+                settle(part)
             os.rename(part, folder)
-            sync(base)
+            if not is_for_hub:
+                sync(base)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
@@ -52,7 +71,7 @@ def discard(folder: str) -> None:
 
 def mark_verified(folder: str, boot: str) -> None:
     """Note that all bytes were looked at in this boot, and drop what was compiled and is not sealed: who knows."""
-    sealed = read_seal(folder)
+    sealed = read_seal(folder)["files"]
     try:
         for path in list(compiled(folder)):
             if os.path.relpath(path, folder) not in sealed:
@@ -73,21 +92,89 @@ def dir_lock(base: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def fill(archive: str, folder: str) -> None:
-    """Write all that the archive holds for this Python, and the seal last."""
+def fill(archive: str, folder: str) -> Mapping[str, Any]:
+    """Write all that the archive holds for this Python but the seal; what `parts.json` says."""
     try:
         with ThreadPoolExecutor(1) as thread, zipfile.ZipFile(archive) as file:
-            parts = json.loads(file.read("parts.json"))
+            parts: Mapping[str, Any] = json.loads(file.read("parts.json"))
             native = thread.submit(place_objects, archive, parts, folder)  # half of the work, on another core
             for name in parts["pure"]:
                 place(f"{folder}/{SITE}/{name}", file.read(f"{SITE}/{name}"))
             native.result()
     except (zipfile.BadZipFile, lzma.LZMAError, zlib.error, KeyError, EOFError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
-    sizes = parts["objects"][machine_of(TAG)]
-    sealed = {name: sizes[index] for name, index in parts["native"][TAG].items()}
-    write_seal(folder, {f"{SITE}/{name}": each for name, each in (parts["pure"] | sealed).items()})
     write(os.path.join(folder, BOOTED), this_boot().encode())
+    return parts
+
+
+def sealed_by(parts: Mapping[str, Any]) -> dict[str, object]:
+    """Size and CRC-32 of every file that is unpacked for this Python."""
+    sizes = parts["objects"][machine_of(TAG)]
+    native = {name: sizes[index] for name, index in parts["native"][TAG].items()}
+    return {f"{SITE}/{name}": each for name, each in (parts["pure"] | native).items()}
+
+
+def settle(folder: str) -> None:
+    """Have all of the folder on the card, and read it from there; `OSError` where it reads differently."""
+    os.sync()
+    fetch(folder)
+    if is_corrupt(folder, deep=True):
+        raise OSError(None, "what was written reads differently")
+
+
+@contextmanager
+def compilers(archive: str, folder: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Have processes compile what a hub imports while the context unpacks it; it then helps them to the end.
+
+    Where one of them fails, nothing that was compiled stays: Python does it, as it imports.
+    """
+    others, count = [], min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1
+    for number in range(count):
+        with contextlib.suppress(OSError):
+            others.append(os.fork())
+            if others[-1] == 0:
+                compile_in_child(archive, folder, number, count)
+
+    def compile_rest(parts: Mapping[str, Any]) -> None:
+        if others:
+            compile_modules(archive, folder, parts["first"][::-1])
+
+    codes = []
+    try:
+        yield compile_rest
+    finally:
+        codes += [os.waitpid(pid, 0)[1] for pid in others]
+        if any(codes):
+            for path in list(compiled(folder)):
+                os.unlink(path)
+
+
+def compile_in_child(archive: str, folder: str, number: int, count: int) -> NoReturn:
+    """Compile this process's part of the modules, the largest first, and end it."""
+    code = os.EX_SOFTWARE
+    try:
+        with zipfile.ZipFile(archive) as file:
+            first = json.loads(file.read("parts.json"))["first"]
+        compile_modules(archive, folder, first[number::count])
+        code = os.EX_OK
+    finally:
+        os._exit(code)
+
+
+def compile_modules(archive: str, folder: str, names: Sequence[str]) -> None:
+    """Write what Python would make of these modules as it imports them; what another process has made stays."""
+    warnings.simplefilter("ignore", SyntaxWarning)  # Python says so again to nobody: the code is imported compiled
+    with zipfile.ZipFile(archive) as file:
+        for name in names:
+            parent, _, stem = f"{folder}/{SITE}/{name.removesuffix('.py')}".rpartition("/")
+            path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
+            if os.path.exists(path):
+                continue
+            source = file.read(f"{SITE}/{name}")
+            code = compile(source, f"{folder.removesuffix('.part')}/{SITE}/{name}", "exec", dont_inherit=True)
+            head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
+            with contextlib.suppress(FileExistsError):
+                place(path, head + marshal.dumps(code))
 
 
 def place_objects(archive: str, parts: Mapping[str, Any], folder: str) -> None:
@@ -139,11 +226,12 @@ def write(path: str, data: bytes) -> None:
     os.rename(part, path)
 
 
-def write_seal(folder: str, files: Mapping[str, object]) -> None:
-    """Say what the folder holds, on the card before it counts."""
+def write_seal(folder: str, files: Mapping[str, object], **boot: str) -> None:
+    """Say what the folder holds: for good, on the card before it counts, or for this boot."""
     path = os.path.join(folder, SEAL)
-    write(f"{path}.new", json.dumps({"files": files}, separators=(",", ":"), sort_keys=True).encode())
-    sync(f"{path}.new")
+    write(f"{path}.new", json.dumps({"files": files, **boot}, separators=(",", ":"), sort_keys=True).encode())
+    if not boot:
+        sync(f"{path}.new")
     os.rename(f"{path}.new", path)
 
 

@@ -14,7 +14,13 @@ from firmware.targets import Target
 
 BOOT = Path(__file__).parents[2] / "firmware" / "boot"
 
-PURE = {"appliance/__init__.py": b"", "appliance/part.py": b"x = 1\n" * 100, "config.toml": b"key = 1\n"}
+PURE = {
+    "appliance/__init__.py": b"",
+    "appliance/part.py": b"x = 1\n" * 100,
+    "appliance/cli/run.py": b"import appliance.part\n",
+    "appliance/late.py": b"x = 2\n",
+    "config.toml": b"key = 1\n",
+}
 NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500, "fast/twin.so": b"object one" * 500}
 
 

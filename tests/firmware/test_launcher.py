@@ -237,7 +237,7 @@ class TestChoice:
     def test_concurrent_starts_unpack_once_and_all_run(self, archive: Path, tmp_path: Path) -> None:
         code = (
             "import sys, lares_launcher, lares_seal, lares_unpack; fill = lares_unpack.fill\n"
-            "lares_unpack.fill = lambda *each: (print('unpacks'), fill(*each))\n"
+            "lares_unpack.fill = lambda *each: print('unpacks') or fill(*each)\n"
             "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
             "print(lares_seal.is_corrupt(folder, deep=True))"
         )

@@ -10,8 +10,15 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from appliance.cli import archive
-from appliance.cli.archive import MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, Archive, check_size
-from appliance.cli.master_key import decode, key_of, without_key
+from appliance.cli.archive import (
+    MAX_ARCHIVE_BYTES,
+    MAX_HISTORY_BYTES,
+    Archive,
+    check_size,
+    decode,
+    key_of,
+    without_key,
+)
 from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
 from appliance.cli.terminal import progress, say

@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,7 @@ from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.hub_client import read_state
-from appliance.cli.lua_pool import open_pool
-from appliance.cli.owner import as_owner
+from appliance.cli.owner import as_owner, become_owner, worker_ids
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
 from appliance.clock import Clock
@@ -36,6 +36,7 @@ from appliance.lua.folder import folder_of
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.source import Source, find_undefined
+from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_devices, read_layout
 
@@ -167,3 +168,18 @@ def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
         return DocumentSnapshot(read_state(data_dir))
     except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
         return None
+
+
+@asynccontextmanager
+async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+    """The workers; they and from then on this process are the user whose home it is, if root began it.
+
+    The first is started by root, because Python itself may lie where that user may not read.
+    """
+    ids, limits = worker_ids(*home), settings.automations.runner
+    zone = settings.locale.timezone
+    async with build_pool(settings.scripts, limits, zone, settings.root, clock, user_ids=ids) as pool:
+        if ids:
+            await pool.compile(Source(name="", text=b""))
+            become_owner(*home)
+        yield pool

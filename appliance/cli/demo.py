@@ -26,8 +26,7 @@ from appliance.cli.init import program_words
 from appliance.cli.logs import discard_stdout, start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
-from appliance.cli.run import run
-from appliance.cli.serve import serve, when_ready
+from appliance.cli.run import run, serve, when_ready
 from appliance.cli.terminal import say
 from appliance.config import Config
 from appliance.home.events import Event

@@ -43,6 +43,9 @@ EXIT_CODE_OF_STATUS = {
 }
 """What a command exits with, by the status that the hub's refusal has."""
 
+EXIT_CODE_OF_CODE = dict.fromkeys(("device_unreachable", "device_refused", "adapter_failed"), os.EX_UNAVAILABLE)
+"""What it exits with, whatever the status, where the refusal has this code."""
+
 
 class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request of the hub's API. Parameters of the query that are None are left out."""
@@ -126,7 +129,8 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
     finally:
         connection.close()
     if response.status >= 400:
-        raise StartFailed(reply["error"], EXIT_CODE_OF_STATUS.get(response.status, os.EX_SOFTWARE))
+        by_status = EXIT_CODE_OF_STATUS.get(response.status, os.EX_SOFTWARE)
+        raise StartFailed(reply["error"], EXIT_CODE_OF_CODE.get(reply.get("code"), by_status))
     return reply
 
 

@@ -1,4 +1,4 @@
-"""`lares key`: care of the keys on the box itself, whether or not the hub runs."""
+"""`lares key` and `lares clock`: care of the keys and the clock on the box itself, whether or not the hub runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import orjson
+
 from appliance import config
 from appliance.api import schemas
 from appliance.api.keyring import KEY_BODY, Keyring
@@ -22,13 +24,15 @@ from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
-from appliance.clock import Clock
+from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.home.texts import identifier
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.recorder import forgetting, newest_time
+from appliance.store.records import CARD
 from appliance.store.stored_keys import Keys
 
 Act = Callable[[Keyring], Awaitable[Any]]
@@ -152,3 +156,24 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], KeyCommand]] = {
     "revoke": _revoke,
     "reset-master": _reset_master,
 }
+
+
+def clock(arguments: argparse.Namespace) -> int:
+    """Trust the clock, through the hub where one runs; the exit code."""
+    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    become_owner(data_dir)
+    request = HubRequest(method="POST", path="/diagnostics/clock/trust")
+    asyncio.run(ask_or_act(data_dir, request, lambda: _trust_alone(data_dir)))
+    say(f"the clock is trusted: {timestamp(Clock().now())}")
+    return os.EX_OK
+
+
+async def _trust_alone(data_dir: Path) -> None:
+    """Note it in the store, which no hub holds."""
+    clock = Clock()
+    async with Document(Disk(data_dir), clock) as document:
+        now = clock.now()
+        changes = forgetting(ClockTrust(clock, newest_time(document)), now)
+        if (card := document.get(CARD)) is not None:
+            changes[CARD] = {**orjson.loads(card), "at": timestamp(now)}
+        await document.put_many(changes)

@@ -17,8 +17,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from appliance.cli.completion import SHELLS, subcommands
-from appliance.cli.help import EXAMPLES
+from appliance.cli.help import EXAMPLES, SHELLS, subcommands
 from appliance.cli.logs import discard_stdout, one_line
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say
@@ -37,6 +36,14 @@ SWITCH_SECS = 0.0005
 
 MAX_HOURS = 24 * 366
 """How far `lares simulate` looks ahead."""
+
+
+MODULES = {
+    **dict.fromkeys(("status", "why", "log", "notify"), "reports"),
+    "clock": "key",
+    "completion": "help",
+}
+"""The modules of commands that do not bear their name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +78,9 @@ def _command(parsed: argparse.Namespace) -> int:
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     gc.disable()  # next to nothing that importing makes is garbage
-    do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
+    do: Callable[[argparse.Namespace], int] = getattr(
+        importlib.import_module(f"appliance.cli.{MODULES.get(name, name)}"), name
+    )
     gc.freeze()  # and it is never looked at again
     gc.enable()
     bound_collections()

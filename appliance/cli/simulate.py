@@ -24,8 +24,7 @@ from appliance.cli.device_events import FileEvent, FileHook, first_instant, read
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
-from appliance.cli.simulation import Simulation, open_simulation
-from appliance.cli.simulation_printer import SimulationPrinter
+from appliance.cli.simulation import Simulation, SimulationPrinter, open_simulation
 from appliance.cli.terminal import say
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -19,8 +21,8 @@ from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import MICROSECOND
+from appliance.cli.check import open_pool
 from appliance.cli.device_events import FileEvent, FileHook
-from appliance.cli.lua_pool import open_pool
 from appliance.cli.simulated_home import (
     SimulatedContext,
     SimulatedDispatcher,
@@ -30,13 +32,13 @@ from appliance.cli.simulated_home import (
     apply_event,
     mark_all_observed,
 )
-from appliance.cli.simulation_printer import SimulationPrinter
+from appliance.cli.terminal import say
 from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
-from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.bus import Bus
-from appliance.home.events import HookCalled
+from appliance.home.events import CommandEnded, Event, HookCalled
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Execution, Executor
@@ -45,6 +47,85 @@ from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tasks import Tasks
+
+NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
+
+
+class SimulationPrinter(ExecutionHistory):
+    """Prints what happens when it happens, and counts it; a history that keeps nothing.
+
+    `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
+    when its Lua begins, else when it would. `stop` is called when standard output is closed; `gone` is set then.
+    `latest` is the source of the latest line.
+    """
+
+    def __init__(self, clock: Clock, zone: ZoneInfo | None, stop: Callable[[], None], *, runs_lua: bool) -> None:
+        super().__init__()
+        self._clock = clock
+        self._zone = zone
+        self._stop = stop
+        self._runs_lua = runs_lua
+        self.fired = 0
+        self.commands = 0
+        self.is_over = False
+        self.latest = "an automation"
+        self.gone: BrokenPipeError | None = None
+
+    def on_start(self, source: str) -> None:
+        """The Lua of `automation:<id>` or `scene:<id>` begins."""
+        if source.startswith("automation:"):
+            self._print_fired(self._clock.now(), source)
+        else:
+            self._print(self._clock.now(), source, "runs", {"runs": True})
+
+    def add(self, entry: ExecutionEntry) -> None:
+        """Print what became of a trigger: that it fired, failed, or why it did not fire."""
+        source = f"automation:{entry.subject}"
+        if entry.status in NOT_RUN:
+            fields = {"fired": False, "error": entry.error}
+            self._print(entry.executed_at, source, f"does not fire: {entry.error}", fields)
+        elif entry.status is not ExecutionStatus.OK:
+            self._print(self._clock.now(), source, f"fails: {entry.error}", {"fired": True, "error": entry.error})
+        elif not self._runs_lua:
+            self._print_fired(entry.executed_at, source)
+
+    def on_event(self, event: Event) -> None:
+        """Print a command and its result."""
+        if not isinstance(event, CommandEnded):
+            return
+        self.commands += 1
+        command = event.command
+        value = "" if command.value is None else f" {json.dumps(command.value)}"
+        failure = "" if event.message is None else f", which comes to nothing: {event.message}"
+        fields = {"capability": command.capability, "action": command.action, "value": command.value}
+        fields |= {"device_id": event.device_id, "status": event.status, "message": event.message}
+        self._print(
+            event.at, event.source, f"commands {event.device_id}: {command}{value}{failure}", {"command": fields}
+        )
+
+    def print_action(self, source: str, what: str, fields: Mapping[str, Any]) -> None:
+        """Print something else that Lua does."""
+        self._print(self._clock.now(), source, what, fields)
+
+    def _print_fired(self, at: datetime, source: str) -> None:
+        self.fired += 1
+        self._print(at, source, "fires", {"fired": True, "error": None})
+
+    def _print(self, at: datetime, source: str, what: str, fields: Mapping[str, Any]) -> None:
+        if self.is_over:
+            return
+        kind, _, id_ = source.partition(":")
+        self.latest = f"{kind} '{id_}'"
+        if self._zone is None:
+            line = json.dumps({"at": timestamp(at), kind: id_, **fields})
+        else:
+            name = id_ if kind == "automation" else f"{kind} {id_}"
+            line = f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}"
+        try:
+            say(line)
+        except BrokenPipeError as error:
+            self.gone = error
+            self._stop()
 
 
 class DryExecutor(Executor):

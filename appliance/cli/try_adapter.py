@@ -21,7 +21,7 @@ from appliance.adapters.lua_kinds.recording import RecordingTransport, ReplayTra
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.publisher import Publisher
-from appliance.cli.lua_pool import open_pool
+from appliance.cli.check import open_pool
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths, write_private
 from appliance.cli.terminal import say

@@ -24,8 +24,8 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.cli import archive
+from appliance.cli.archive import LEFT_OUT, key_of, with_key, without_key
 from appliance.cli.main import main
-from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
 from appliance.store.file_format import STORE_FORMAT
@@ -183,13 +183,6 @@ class TestBackup:
                 person.join()
             running.stop()
         assert stat.S_IMODE((tmp_path / "0.tgz").stat().st_mode) == 0o600
-
-    def test_an_older_backup_of_the_same_name_is_replaced(self, tmp_path: Path, command: Command) -> None:
-        (home(tmp_path) / "b").write_text("old")
-        (tmp_path / "b").chmod(0o644)
-        assert command(tmp_path, "backup", "b")[0] == 0
-        assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o600
-        assert archive.read(tmp_path / "b").values == HOME
 
     @pytest.mark.parametrize(
         ("place", "code", "sentence"),

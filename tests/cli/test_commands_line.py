@@ -192,11 +192,6 @@ class TestSayings:
         assert second == f"Python {sys.version.split()[0]}"
         assert re.fullmatch(r"cpython-3\d+-\w+-linux-\w+", third)
 
-    def test_help_names_every_command(self, tmp_path: Path) -> None:
-        done = ended(tmp_path, "--help")
-        assert done.code == 0
-        assert all(re.search(rf"^ +{command} +\w", done.out, re.MULTILINE) for command in ("run", "demo", "check"))
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

@@ -104,12 +104,6 @@ def test_an_empty_place_is_1_and_says_what_makes_what_is_missing(tmp_path: Path,
     assert found.cares == ["configuration", "data directory"]
 
 
-def test_a_named_configuration_that_is_gone_is_told(tmp_path: Path, command: Command) -> None:
-    found = Findings(command(home(tmp_path), "doctor", "--config", "gone.toml"))
-    assert found.code == 1
-    assert found.of("configuration") == [("care", f"there is no configuration file {tmp_path}/gone.toml")]
-
-
 def test_every_fault_is_a_line(tmp_path: Path, command: Command) -> None:
     home(tmp_path, text="[api]\nx = 1\ny = 2\n")
     found = Findings(command(tmp_path, "doctor"))
@@ -233,11 +227,6 @@ def test_it_holds_no_lock_that_a_starting_hub_needs(tmp_path: Path, monkeypatch:
     brief.release()
 
 
-def test_a_hub_that_is_gone_is_not_named(tmp_path: Path, command: Command) -> None:
-    DirectoryLock(home(tmp_path) / "data").release()
-    assert Findings(command(tmp_path, "doctor")).of("hub") == [("ok", "none runs on it")]
-
-
 def test_what_was_written_is_told(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {"counter/card": {**CARD, "bytes_written": 7_340_000, "syncs": 2081}})
     found = Findings(command(tmp_path, "doctor"))
@@ -264,13 +253,6 @@ def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypa
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 1 and found.cares == ["free space"]
     assert "needs" in found.of("free space")[0][1]
-
-
-def test_the_configuration_of_a_named_file_is_looked_at(tmp_path: Path, command: Command) -> None:
-    (home(tmp_path) / "other.toml").write_text(LOOPBACK)
-    found = Findings(command(tmp_path, "--config", "other.toml", "doctor", "--data-dir", "data"))
-    assert found.code == 0
-    assert found.of("configuration") == [("ok", f"{tmp_path}/other.toml")]
 
 
 def test_one_write_by_a_clock_of_2036_needs_care_until_somebody_trusts_the_present(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from appliance.cli.completion import subcommands
+from appliance.cli.help import subcommands
 from appliance.cli.hub_client import HubRequest
 from appliance.cli.logs import JsonLines
 from appliance.cli.main import _parser, main
@@ -59,13 +59,13 @@ ENTRY = {"at": AT, "level": "error", "part": EVIL, "message": EVIL, "fields": {E
 KEY = {"id": EVIL, "role": EVIL, "created_at": EVIL, "label": EVIL}
 
 ANSWERED: dict[str, tuple[str, Any]] = {
-    "status": ("status", STATUS),
-    "why a": ("why", WHY),
-    "log": ("log", {"entries": [ENTRY], "last": 1}),
-    "notify a b": ("notify", {"result": {"status": EVIL}}),
-    "status --json": ("status", STATUS),
-    "why a --json": ("why", WHY),
-    "log --json": ("log", {"entries": [ENTRY], "last": 1}),
+    "status": ("reports", STATUS),
+    "why a": ("reports", WHY),
+    "log": ("reports", {"entries": [ENTRY], "last": 1}),
+    "notify a b": ("reports", {"result": {"status": EVIL}}),
+    "status --json": ("reports", STATUS),
+    "why a --json": ("reports", WHY),
+    "log --json": ("reports", {"entries": [ENTRY], "last": 1}),
     "key list": ("key", [KEY]),
     "key create --label a --role read": ("key", {**KEY, "key": "lk"}),
     "key revoke a": ("key", None),
@@ -203,7 +203,7 @@ def test_a_fault_of_our_own_shows_no_more(
     def fail(*_: Any) -> Any:
         raise RuntimeError(STEERS)
 
-    monkeypatch.setattr(importlib.import_module("appliance.cli.status"), "ask_hub", fail)
+    monkeypatch.setattr(importlib.import_module("appliance.cli.reports"), "ask_hub", fail)
     text = said(capfd, home, "status")
     assert is_clean(text) and "please report it" in text and "Traceback" in text
 
@@ -224,7 +224,7 @@ def test_one_place_prints() -> None:
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     )
     printing = [file.name for file in CLI.glob("*.py") if any(map(is_own, ast.walk(ast.parse(file.read_text()))))]
-    assert sorted(printing) == ["completion.py", "terminal.py"], "the former prints what a shell is to run"
+    assert sorted(printing) == ["help.py", "terminal.py"], "the former prints what a shell is to run"
 
 
 def test_a_line_of_json_steers_nothing_and_says_the_same() -> None:

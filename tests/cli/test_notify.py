@@ -61,7 +61,7 @@ async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_pa
 async def test_a_failure_names_what_was_wrong_and_never_the_token(tmp_path: Path) -> None:
     async with home(tmp_path, 503) as received:
         failed = await asked(tmp_path, "notify", "phone", "It works")
-        assert failed.returncode != 0 and "three tries failed" in failed.stderr and "503" in failed.stderr
+        assert failed.returncode == 69 and "three tries failed" in failed.stderr and "503" in failed.stderr
         assert TOKEN not in failed.stderr and len(received) == 3
         assert TOKEN not in (await asked(tmp_path, "log")).stdout
         for arguments, sentence in (

@@ -121,11 +121,6 @@ class TestBundledConfiguration:
         assert listing(tmp_path / "deep" / "config") == listing(bundled_config())
         assert "default.toml" in listing(bundled_config())
 
-    def test_it_can_be_written_again(self, tmp_path: Path) -> None:
-        write_config(tmp_path, read_template(bundled_config()))
-        write_config(tmp_path, read_template(bundled_config()))
-        assert listing(tmp_path) == listing(bundled_config())
-
     def test_a_file_that_exists_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "default.toml").write_text("# mine")
         (tmp_path / "other.toml").write_text("# mine too")

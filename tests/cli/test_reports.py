@@ -21,8 +21,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.cli import hub_client, terminal
-from appliance.cli.completion import subcommands
-from appliance.cli.help import EXAMPLES, EXIT_CODES
+from appliance.cli.help import EXAMPLES, EXIT_CODES, subcommands
 from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span

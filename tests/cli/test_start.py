@@ -28,7 +28,7 @@ START = """
 import asyncio, json, os, sys
 from pathlib import Path
 from appliance import config
-from appliance.cli.serve import serve
+from appliance.cli.run import serve
 
 def tell(hub, port):
     print(json.dumps(sorted(sys.modules)), flush=True)

@@ -1,25 +1,28 @@
-"""`lares status`: how the hub does, on one screen."""
+"""`lares status`, `why`, `log` and `notify`: what the running hub is asked, and how its answer reads."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.terminal import fit, local_time, paint, say, size, span
 from appliance.home_locale import load_zone
+from appliance.log_buffer import MAX_LOG_ENTRIES
 
 REDRAW_SECS = 2.0
 MAX_FAILED_LINES = 10
 CLEAR = "\x1b[H\x1b[J"
 
-_COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
+_STATUS_COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
 
 
 def status(arguments: argparse.Namespace) -> int:
@@ -28,13 +31,13 @@ def status(arguments: argparse.Namespace) -> int:
         reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
         if arguments.watch and sys.stdout.isatty() and not arguments.json:
             sys.stdout.write(CLEAR)
-        say(*([json.dumps(reply)] if arguments.json else map(fit, _lines(reply))))
+        say(*([json.dumps(reply)] if arguments.json else map(fit, _screen(reply))))
         if not arguments.watch:
             return os.EX_OK
         time.sleep(REDRAW_SECS)
 
 
-def _lines(reply: dict[str, Any]) -> Iterator[str]:
+def _screen(reply: dict[str, Any]) -> Iterator[str]:
     yield f"Lares {reply['version']}, up {span(reply['uptime_secs'])}, memory {_memory(reply['memory_bytes'])}"
     if reply["safe"] is not None:
         yield paint(reply["safe"], "red")
@@ -67,7 +70,8 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     for each in adapters:
         last = "never" if each["last_success"] is None else local_time(each["last_success"], zone)
         because = "" if each["message"] is None else f": {each['message']}"
-        yield f"  {each['name']}  {paint(each['status'], _COLOURS[each['status']])}, last answer {last}{because}"
+        state = paint(each["status"], _STATUS_COLOURS[each["status"]])
+        yield f"  {each['name']}  {state}, last answer {last}{because}"
         if each["file_fault"] not in (None, each["message"]):
             yield f"    {paint('its file has a fault', 'red')}, the one before runs: {each['file_fault']}"
 
@@ -113,3 +117,66 @@ def _faults(faults: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"newest faults: {'' if faults else 'none'}".rstrip()
     for each in faults:
         yield f"  {local_time(each['at'], zone)}  {each['part']}: {each['message']}"
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def why(arguments: argparse.Namespace) -> int:
+    """Print how it is, and the last ten decisions, newest first; the exit code."""
+    reply = ask_hub(arguments, HubRequest(path="/why", query={"id": arguments.id}))
+    if arguments.json:
+        say(*json.dumps(reply, indent=2).split("\n"))
+        return os.EX_OK
+    zone = load_zone(reply["timezone"])
+    say(f"{reply['kind']} {reply['id']}")
+    for sentence in reply["summary"]:
+        say(f"  {_in_local_time(sentence, zone)}")
+    for decision in reply["decisions"]:
+        say(f"{local_time(decision['at'], zone)}  {_in_local_time(decision['sentence'], zone)}")
+    return os.EX_OK
+
+
+def _in_local_time(sentence: str, zone: ZoneInfo) -> str:
+    return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
+
+
+POLL_INTERVAL_SECS = 0.5
+
+_LEVEL_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug": "grey"}
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
+    filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
+    reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
+    while True:
+        for entry in reversed(reply["entries"]):
+            say(json.dumps(entry) if arguments.json else _log_line(entry))
+        if not arguments.follow:
+            return os.EX_OK
+        time.sleep(POLL_INTERVAL_SECS)
+        reply = _ask_log(arguments, {**filters, "limit": MAX_LOG_ENTRIES, "after": reply["last"]})
+
+
+def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, Any]:
+    reply: dict[str, Any] = ask_hub(arguments, HubRequest(path="/diagnostics/log", query=query))
+    return reply
+
+
+def _log_line(entry: dict[str, Any]) -> str:
+    fields = "".join(f" {key}={value}" for key, value in entry["fields"].items())
+    level = f"{entry['level']:<7}"
+    shown = paint(level, _LEVEL_COLOURS[entry["level"]]) if entry["level"] in _LEVEL_COLOURS else level
+    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields}"
+
+
+def notify(arguments: argparse.Namespace) -> int:
+    """Send the text, and print what came of it; the exit code. Raises `StartFailed` with the reason of a failure."""
+    payload = {"message": arguments.text, **({} if arguments.title is None else {"title": arguments.title})}
+    section, _, operation = arguments.section.partition(":")
+    path = f"/adapters/{quote(section, safe='')}/operations/{quote(operation or 'send', safe='')}"
+    result = ask_hub(arguments, HubRequest(method="POST", path=path, body=payload))["result"]
+    status = result["status"] if isinstance(result, dict) and "status" in result else "sent"
+    say(f"{arguments.section}: {status}")
+    return os.EX_OK

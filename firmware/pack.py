@@ -33,6 +33,12 @@ FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
 HUB = ("appliance.cli.main", "appliance.cli.run")
 """What a hub imports before it answers; the start of a new version has that compiled by several processes."""
 
+BUNDLED = "appliance/bundled/"
+"""What the installation takes out of the file, too."""
+
+REST = "rest"
+"""What nobody takes out of the file alone, as one: to unpack it is quicker."""
+
 LATER = ("lares_unpack.py", "lares_settle.py")
 """What of ours runs once all is unpacked."""
 
@@ -88,7 +94,7 @@ class Builder:
 
     def _add_ours(self, parts: Parts) -> None:
         parts.add_folder(self.root / "appliance", "appliance")
-        parts.add_folder(self.root / "config", "appliance/bundled")
+        parts.add_folder(self.root / "config", BUNDLED.rstrip("/"))
         for name in LATER:
             parts.pure[name] = (self.root / "firmware" / "boot" / name).read_bytes()
         parts.notices["lares/LICENSE"] = (self.root / "LICENSE").read_bytes()
@@ -133,7 +139,8 @@ def _replace(done: Path, file: Path) -> None:
 
 def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
     """Write what shiv packed again: in order, undated, with our start, and each machine's objects as one."""
-    listed, blobs = _describe(parts)
+    first = imported_by(parts.pure, HUB)
+    listed, blobs = _describe(parts, first)
     build = hashlib.sha256(listed)
     for data in (*blobs.values(), *(parts.pure[name] for name in sorted(parts.pure))):
         build.update(hashlib.sha256(data).digest())
@@ -145,8 +152,11 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     held = f"BUILD = {build.hexdigest()[:16]!r}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
     entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
     with zipfile.ZipFile(packed) as shiv, file.open("wb") as stream:
-        kept = [name for name in shiv.namelist() if name.startswith("site-packages/") or name == "environment.json"]
-        entries |= {name: shiv.read(name) for name in kept}
+        entries["environment.json"] = shiv.read("environment.json")
+        files = {f"site-packages/{name}": shiv.read(f"site-packages/{name}") for name in sorted(parts.pure)}
+        alone = {f"site-packages/{name}" for name in parts.pure if name in first or name.startswith(BUNDLED)}
+        entries |= {name: files[name] for name in alone}
+        entries[REST] = b"".join(data for name, data in files.items() if name not in alone)
         stream.write(_first_line(packed) + WHEN_CUT)
         with zipfile.ZipFile(stream, "w") as archive:
             for name in sorted(entries):
@@ -166,7 +176,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
     archive.writestr(entry, data, compression, compresslevel=9)
 
 
-def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
+def _describe(parts: Parts, first: Sequence[str]) -> tuple[bytes, dict[str, bytes]]:
     """What `parts.json` says, and for each machine its objects, each different one once, as one xz stream."""
     native: dict[str, dict[str, int]] = {target.tag: {} for target in parts.native}
     objects: dict[str, list[bytes]] = {machine: [] for machine in sorted({t.machine for t in parts.native})}
@@ -180,7 +190,7 @@ def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
             native[target.tag][name] = numbers[data]
     listed = {
         "pure": {name: _checked(data) for name, data in parts.pure.items()},
-        "first": imported_by(parts.pure, HUB),
+        "first": first,
         "native": native,
         "objects": {machine: [_checked(data) for data in found] for machine, found in objects.items()},
     }

@@ -44,6 +44,7 @@ class Unusable(Exception):
 
 def launch() -> int:
     """Do what the command line asks; the exit code."""
+    gc.disable()  # until the command is imported: next to nothing of that is garbage
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
         is_for_hub = starts_a_hub(sys.argv[1:])
@@ -63,7 +64,6 @@ def run(archive: str, folder: str) -> int:
         sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
     user = os.geteuid()
-    gc.disable()  # until the command is imported: next to nothing of that is garbage
     try:
         from appliance.cli.main import main
     except Exception as error:  # a damaged file can fail in any way

@@ -19,10 +19,10 @@ import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
@@ -36,25 +36,26 @@ def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
     Where `is_for_hub`, it has what a hub imports compiled, and need not be on the card yet. `OSError` where it cannot
     be written, `ValueError` where the archive is damaged; then nothing is left behind.
     """
-    base = os.path.dirname(folder)
-    is_for_hub = is_for_hub and this_boot() != ""
+    base, part = os.path.dirname(folder), f"{folder}.part"
+    boot = {"boot": this_boot()} if is_for_hub and this_boot() else {}
     with dir_lock(base):
         if os.path.isdir(folder):
             return
         remove_parts(base)
-        part = f"{folder}.part"
         try:
-            if is_for_hub:
-                with compilers(archive, part) as compile_rest:
-                    parts = fill(archive, part)
-                    compile_rest(parts)
-                write_seal(part, sealed_by(parts), boot=this_boot())
-            else:
-                write_seal(part, sealed_by(fill(archive, part)))
+            with zipfile.ZipFile(archive) as file:
+                parts = json.loads(file.read("parts.json"))
+                with compilers(file, part, parts["first"] if boot else ()):
+                    fill(file, parts, part)
+            write_seal(part, sealed_by(parts), **boot)
+            if not boot:
                 settle(part)
             os.rename(part, folder)
-            if not is_for_hub:
+            if not boot:
                 sync(base)
+        except (zipfile.BadZipFile, lzma.LZMAError, zlib.error, KeyError, EOFError) as error:
+            shutil.rmtree(part, ignore_errors=True)
+            raise ValueError(str(error) or type(error).__name__) from None
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
@@ -92,19 +93,25 @@ def dir_lock(base: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def fill(archive: str, folder: str) -> Mapping[str, Any]:
-    """Write all that the archive holds for this Python but the seal; what `parts.json` says."""
-    try:
-        with ThreadPoolExecutor(1) as thread, zipfile.ZipFile(archive) as file:
-            parts: Mapping[str, Any] = json.loads(file.read("parts.json"))
-            native = thread.submit(place_objects, archive, parts, folder)  # half of the work, on another core
-            for name in parts["pure"]:
-                place(f"{folder}/{SITE}/{name}", file.read(f"{SITE}/{name}"))
-            native.result()
-    except (zipfile.BadZipFile, lzma.LZMAError, zlib.error, KeyError, EOFError) as error:
-        raise ValueError(str(error) or type(error).__name__) from None
+def fill(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
+    """Write all that the archive holds for this Python but the seal."""
+    with ThreadPoolExecutor(1) as thread:
+        native = thread.submit(place_objects, file, parts, folder)
+        alone = frozenset(file.namelist())
+        with file.open("rest") as rest:
+            for name, (size, check) in parts["pure"].items():
+                path = f"{SITE}/{name}"
+                place(f"{folder}/{path}", file.read(path) if path in alone else read_part(rest, size, check, name))
+        native.result()
     write(os.path.join(folder, BOOTED), this_boot().encode())
-    return parts
+
+
+def read_part(stream: IO[bytes], size: int, check: int, name: str) -> bytes:
+    """The next part of a stream that holds many; `ValueError` where it is not what `parts.json` says."""
+    data = stream.read(size)
+    if len(data) != size or zlib.crc32(data) != check:
+        raise ValueError(f"{name} is damaged")
+    return data
 
 
 def sealed_by(parts: Mapping[str, Any]) -> dict[str, object]:
@@ -123,25 +130,22 @@ def settle(folder: str) -> None:
 
 
 @contextmanager
-def compilers(archive: str, folder: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Have processes compile what a hub imports while the context unpacks it; it then helps them to the end.
+def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Iterator[None]:
+    """Have processes compile these modules while the context unpacks them; this one then helps them to the end.
 
     Where one of them fails, nothing that was compiled stays: Python does it, as it imports.
     """
-    others, count = [], min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1
+    others, count = [], min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
     for number in range(count):
         with contextlib.suppress(OSError):
             others.append(os.fork())
             if others[-1] == 0:
-                compile_in_child(archive, folder, number, count)
-
-    def compile_rest(parts: Mapping[str, Any]) -> None:
-        if others:
-            compile_modules(archive, folder, parts["first"][::-1])
-
+                compile_and_end(file, folder, names[number::count])
     codes = []
     try:
-        yield compile_rest
+        yield
+        if others:
+            compile_modules(file, folder, names[::-1])
     finally:
         codes += [os.waitpid(pid, 0)[1] for pid in others]
         if any(codes):
@@ -149,27 +153,24 @@ def compilers(archive: str, folder: str) -> Iterator[Callable[[Mapping[str, Any]
                 os.unlink(path)
 
 
-def compile_in_child(archive: str, folder: str, number: int, count: int) -> NoReturn:
-    """Compile this process's part of the modules, the largest first, and end it."""
+def compile_and_end(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> NoReturn:
+    """Compile the modules and end this process."""
     code = os.EX_SOFTWARE
     try:
-        with zipfile.ZipFile(archive) as file:
-            first = json.loads(file.read("parts.json"))["first"]
-        compile_modules(archive, folder, first[number::count])
+        file.fp = open(str(file.filename), "rb")  # its own place in the file
+        compile_modules(file, folder, names)
         code = os.EX_OK
     finally:
         os._exit(code)
 
 
-def compile_modules(archive: str, folder: str, names: Sequence[str]) -> None:
+def compile_modules(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> None:
     """Write what Python would make of these modules as it imports them; what another process has made stays."""
     warnings.simplefilter("ignore", SyntaxWarning)  # Python says so again to nobody: the code is imported compiled
-    with zipfile.ZipFile(archive) as file:
-        for name in names:
-            parent, _, stem = f"{folder}/{SITE}/{name.removesuffix('.py')}".rpartition("/")
-            path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
-            if os.path.exists(path):
-                continue
+    for name in names:
+        parent, _, stem = f"{folder}/{SITE}/{name.removesuffix('.py')}".rpartition("/")
+        path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
+        if not os.path.exists(path):
             source = file.read(f"{SITE}/{name}")
             code = compile(source, f"{folder.removesuffix('.part')}/{SITE}/{name}", "exec", dont_inherit=True)
             head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
@@ -177,11 +178,16 @@ def compile_modules(archive: str, folder: str, names: Sequence[str]) -> None:
                 place(path, head + marshal.dumps(code))
 
 
-def place_objects(archive: str, parts: Mapping[str, Any], folder: str) -> None:
-    """Have the compiled objects of this Python."""
-    with zipfile.ZipFile(archive) as file:
-        for names, data in objects(file, parts):
-            for name in names:
+def place_objects(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
+    """Have the compiled objects of this Python; one at a time is in memory."""
+    machine = machine_of(TAG)
+    needed: dict[int, list[str]] = {}
+    for name, index in parts["native"][TAG].items():
+        needed.setdefault(index, []).append(name)
+    with file.open(f"native/{machine}.xz") as packed, lzma.open(packed) as stream:
+        for index, (size, check) in enumerate(parts["objects"][machine][: max(needed) + 1]):
+            data = read_part(stream, size, check, f"object {index} for {machine}")
+            for name in needed.get(index, ()):
                 place(f"{folder}/{SITE}/{name}", data)
 
 
@@ -190,32 +196,21 @@ def machine_of(tag: str) -> str:
     return tag.split("-")[2]
 
 
-def objects(file: zipfile.ZipFile, parts: Mapping[str, Any]) -> Iterator[tuple[list[str], bytes]]:
-    """The compiled objects of this Python, each with the names that it goes by; one at a time is in memory."""
-    machine = machine_of(TAG)
-    needed: dict[int, list[str]] = {}
-    for name, index in parts["native"][TAG].items():
-        needed.setdefault(index, []).append(name)
-    with file.open(f"native/{machine}.xz") as packed, lzma.open(packed) as stream:
-        for index, (size, check) in enumerate(parts["objects"][machine][: max(needed) + 1]):
-            data = stream.read(size)
-            if len(data) != size or zlib.crc32(data) != check:
-                raise ValueError(f"object {index} for {machine}")
-            if index in needed:
-                yield needed[index], data
-
-
 def place(path: str, data: bytes) -> None:
     """Have a file with this content, where there was none."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        file = open(path, "xb")
+        descriptor = os.open(path, flags, 0o666)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        file = open(path, "xb")
-    with file:
-        file.write(data)
-        file.flush()
-        os.utime(file.fileno(), (DATE, DATE))
+        descriptor = os.open(path, flags, 0o666)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.utime(descriptor, (DATE, DATE))
+    finally:
+        os.close(descriptor)
 
 
 def write(path: str, data: bytes) -> None:

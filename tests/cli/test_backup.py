@@ -29,7 +29,6 @@ from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
 from appliance.store.file_format import STORE_FORMAT
-from appliance.store.recovery import recover
 from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 
@@ -345,17 +344,6 @@ class TestRestore:
             assert [ask(url, "GET", path) for path in ("/rooms", "/groups", "/devices")] == before
             running.stop()
 
-    def test_devices_and_their_places_are_restored(self, tmp_path: Path, command: Command) -> None:
-        text = f'{LOOPBACK}[adapters.elgato_lights]\nbase_url = "http://127.0.0.1:9"\n'
-        state = json.loads(json.dumps(HOME).replace("lamp", "elgato_lights"))
-        pack(tmp_path / "b", {**entries(state=state), "config/default.toml": text.encode()})
-        assert command(tmp_path, "restore", "b")[0] == 0
-        with lares(tmp_path, "run", variables=WITH_KEY) as running:
-            found = ask(running.url(), "GET", "/devices/elgato_lights:light:0")
-            running.stop()
-        assert found["room_id"] == "kitchen"
-        assert found["attributes"] == {"power": "on", "state": "offline"}
-
     def test_what_it_replaces_is_kept_and_named(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, {"room/old": {"name": "Old"}}, "[logging]\nlevel = 'debug'\n")
         (tmp_path / "config" / "own.lua").write_text("-- mine")
@@ -646,19 +634,3 @@ class TestHalfway:
         assert result.endswith("File name too long; everything is as it was\n")
         assert everything(tmp_path) == before
         assert not (tmp_path / "config.restore-part").exists()
-
-    def test_a_cut_between_the_new_names_loses_no_acknowledged_change(self, tmp_path: Path) -> None:
-        folder = home(tmp_path, {"room/old": {"name": "Old"}}) / "data"
-        with lares(tmp_path, "run", variables=WITH_KEY) as running:
-            ask(running.url(), "POST", "/rooms", {"id": "new", "name": "New"})
-            running.stop()
-        old = {each.name: each.read_bytes() for each in folder.glob("*.json")}
-        replace_document(folder, HOME, "x")
-        journal = max(folder.glob("journal.*.json"))
-        cut = tmp_path / "cut"
-        cut.mkdir()
-        for name, data in {**old, journal.name: journal.read_bytes()}.items():
-            (cut / name).write_bytes(data)
-        found = recover(Disk(cut), {})
-        assert {"room/old", "room/new"} <= found.values.keys()
-        assert not found.damage

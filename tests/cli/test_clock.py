@@ -38,16 +38,3 @@ def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
     with lares(tmp_path, variables=unsynchronised) as hub:
         assert ask(hub.url(), "GET", "/diagnostics")["clock"]["trusted"] is True
         hub.stop()
-
-
-def test_where_no_hub_runs_the_next_one_trusts_it(tmp_path: Path, unsynchronised: dict[str, str]) -> None:
-    home(tmp_path, WRONG, LOOPBACK)
-    assert ended(tmp_path, "clock", "trust").code == 0
-    with lares(tmp_path, variables=unsynchronised) as hub:
-        assert ask(hub.url(), "GET", "/diagnostics")["clock"]["trusted"] is True
-        hub.stop()
-
-
-def test_without_a_data_directory_it_is_66_and_a_sentence(tmp_path: Path) -> None:
-    result = ended(tmp_path, "clock", "trust")
-    assert result.code == 66 and "there is no data directory" in result.err and "`lares run` makes it" in result.err

@@ -613,18 +613,6 @@ class TestLogLines:
         assert all(re.match(r"<[2-7]>\w+: .", line) for line in lines)
         assert [line for line in lines if line.startswith("<4>keys: the master key was made")]
 
-    def test_as_json_each_is_an_object_even_if_a_path_is_no_text(self, tmp_path: Path) -> None:
-        folder = box(tmp_path / os.fsdecode(b"caf\xe9"), f'{LOOPBACK}[logging]\nformat = "json"\n')
-        with lares(folder, "run", variables={"LARES_MASTER_KEY": "short"}) as running:
-            running.url()
-            entries = [json.loads(line) for line in running.stop().err.splitlines()]
-        assert all({"time", "level", "part", "message"} <= set(entry) for entry in entries)
-        assert all(abs(entry["time"] - time.time()) < 2 * PATIENCE for entry in entries)
-        first = entries[0]
-        assert (first["level"], first["part"], first["pid"]) == ("info", "hub", running.process.pid)
-        assert first["config"].endswith("config/default.toml")
-        assert {entry["level"] for entry in entries} == {"info", "warning"}
-
 
 class TestDemo:
     """`lares demo`: a home to try."""

@@ -354,14 +354,6 @@ class TestBothWays:
         assert (result.code, asked) == (69, 1)
         assert result.err == "lares: the hub has ended without an answer; `lares key list` shows what it has done\n"
 
-    def test_a_table_of_keys_is_aligned_whatever_their_roles(self, home: Path) -> None:
-        for role in ("read", "automation"):
-            ended(home, "key", "create", "--label", f"for {role}", "--role", role)
-        lines = ended(home, "key", "list").out.splitlines()
-        dates = [re.search(r"\d{4}-\d\d-\d\d", line) for line in lines[1:]]
-        assert {date and date.start() for date in dates} == {lines[0].index("created")}
-        assert sorted(line.split("Z  ")[1] for line in lines[1:]) == ["for automation", "for read"]
-
 
 SPEAK = """
 import os, socket, sys

@@ -121,23 +121,11 @@ class TestBundledConfiguration:
         assert listing(tmp_path / "deep" / "config") == listing(bundled_config())
         assert "default.toml" in listing(bundled_config())
 
-    def test_a_file_that_exists_is_left_alone(self, tmp_path: Path) -> None:
-        (tmp_path / "default.toml").write_text("# mine")
-        (tmp_path / "other.toml").write_text("# mine too")
-        write_config(tmp_path, read_template(bundled_config()))
-        assert (tmp_path / "default.toml").read_text() == "# mine"
-        assert (tmp_path / "other.toml").read_text() == "# mine too"
-
     def test_a_link_that_leads_nowhere_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "default.toml").symlink_to(tmp_path / "not-mounted" / "default.toml")
         write_config(tmp_path, read_template(bundled_config()))
         assert (tmp_path / "default.toml").is_symlink()
         assert "default.toml" not in listing(tmp_path)
-
-    def test_what_an_interrupted_start_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
-        (tmp_path / "default.toml.part").write_text("half")
-        write_config(tmp_path, read_template(bundled_config()))
-        assert listing(tmp_path) == listing(bundled_config())
 
     def test_where_it_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
         (tmp_path / "config").write_text("a file where the folder should be")

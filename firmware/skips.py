@@ -6,8 +6,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
 ALLOWED = {
     "nothing is forbidden to root": "what only another user meets; it runs where the tests do not run as root",
@@ -27,43 +26,43 @@ ALLOWED = {
     "emulates a whole box for an hour": "`build.py test -m box` asks for it",
     "no program for arm64 can be run here": "qemu's user emulation must be known to the kernel, for the box's image",
     "compiles a CPython for musl": "minutes of compiling; `build.py test -m musl` asks for it",
-    "this machine has no IPv6 loopback": "a container may lack it",
     "needs libseccomp": "keeps the filters of the unit file without systemd, on machines that have it",
 }
 """Beginnings of reasons, and why they are good ones."""
 
-PROGRAMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "apt-get": ("apt-get",),
-        "bash": ("bash",),
-        "caddy": ("caddy",),
-        "cc": ("cc",),
-        "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
-        "curl": ("curl",),
-        "debootstrap": ("debootstrap",),
-        "dpkg": ("dpkg",),
-        "dpkg-deb": ("dpkg-deb",),
-        "e2fsck": ("e2fsck",),
-        "gcc": ("gcc",),
-        "make": ("make",),
-        "mkfs.ext4": ("mkfs.ext4",),
-        "mosquitto": ("mosquitto",),
-        "mosquitto_passwd": ("mosquitto_passwd",),
-        "nginx": ("nginx",),
-        "node": ("node",),
-        "npm": ("npm",),
-        "perl": ("perl",),
-        "promtool": ("promtool",),
-        "qemu-aarch64-static": ("qemu-aarch64-static",),
-        "qemu-img": ("qemu-img",),
-        "qemu-system-aarch64": ("qemu-system-aarch64",),
-        "ssh": ("ssh",),
-        "ssh-keygen": ("ssh-keygen",),
-        "systemd-analyze": ("systemd-analyze",),
-        "unshare": ("unshare",),
-    }
-)
-"""Programs that proofs may need beside Python and git, and what each may be called."""
+PROGRAMS = {
+    "apt-get",
+    "bash",
+    "caddy",
+    "cc",
+    "chromium",
+    "curl",
+    "debootstrap",
+    "dpkg",
+    "dpkg-deb",
+    "e2fsck",
+    "gcc",
+    "make",
+    "mkfs.ext4",
+    "mosquitto",
+    "mosquitto_passwd",
+    "nginx",
+    "node",
+    "npm",
+    "perl",
+    "promtool",
+    "qemu-aarch64-static",
+    "qemu-img",
+    "qemu-system-aarch64",
+    "ssh",
+    "ssh-keygen",
+    "systemd-analyze",
+    "unshare",
+}
+"""Programs that proofs may need beside Python and git."""
+
+OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
+"""What some of them are called elsewhere."""
 
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
 """Where programs lie that a user's PATH may lack."""
@@ -72,7 +71,9 @@ FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
 def find_program(name: str) -> str | None:
     """Where a program of `PROGRAMS` is; None where this machine lacks it."""
     paths = os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
-    return next((path for each in PROGRAMS[name] if (path := shutil.which(each, path=paths))), None)
+    return next(
+        (path for each in (name, *OTHER_NAMES.get(name, ())) if (path := shutil.which(each, path=paths))), None
+    )
 
 
 def needs(name: str) -> str:

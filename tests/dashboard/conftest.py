@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
 
 from tests.fakes import house as houses
 from tests.fakes.house import MASTER, House, open_house
@@ -69,6 +70,12 @@ class Visit:
     def asked(self, path: str) -> int:
         """How often the page asked for this path."""
         return sum(each.split("?")[0] == f"{self.house.url}{path}" for each in self.requests)
+
+
+def card(page: Page, name: str) -> Locator:
+    """The card of a device or group."""
+    exact = re.compile(f"^{re.escape(name)}$")
+    return page.locator("article.card", has=page.locator("strong", has_text=exact))
 
 
 @pytest.fixture(scope="module", autouse=True)

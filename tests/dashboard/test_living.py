@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.dashboard.conftest import visiting
+from tests.dashboard.conftest import card, visiting
 from tests.dashboard.homes import announced_home, large
 from tests.fakes.announced import ANNOUNCED
 from tests.fakes.furnished import furnish
@@ -19,12 +19,6 @@ from tests.fakes.house import LIGHT, READER, House, open_house
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
-
-
-def card(page: Page, name: str) -> Locator:
-    """The card of a device."""
-    exact = re.compile(f"^{re.escape(name)}$")
-    return page.locator("article.card", has=page.locator("strong", has_text=exact))
 
 
 Way = Callable[[Locator], Any]

@@ -17,7 +17,7 @@ from appliance.adapters.discovery.discovery import Found
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from appliance.home.events import DeviceEvent, SystemErrorReported
 from appliance.home.model import DeviceKind
-from tests.dashboard.conftest import Place, visiting
+from tests.dashboard.conftest import Place, card, visiting
 from tests.dashboard.npm import JSQR, script
 from tests.fakes import process
 from tests.fakes.furnished import ADAPTER, furnish, many, seen, show
@@ -30,11 +30,6 @@ PATIENCE_SECS = 20.0
 """How long a busy machine may take for what it does at once."""
 
 VIEWS = ("", "automations", "arrange", "box", f"device/{LIGHT.replace(':', '%3A')}", f"device/{ADAPTER}%3Aair")
-
-
-def card(page: Page, name: str) -> Any:
-    """The card of a device or group."""
-    return page.locator("article.card", has=page.locator("strong", has_text=re.compile(f"^{re.escape(name)}$")))
 
 
 async def test_a_first_visit_asks_for_the_key_and_keeps_it(browser: Browser, shared: House) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import Any
 
 import aiomqtt
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, expect
 
 from appliance import config
-from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker, running
-from tests.dashboard.conftest import visiting
+from tests.adapters.mqtt.broker import OwnBroker, running
+from tests.dashboard.conftest import card, visiting
+from tests.dashboard.homes import TOML
 from tests.fakes.announced import PNG
 from tests.fakes.furnished import many, show
 from tests.fakes.house import House, open_house
@@ -24,7 +24,6 @@ from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
-TOML = f'[adapters.mqtt]\nhost = "127.0.0.1"\nusername = "{USER}"\npassword = "{PASSWORD}"\nport = '
 GIF = base64.b64decode("R0lGODlhAgABAIAAAP8AAAAA/yH5BAAAAAAALAAAAAACAAEAAAICRAoAOw==")
 PATH = "/devices/mqtt%3Aporch/picture"
 COUNT_ADDRESSES = """() => {
@@ -48,11 +47,6 @@ async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[House, aiomqtt.Clie
             yield house, client
 
 
-def card(page: Page) -> Locator:
-    """The camera's card."""
-    return page.locator("article.card", has=page.locator("strong", has_text=re.compile("^Porch$")))
-
-
 async def size(still: Locator) -> Any:
     """The picture's own size, once it is loaded."""
     await expect(still).to_be_visible()
@@ -62,16 +56,16 @@ async def size(still: Locator) -> Any:
 
 async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser: Browser, tmp_path: Path) -> None:
     async with camera_home(tmp_path) as (house, client), visiting(browser, house) as visit:
-        page, still = visit.page, card(visit.page).get_by_role("img", name="Picture of Porch")
+        page, still = visit.page, card(visit.page, "Porch").get_by_role("img", name="Picture of Porch")
         await page.add_init_script(f"({COUNT_ADDRESSES})()")
         await page.clock.install()
         await visit.open()
-        await expect(card(page)).to_contain_text("No picture has come yet.")
+        await expect(card(page, "Porch")).to_contain_text("No picture has come yet.")
         assert visit.asked(PATH) == 0
         await client.publish("porch/still", base64.b64decode(PNG), qos=1)
         assert await size(still) == [1, 1] and visit.asked(PATH) == 1
-        await expect(card(page)).not_to_contain_text("No picture")
-        await expect(card(page)).not_to_contain_text("image/png")
+        await expect(card(page, "Porch")).not_to_contain_text("No picture")
+        await expect(card(page, "Porch")).not_to_contain_text("image/png")
         await client.publish("porch/still", GIF, qos=1)
         await until(lambda: "image/gif" in house.hub.registry.get_device("mqtt:porch").attributes.values(), 20)
         before = await still.get_attribute("src")
@@ -93,10 +87,10 @@ async def test_a_camera_out_of_sight_is_asked_again_when_it_is_seen(browser: Bro
         await until(lambda: len(house.hub.registry.get_device("mqtt:porch").attributes) == 2, 20)
         await visit.page.clock.install()
         await visit.open()
-        assert await size(card(visit.page).get_by_role("img")) == [1, 1]
+        assert await size(card(visit.page, "Porch").get_by_role("img")) == [1, 1]
         await visit.page.locator("article.card").last.scroll_into_view_if_needed()
-        await expect(card(visit.page)).not_to_be_in_viewport()
+        await expect(card(visit.page, "Porch")).not_to_be_in_viewport()
         await visit.page.clock.run_for(60_000)
         assert visit.asked(PATH) == 1
-        await card(visit.page).scroll_into_view_if_needed()
+        await card(visit.page, "Porch").scroll_into_view_if_needed()
         await until(lambda: visit.asked(PATH) == 2, 20)

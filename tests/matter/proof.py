@@ -21,8 +21,7 @@ from appliance.adapters.matter.probe import probe
 from appliance.home import events
 from firmware import skips
 from tests.adapters.matter.test_recordings import DEVICES
-from tests.dashboard.conftest import SWITCHES, visiting
-from tests.dashboard.test_page import card
+from tests.dashboard.conftest import SWITCHES, card, visiting
 from tests.fakes import house as houses
 from tests.fakes.house import House, open_house
 from tests.fakes.patience import until

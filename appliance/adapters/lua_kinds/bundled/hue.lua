@@ -5,7 +5,8 @@
 --   fingerprint = "…"                                  # of the bridge's own certificate
 --   headers = { hue-application-key = "…" }
 --
--- For the key, press the bridge's button and call POST /adapters/hue/operations/pair: it answers with the line to add.
+-- For the key, press the bridge's button, then Pair on the page (Box), or call POST /adapters/hue/operations/pair: it
+-- answers with the line to add.
 
 local UNKNOWN = "the bridge does not know the key; pair it, and put it into headers"
 local EVENTS = { initial_press = "press", short_release = "single", long_press = "hold", long_release = "long" }

@@ -22,11 +22,10 @@ from appliance.adapters.mqtt.out.out_topics import FrameOf, HomeAccess, no_frame
 from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.environment import Environment
+from appliance.automations.environment import Environment, Variables
 from appliance.automations.home_names import HomeNames, NameWatcher, PastNames
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
-from appliance.automations.variables import Variables
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, LaresError

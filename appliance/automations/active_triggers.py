@@ -19,9 +19,8 @@ from msgspec import Struct, field
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
-from appliance.automations.policy import fingerprint, plain, read_instant
 from appliance.automations.scheduler import Alarm, Scheduler, TimerHandle
-from appliance.automations.states import States
+from appliance.automations.states import States, fingerprint, plain, read_instant
 from appliance.automations.time_triggers import Interval
 from appliance.automations.triggers import Match, TimedTrigger, Trigger
 from appliance.clock import EPOCH, to_millis

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.automations import policy
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.condition_kinds import check_all
 from appliance.automations.conditions import HOLDS, ConditionResult, refused
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.states import State, States
+from appliance.automations.states import Memory, State, States, decide, failed, never_began, succeeded
 from appliance.automations.triggers import Match
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.values import Value
@@ -70,7 +69,7 @@ class AutomationExecutor:
         outcome = self._check(definition)
         if not outcome.holds:
             return outcome
-        decision = policy.decide(definition.policy, state.memory, event, self._clock.now())
+        decision = decide(definition.policy, state.memory, event, self._clock.now())
         self._states.remember(definition.id, decision.memory)
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
@@ -83,12 +82,12 @@ class AutomationExecutor:
             nothing = next(iter(result.warnings), None)
             state.last_run, state.last_error = result.executed_at, result.error or nothing
 
-    def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionEntry) -> policy.Memory:
+    def _after(self, memory: Memory, request: ExecutionRequest, result: ExecutionEntry) -> Memory:
         if result.status is ExecutionStatus.OK:
-            return policy.succeeded(memory, self._clock.now())
+            return succeeded(memory, self._clock.now())
         if result.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
-            return policy.never_began(memory, request.event or {})
-        return policy.failed(memory)
+            return never_began(memory, request.event or {})
+        return failed(memory)
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:

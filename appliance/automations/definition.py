@@ -14,7 +14,7 @@ from appliance.automations.condition_kinds import explain, parse_conditions
 from appliance.automations.conditions import Condition
 from appliance.automations.device_triggers import DEVICE_TRIGGERS
 from appliance.automations.environment import Environment
-from appliance.automations.policy import Policy
+from appliance.automations.states import Policy
 from appliance.automations.time_triggers import TIMED_TRIGGERS
 from appliance.automations.triggers import EVENT_TRIGGERS, TimedTrigger, Trigger
 from appliance.clock import Clock

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
-from appliance.automations.policy import read_instant
 from appliance.automations.running_timers import RunningTimer, check_timer
 from appliance.automations.scheduler import Scheduler, TimerHandle
+from appliance.automations.states import read_instant
 from appliance.clock import to_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired

@@ -76,7 +76,9 @@ class Channel(Protocol):
 
 
 class LuaExecution:
-    """One run of a file, known to people by its `name`. It continues with or without a waiter.
+    """The hub's side of one run of a file in a worker, to its last frame; the worker's is a `WorkerExecution`.
+
+    People know it by its `name`. It continues with or without a waiter.
 
     `kind` says what of the file is run; `event` is the last part of its frame, in JSON where it is EXECUTE or CALL.
     `on_end` is called once, never before `begin` has returned.

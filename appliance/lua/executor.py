@@ -65,7 +65,9 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 
 
 class Execution:
-    """One execution from its admission on; `ended` gives its result. Until it runs it has no `lua`.
+    """One execution in the hub, from when it is submitted until `ended` gives its result.
+
+    Until it runs it has no `lua`, the `LuaExecution` that lives while its file runs in a worker.
 
     `is_counted`: whether its mode counts it among those of its id.
     """

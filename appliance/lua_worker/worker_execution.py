@@ -41,7 +41,7 @@ _NO_MEMORY = b"not enough memory"
 
 
 class WorkerExecution:
-    """What the hub began under this number; `forget` is called with it at the end.
+    """The worker's side of a run, a Lua state: what the hub began under this number; `forget` is called at the end.
 
     The thread that does a job owns the Lua state until it has sent the reply. After a request no thread does, until
     the next frame is taken; `_lock` settles whether that or the end of the job comes first.

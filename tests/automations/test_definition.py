@@ -12,7 +12,7 @@ from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.conditions import PlaceState
 from appliance.automations.definition import TRIGGER_KINDS, AutomationDefinition
 from appliance.automations.device_triggers import Devices
-from appliance.automations.policy import Policy
+from appliance.automations.states import Policy
 from appliance.automations.time_triggers import Interval
 from appliance.lua.modes import Mode, ModeType
 from appliance.tables.checks import Function

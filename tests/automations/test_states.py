@@ -13,17 +13,18 @@ from typing import Any
 import orjson
 import pytest
 
-from appliance.automations.policy import (
+from appliance.automations.states import (
     MAX_REMEMBERED,
     Memory,
     Policy,
+    State,
+    States,
     decide,
     failed,
     fingerprint,
     never_began,
     succeeded,
 )
-from appliance.automations.states import State, States
 from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry

@@ -18,8 +18,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
-from appliance.automations.environment import Environment
-from appliance.automations.variables import Variables
+from appliance.automations.environment import Environment, Variables
 from appliance.clock import ClockTrust
 from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus

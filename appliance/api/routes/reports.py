@@ -12,11 +12,10 @@ from appliance.api.metrics import resident_bytes, uptime_secs
 from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
-from appliance.automations.environment import CHANGED_PREFIX
+from appliance.automations.environment import CHANGED_PREFIX, VARIABLE_PREFIX
 from appliance.automations.home_names import SENT_PREFIX
 from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
-from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period

@@ -140,7 +140,7 @@ class Hub:
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack, began)
-            self.executors = (self.scenes.executor, self.automations.executions)
+            self.executors = (self.scenes.executor, self.automations.executor)
             self.reloaders = self._build_reloaders()
             for reloader in self.reloaders.values():
                 await enter(reloader)

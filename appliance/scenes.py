@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
 from appliance import settings
 from appliance.errors import Invalid
 from appliance.history.execution_history import ExecutionEntry
-from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
+from appliance.lua.executor import CANCELLED, ExecutableFiles, Execution, ExecutionRequest, Executor
 from appliance.lua.folder import folder_of
 from appliance.lua.lua_catalog import Catalog, Inspect
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
@@ -57,16 +55,11 @@ def build_catalog(
     return Catalog("scene", folder_of(section, root), pool.describe, scene_parser(default_max), inspect)
 
 
-class Scenes:
+class Scenes(ExecutableFiles[Scene]):
     """The scenes in use, their executions, and the history of these."""
 
-    def __init__(
-        self,
-        catalog: Catalog[Scene],
-        executor: Executor,
-    ) -> None:
-        self.catalog = catalog
-        self.executor = executor
+    def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
+        super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
         """Who waits for which scene, by their labels."""
 
@@ -129,26 +122,3 @@ class Scenes:
             following = {scene for who, scene in self._waits if who == path[-1]}
             paths += [(*path, scene) for scene in sorted(following - known)]
         return ()
-
-    def cancel(self, id_: str) -> int:
-        """End what runs and waits of the scene at once; how many those were.
-
-        Raises `NotFound` for an unknown id, unless an execution of a scene that was removed still runs.
-        """
-        count = self.executor.cancel(id_)
-        if count == 0:
-            self.catalog.get(id_)
-        return count
-
-    def abort_all(self) -> None:
-        """Cancel every execution, since the hub stops; those who wait get its result."""
-        self.executor.abort_all()
-
-    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
-        """The results of the scene's executions in the period, the newest first."""
-        self.catalog.get(id_)
-        return self.executor.history.list_runs(id_, period)
-
-    def figures(self) -> dict[str, Any]:
-        """Counts of scenes and executions, and the faults of files that were rejected."""
-        return {"loaded": len(self.list_scenes()), **self.executor.figures(), "left_out": self.catalog.rejected}

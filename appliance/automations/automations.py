@@ -21,12 +21,11 @@ from appliance.automations.states import States
 from appliance.automations.timers import NO_DEVICES, Timers
 from appliance.clock import Clock
 from appliance.history.execution_history import ExecutionEntry
-from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.lua.executor import Executor
+from appliance.lua.executor import ExecutableFiles, Executor
 from appliance.lua.folder import folder_of
 from appliance.lua.lua_catalog import Catalog, Describe
 from appliance.settings import AutomationsSettings
@@ -50,8 +49,8 @@ class View(Struct, frozen=True, kw_only=True):
     running: int
 
 
-class Automations:
-    """The automations of a catalog, run by `executions` and armed from entering the context until it is left.
+class Automations(ExecutableFiles[AutomationDefinition]):
+    """The automations of a catalog, armed from entering the context until it is left.
 
     If not `is_loaded`, there are none until a reload. Methods raise `NotFound` for an id that there is not.
     """
@@ -60,16 +59,15 @@ class Automations:
         self,
         catalog: Catalog[AutomationDefinition],
         environment: Environment,
-        executions: Executor,
+        executor: Executor,
         *,
         is_loaded: bool = True,
     ) -> None:
-        self.catalog = catalog
-        self.executions = executions
+        super().__init__(catalog, executor)
         self.states, self.timers = States(environment.storage), Timers(environment)
         self.scheduler = Scheduler(environment)
-        self._executor = AutomationExecutor(environment, self.states, executions)
-        self.engine = Engine(catalog, self._executor, self.states, self.scheduler, environment)
+        self._decider = AutomationExecutor(environment, self.states, executor)
+        self.engine = Engine(catalog, self._decider, self.states, self.scheduler, environment)
         self._variables = environment.variables
         self._is_loaded = is_loaded
         self._stack = AsyncExitStack()
@@ -78,7 +76,7 @@ class Automations:
         if self._is_loaded:
             await self.catalog.load()
         async with AsyncExitStack() as stack:
-            for part in (self.states, self._variables, self.timers, self.executions, self.scheduler, self.engine):
+            for part in (self.states, self._variables, self.timers, self.executor, self.scheduler, self.engine):
                 await stack.enter_async_context(part)
             if not self._is_loaded:
                 self.timers.pause()
@@ -120,24 +118,17 @@ class Automations:
         log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
         self.engine.on_change()
         if not is_enabled:
-            self.executions.skip_waiting(id_, DISABLED.reason)
+            self.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
         """Run it with this event if its conditions hold, and wait for its end."""
-        return await self._executor.run_by_hand(self.catalog.get(id_), event)
+        return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
         """What its file says as it is on the disk now; `ConfigFailed` holds what is wrong with it."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
-
-    def cancel(self, id_: str) -> int:
-        """End what runs and waits of it at once, also if a reload has removed it; how many those were."""
-        count = self.executions.cancel(id_)
-        if count == 0:
-            self.catalog.get(id_)
-        return count
 
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which it falls due, at most ten, the soonest first."""
@@ -152,23 +143,9 @@ class Automations:
         """Let nothing set off an automation any more; what runs goes on."""
         self.engine.disarm()
 
-    def abort_all(self) -> None:
-        """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
-        self.executions.abort_all()
-
-    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
-        """What became of its triggers in the period, the newest first."""
-        self.catalog.get(id_)
-        return self.executions.history.list_runs(id_, period)
-
     def figures(self) -> dict[str, Any]:
-        """How many are in force and under way, how each is, and what is wrong with the files that were not loaded."""
-        return {
-            "loaded": len(self.catalog.list_definitions()),
-            **self.executions.figures(),
-            "each": self.engine.figures(),
-            "left_out": self.catalog.rejected,
-        }
+        """As of all such files, and how each automation is."""
+        return {**super().figures(), "each": self.engine.figures()}
 
     def _view(self, definition: AutomationDefinition) -> View:
         state = self.states.of(definition.id)
@@ -177,7 +154,7 @@ class Automations:
             is_enabled=state.is_enabled,
             last_run=state.last_run,
             last_error=state.last_error,
-            running=self.executions.count_running(definition.id),
+            running=self.executor.count_running(definition.id),
         )
 
 

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from secrets import token_hex
-from typing import Any
+from typing import Any, Generic
 
 from msgspec import Struct
 
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.history.period import Period
 from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
+from appliance.lua.lua_catalog import Catalog, T
 from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -311,3 +313,35 @@ def cancel_execution(executors: Iterable[Executor], number: str) -> None:
     """End one execution at once, in a sleep too; raises `NotFound`."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)
+
+
+class ExecutableFiles(Generic[T]):
+    """What scenes and automations have in common: a catalog, and the executions of what it defines.
+
+    Methods raise `NotFound` for an id that there is not.
+    """
+
+    def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
+        self.catalog = catalog
+        self.executor = executor
+
+    def cancel(self, id_: str) -> int:
+        """End what runs and waits of it at once, also if a reload has removed it; how many those were."""
+        count = self.executor.cancel(id_)
+        if count == 0:
+            self.catalog.get(id_)
+        return count
+
+    def abort_all(self) -> None:
+        """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
+        self.executor.abort_all()
+
+    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
+        """What became of it in the period, the newest first."""
+        self.catalog.get(id_)
+        return self.executor.history.list_runs(id_, period)
+
+    def figures(self) -> dict[str, Any]:
+        """How many are in force and under way, and what is wrong with the files that were not loaded."""
+        loaded = len(self.catalog.list_definitions())
+        return {"loaded": loaded, **self.executor.figures(), "left_out": self.catalog.rejected}

@@ -174,7 +174,7 @@ async def open_house(
     light: LightSimulator | None = None,
     tv: TvSimulator | None = None,
     adapters: Mapping[str, Any] | None = None,
-    poll_interval_secs: int = 1,
+    poll_interval_secs: int | tuple[int, int] = 1,
     data_dir: Path | None = None,
     disk: Disk | None = None,
     limits: ApiLimits | None = None,
@@ -186,6 +186,8 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """A house with both simulated devices, polled every second of the clock; `adapters` says others than those.
 
+    Where `poll_interval_secs` are two, the first is the light's.
+
     `toml` is what its configuration says beside that, and `root` the folder that holds `config/`. `found` is what
     every search of the local network comes to.
     """
@@ -194,9 +196,11 @@ async def open_house(
         set_ = await stack.enter_async_context(tv or TvSimulator())
         enabled = adapters
         if enabled is None:
+            both = poll_interval_secs
+            lights_secs, tvs_secs = both if isinstance(both, tuple) else (both, both)
             enabled = {
-                "elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=poll_interval_secs),
-                "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=poll_interval_secs),
+                "elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=lights_secs),
+                "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=tvs_secs),
             }
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-house-")))
         settings = _configure(enabled, root or folder, toml)

@@ -22,12 +22,16 @@ TEN_MINUTES = 600
 
 
 @pytest.fixture
-async def home(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[House]:
-    """A quiet house with two lamps behind one address and a TV, whose log is kept from now on."""
+async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[House]:
+    """A quiet house with two lamps behind one address and a TV, whose log is kept from now on.
+
+    Only what is looked at is polled each second.
+    """
     lamps = LightSimulator(
         lights=[SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=300)], clock=clock
     )
-    async with open_house(clock=clock, light=lamps, tv=TvSimulator(clock=clock)) as home:
+    secs = (1, 300) if adapter == "elgato_lights" else (300, 1)
+    async with open_house(clock=clock, light=lamps, tv=TvSimulator(clock=clock), poll_interval_secs=secs) as home:
         caplog.set_level(logging.INFO)
         caplog.clear()
         yield home

@@ -180,6 +180,6 @@ async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterato
     zone = settings.locale.timezone
     async with build_pool(settings.scripts, limits, zone, settings.root, clock, user_ids=ids) as pool:
         if ids:
-            await pool.compile(Source(name="", text=b""))
+            await pool.compile(Source(name="the start of Lua", text=b""))
             become_owner(*home)
         yield pool

@@ -22,6 +22,9 @@ MAX_HALTED_CHECKS = 8
 MAX_SILENT_CHECKS = 16
 """The same of one that is not, and may merely wait for the processor."""
 
+MAX_SILENT_CHECKS_AT_START = 60
+"""The same of one that is not ready yet: its first bytes come from a slow card, or its box does much else."""
+
 MAX_RESIDENT_BYTES = 256 << 20
 """Resident memory that one worker may use, beside four executions at their limit."""
 
@@ -261,7 +264,8 @@ class Worker(asyncio.BufferedProtocol):
         """Kill the process after too long a silence; where nothing is awaited of it, only if it was halted."""
         is_awaited = bool(self._running) or not self.is_ready
         has_halted = self._process is not None and self._process.is_halted()  # what sleeps in it would never continue
-        if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else MAX_SILENT_CHECKS):
+        max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START
+        if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else max_unhalted):
             secs = self._silent_checks * CHECK_INTERVAL_SECS
             self.kill(f"the Lua worker gave no sign of life for {secs:g} s, and was killed")
         self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0

@@ -114,6 +114,20 @@ async def test_a_worker_that_hangs_while_all_in_it_sleep_is_killed_before_they_w
         assert (await run(pool, TRIVIAL)).asked
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("whole_workers")
+async def test_a_worker_that_takes_long_to_start_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nsleep 10\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    async with open_pool() as pool:
+        assert (await run(pool, TRIVIAL)).asked
+        assert pool.figures()["kills"] == 0
+
+
 STUCK = "(('a'):rep(300000)):find('.-.-.-.-b')"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import orjson
@@ -36,7 +37,7 @@ MAX_WAITING_RESPONSES = 8
 """Responses on a connection that nobody has read, interim ones (1xx) included."""
 
 PARSED_BYTES = 4096
-"""Bytes that are parsed before the responses are counted: a hundred of the shortest."""
+"""Bytes that are read and parsed in a turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
 """What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
@@ -92,6 +93,11 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
 
 class _Protocol(ResponseHandler):
     """One connection, which is given up where more responses wait on it than were asked for."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let each turn of the loop read no more than it may parse."""
+        cast("Any", transport).max_size = PARSED_BYTES
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         for start in range(0, len(data), PARSED_BYTES):

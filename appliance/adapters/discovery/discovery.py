@@ -105,13 +105,13 @@ class Discovery:
         self._kinds = kinds
         self._sections = sections
         self._network = network
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._latest: list[Found] | None = None
 
     async def search(self, seconds: float = DEFAULT_SEARCH_SECS) -> list[Found]:
         """What was found within so many seconds, by kind, name and address."""
-        is_first = not self._turn.locked()
-        async with self._turn:
+        is_first = not self._lock.locked()
+        async with self._lock:
             if is_first:
                 self._latest = None
             if self._latest is None:

@@ -105,7 +105,7 @@ class LuaAdapter(PollingAdapter):
         self.poll_interval = self._next_poll(found["second"])
         told = ToldDevices()
         await self._read("poll", self._reader.read_all(found["first"], "poll", told))
-        await in_steps(self.clock, self._tell_events(told))
+        await in_steps(self.clock, self._telling_events(told))
         return report_of(self.name, told, is_complete=True)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -187,9 +187,7 @@ class LuaAdapter(PollingAdapter):
         await self._read(function, self._reader.read_update(raw, function, update))
         told = update.devices
         report = report_of(self.name, told, is_complete=update.complete)
-        await in_steps(self.clock, self.publish.report_parts(report))
-        await in_steps(self.clock, self._tell_parts(told))
-        await in_steps(self.clock, self._tell_events(told))
+        await in_steps(self.clock, self._telling(report, told))
         self.note_heard()
         self.publish.answered()
         if update.send is not None and self._connection is not None:
@@ -254,12 +252,14 @@ class LuaAdapter(PollingAdapter):
         except Invalid as fault:
             raise AdapterFailed(self.redact(f"what {function} returned cannot be used: {fault}")) from None
 
-    def _tell_parts(self, told: ToldDevices) -> Iterator[None]:
+    def _telling(self, report: Report, told: ToldDevices) -> Iterator[None]:
+        yield from self.publish.report_parts(report)
         for device_id, attributes in told.parts:
             self.publish.attributes(device_id, attributes)
             yield
+        yield from self._telling_events(told)
 
-    def _tell_events(self, told: ToldDevices) -> Iterator[None]:
+    def _telling_events(self, told: ToldDevices) -> Iterator[None]:
         for device_id, event, data in told.events:
             self.publish.event(device_id, event, data)
             yield

@@ -56,7 +56,7 @@ class NotifyAdapter(Adapter):
         super().__init__(context)
         self._settings = settings
         self._context = context
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._waiting = 0
         self._sent_at: deque[float] = deque()
         self._gathered: list[str] = []
@@ -129,7 +129,7 @@ class NotifyAdapter(Adapter):
         self._sent_at.append(self.clock.monotonic())
         self._waiting += 1
         try:
-            async with self._turn:
+            async with self._lock:
                 await self._try_thrice(message, title)
         finally:
             self._waiting -= 1

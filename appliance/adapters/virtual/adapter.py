@@ -41,7 +41,7 @@ class VirtualAdapter(Adapter):
         super().__init__(context)
         self._record = context.record
         self._devices = {f"{self.name}:{each.id}": each for each in settings.devices}
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def run(self) -> None:
         """Publish the devices; all else comes from commands and observations."""
@@ -76,7 +76,7 @@ class VirtualAdapter(Adapter):
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """Let the devices show what was asked. Raises `StoreFailed`, and nothing has changed."""
-        async with self._turn:
+        async with self._lock:
             changes = {}
             for device_id in device_ids:
                 found = self.publish.find(device_id)
@@ -115,7 +115,7 @@ class VirtualAdapter(Adapter):
         if attributes is not None and not isinstance(attributes, Mapping):
             raise Invalid(f"attributes must be an object, not {shown(attributes)}")
         happened = None if event is None else check_event(event, payload.get("data") or {})
-        async with self._turn:
+        async with self._lock:
             await self._show({device_id: device.check(attributes or {})})
             if happened is not None:
                 self.publish.event(device_id, *happened)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import orjson
-from aiohttp import AddrInfoType, ClientHandlerType, ClientRequest, ClientResponse
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.tracing import Trace
+from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from msgspec import Struct
 
-from appliance.adapters.device_resolver import DeviceResolver
+from appliance.adapters.device_connector import DeviceConnector
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
 from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
@@ -32,15 +27,6 @@ KEEP_SECS = 1.0
 
 LASTING_SECS = 60.0
 """Seconds that one is kept for requests that may be repeated: a device may have closed it meanwhile."""
-
-MAX_WAITING_RESPONSES = 8
-"""Responses on a connection that nobody has read, interim ones (1xx) included."""
-
-PARSED_BYTES = 4096
-"""Bytes that are read and parsed in a turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
-
-RECEIVE_BUFFER_BYTES = 16 * 1024
-"""What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
 
 RETRY_AFTER_SECS = 0.25
 """Seconds before a request that was never answered is sent once more."""
@@ -74,7 +60,7 @@ class DeviceSession:
 def _open(keep_secs: float) -> aiohttp.ClientSession:
     """No cookies, no proxies, no compression."""
     return aiohttp.ClientSession(
-        connector=_Connector(keep_secs),
+        connector=DeviceConnector(keep_secs),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
         headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
@@ -83,45 +69,6 @@ def _open(keep_secs: float) -> aiohttp.ClientSession:
         middlewares=(send_once,),
         ws_response_class=PromptSocket,
     )
-
-
-def _open_socket(address: AddrInfoType) -> socket.socket:
-    opened = socket.socket(*address[:3])
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-    return opened
-
-
-class _Protocol(ResponseHandler):
-    """One connection, which is given up where more responses wait on it than were asked for."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let each turn of the loop read no more than it may parse."""
-        cast("Any", transport).max_size = PARSED_BYTES
-        super().connection_made(transport)
-
-    def data_received(self, data: bytes) -> None:
-        for start in range(0, len(data), PARSED_BYTES):
-            super().data_received(data[start : start + PARSED_BYTES])
-            if len(self._buffer) > MAX_WAITING_RESPONSES:
-                self.abort()
-                return
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
-
-    def __init__(self, keep_secs: float) -> None:
-        super().__init__(keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket)
-        build: Callable[..., ResponseHandler] = _Protocol
-        self._factory = partial(build, loop=self._loop)
-
-    async def connect(
-        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.connector.Connection:
-        connection = await super().connect(req, traces, timeout)
-        if req.headers.get("Connection") == "close" and connection.protocol is not None:
-            connection.protocol.force_close()
-        return connection
 
 
 async def send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:

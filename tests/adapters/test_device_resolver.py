@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.device_connector import may_mean
 from appliance.adapters.device_http import DeviceSession, HttpClient
-from appliance.adapters.device_resolver import may_mean
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor

@@ -1,0 +1,114 @@
+"""Connections to devices: which addresses their names may mean, and how much is read of them at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import aiohttp
+from aiohttp import AddrInfoType, ClientRequest
+from aiohttp.abc import ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.resolver import ThreadedResolver
+from aiohttp.tracing import Trace
+
+MAX_WAITING_RESPONSES = 8
+"""Responses on a connection that nobody has read, interim ones (1xx) included."""
+
+PARSED_BYTES = 4096
+"""Bytes that are read and parsed in a turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
+
+RECEIVE_BUFFER_BYTES = 16 * 1024
+"""What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254")))
+"""Where a rented machine can ask for its own credentials."""
+
+_CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
+"""Addresses whose last four bytes are an IPv4 address: compatible, mapped, NAT64."""
+
+
+class DeviceResolver(ThreadedResolver):
+    """Resolves a name for one connection, which then goes to no other address than the result holds.
+
+    A name of the network must not mean this machine or its metadata service, whatever it meant before: who answers
+    for the name would let the hub talk to itself. `localhost` means this machine and nothing else. An address that is
+    written in numbers is not resolved, and means what it says.
+    """
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of the name. Raises `OSError` where there are none, or one of them is refused."""
+        found = await super().resolve(host, port, family)
+        for each in found:
+            if not may_mean(host, each["host"]):
+                raise OSError(0, f"its name means {each['host']}, and a name must not lead there")
+        return found
+
+
+def may_mean(name: str, address: str) -> bool:
+    """Whether the name may have this address."""
+    is_local = name.lower().rstrip(".").rpartition(".")[2] == "localhost"
+    meant = _without_carrier(ipaddress.ip_address(address.partition("%")[0]))
+    return is_local == meant.is_loopback and not _is_barred(meant)
+
+
+def _without_carrier(address: _Address) -> _Address:
+    """The address, or the IPv4 address that it carries."""
+    if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:  # unspecified and loopback are not carriers
+        return address
+    if any(address in network for network in _CARRIERS):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.sixtofour or address
+
+
+def _is_barred(address: _Address) -> bool:
+    is_nobody = address.is_unspecified or address.is_multicast or address in _METADATA
+    return is_nobody or (address.version == 4 and (address.is_reserved or int(address) < 1 << 24))
+
+
+def _open_socket(address: AddrInfoType) -> socket.socket:
+    opened = socket.socket(*address[:3])
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    return opened
+
+
+class _Protocol(ResponseHandler):
+    """One connection, which is given up where more responses wait on it than were asked for."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let each turn of the loop read no more than it may parse."""
+        cast("Any", transport).max_size = PARSED_BYTES
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PARSED_BYTES):
+            super().data_received(data[start : start + PARSED_BYTES])
+            if len(self._buffer) > MAX_WAITING_RESPONSES:
+                self.abort()
+                return
+
+
+class DeviceConnector(aiohttp.TCPConnector):
+    """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
+
+    def __init__(self, keep_secs: float) -> None:
+        super().__init__(keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket)
+        build: Callable[..., ResponseHandler] = _Protocol
+        self._factory = partial(build, loop=self._loop)
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """A connection for the request. Raises `ClientError`."""
+        connection = await super().connect(req, traces, timeout)
+        if req.headers.get("Connection") == "close" and connection.protocol is not None:
+            connection.protocol.force_close()
+        return connection

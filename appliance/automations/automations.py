@@ -169,8 +169,7 @@ def catalog_of(
     """The catalog of the automations that the section names, not loaded yet; what names nothing that is `known` is a
     warning."""
     default_max = settings.runner.default_max_concurrent
-    if known is None:
-        parse = automation_parser(locale, clock, default_max)
-        return Catalog("automation", folder_of(settings, root), describe, parse)
-    parse = automation_parser(locale, clock, default_max, lambda definition: known().warnings_of(definition))
-    return Catalog("automation", folder_of(settings, root), describe, parse, lambda source: known().inspect(source))
+    find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
+    inspect = None if known is None else lambda source: known().inspect(source)
+    parse = automation_parser(locale, clock, default_max, find_warnings)
+    return Catalog("automation", folder_of(settings, root), describe, parse, inspect)

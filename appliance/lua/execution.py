@@ -132,15 +132,11 @@ class LuaExecution:
         self._task = tasks.start(self._run(), f"run of {self.name}")
         self._task.add_done_callback(self._end)
 
-    async def wait(self) -> None:
-        """Return when the execution has ended well; else raise `ScriptFailed` or `ExecutionCancelled`."""
+    async def end(self) -> Failure:
+        """How the execution ended, once it has."""
         assert self._task is not None
         await asyncio.wait([self._task])
-        failure = self._failure(self._task)
-        if isinstance(failure, ScriptFailed):  # a new one for each: a kept one keeps the frames of its traceback
-            raise ScriptFailed(failure.fault, failure.status)
-        if failure is not None:
-            raise ExecutionCancelled(str(failure))
+        return self._failure(self._task)
 
     def describe_activity(self) -> tuple[str, str]:
         """Its status, `queued`, `running` or `waiting`, and what it does in words."""

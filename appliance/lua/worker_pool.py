@@ -203,12 +203,9 @@ class WorkerPool:
     async def _finish(self, execution: LuaExecution) -> tuple[LuaExecution, Failure]:
         """Wait for the execution: it, and how it ended. Aborts it where the waiting task is cancelled."""
         try:
-            await execution.wait()
-        except (ExecutionCancelled, ScriptFailed) as failure:
-            return execution, failure.with_traceback(None)
+            return execution, await execution.end()
         finally:
             execution.abort()
-        return execution, None
 
     def _place(self, execution: LuaExecution) -> None:
         """Have the execution begin in the worker that takes new ones; a fresh one is started if there is none."""

@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 from appliance.automations.calls import CtxCalls
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
-from appliance.errors import NotFound
+from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.context import CtxCall
+from appliance.lua.execution import LuaExecution
 from appliance.lua.folder import Folder
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
@@ -91,8 +92,17 @@ def scene(body: str) -> Source:
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 
+async def ended(execution: LuaExecution) -> None:
+    """Return when the execution has ended well; else raise `ScriptFailed` or `ExecutionCancelled`."""
+    failure = await execution.end()
+    if isinstance(failure, ScriptFailed):  # a new one for each: a kept one keeps the frames of its traceback
+        raise ScriptFailed(failure.fault, failure.status)
+    if failure is not None:
+        raise ExecutionCancelled(str(failure))
+
+
 async def run(pool: WorkerPool, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
     """Run the body to its end; its calls and log lines."""
     notes = notes or Notes()
-    await pool.start(scene(body), notes, event, name="scene:test").wait()
+    await ended(pool.start(scene(body), notes, event, name="scene:test"))
     return notes

@@ -27,7 +27,7 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
-from tests.lua.bench import FILE, calls_of, scene
+from tests.lua.bench import FILE, calls_of, ended, scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -62,7 +62,7 @@ class Stage:
     async def play(self, body: str, source: str = "scene:evening") -> list[str]:
         """Run the body; what it printed."""
         self.context = RecordingContext(self.home, self.clock, source)
-        await self.clock.run(self.pool.start(scene(body), self.context, name=source).wait())
+        await self.clock.run(ended(self.pool.start(scene(body), self.context, name=source)))
         return self.context.printed
 
 

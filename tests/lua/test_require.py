@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from appliance.errors import Invalid, ScriptFailed
 from appliance.lua.worker_pool import WorkerPool
-from tests.lua.bench import FILE, Notes, file, open_pool, run
+from tests.lua.bench import FILE, Notes, ended, file, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -106,7 +106,7 @@ async def test_a_script_that_is_read_again_and_again_is_kept_once(pool: WorkerPo
     body = "for _ = 1, 20 do pcall(require, 'failing') end error('x')"
     execution = pool.start(file(body), Notes(), name="scene:x")
     with pytest.raises(ScriptFailed):
-        await execution.wait()
+        await ended(execution)
     assert [each.name for each in execution._files] == [FILE, "config/scripts/failing.lua"]
 
 

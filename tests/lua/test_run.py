@@ -20,7 +20,7 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
-from tests.lua.bench import Notes, open_pool, run, scene
+from tests.lua.bench import Notes, ended, open_pool, run, scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -45,7 +45,7 @@ async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool
     execution = pool.start(scene(body), gate, name="x")
     await gate.reached()
     execution.cancel()
-    waiting = asyncio.ensure_future(execution.wait())
+    waiting = asyncio.ensure_future(ended(execution))
     done, _ = await asyncio.wait([waiting], timeout=0.05)
     assert not done
     gate.opened.set()
@@ -61,7 +61,7 @@ async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backsto
         await gate.reached()
         execution.cancel()
         with pytest.raises(ExecutionCancelled):
-            await execution.wait()
+            await ended(execution)
         assert pool.figures()["kills"] == 0
 
 
@@ -79,7 +79,7 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: Work
     execution.cancel()
     gate.opened.set()
     with pytest.raises(ExecutionCancelled):
-        await execution.wait()
+        await ended(execution)
     assert finished == ["first"]
     assert len(notes.asked) == 1
 
@@ -101,7 +101,7 @@ async def test_a_cancel_stops_running_lua(pool: WorkerPool, body: str) -> None:
     await until(lambda: notes.printed)
     execution.cancel()
     with pytest.raises(ExecutionCancelled):
-        await execution.wait()
+        await ended(execution)
     assert pool.running == 0
 
 
@@ -110,32 +110,32 @@ async def test_a_cancel_before_the_first_step_calls_nothing(pool: WorkerPool) ->
     execution = pool.start(scene("ctx:command('a', {})"), notes, name="x")
     execution.cancel()
     with pytest.raises(ExecutionCancelled):
-        await execution.wait()
+        await ended(execution)
     assert notes.asked == []
 
 
 async def test_a_cancel_after_the_end_changes_nothing(pool: WorkerPool) -> None:
     execution = pool.start(scene(""), Notes(), name="x")
-    await execution.wait()
+    await ended(execution)
     execution.cancel()
-    await execution.wait()
+    await ended(execution)
 
 
 async def test_an_execution_continues_without_a_waiter(pool: WorkerPool) -> None:
     gate = Gate()
     execution = pool.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
-    waiting = asyncio.ensure_future(execution.wait())
+    waiting = asyncio.ensure_future(ended(execution))
     await gate.reached()
     waiting.cancel()
     await asyncio.wait([waiting])
     gate.opened.set()
-    await execution.wait()
+    await ended(execution)
     assert gate.printed == ["done"]
 
 
 async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(pool: WorkerPool) -> None:
     execution = pool.start(scene("error('no')"), Notes(), name="x")
-    ends = await asyncio.gather(*[execution.wait() for _ in range(3)], return_exceptions=True)
+    ends = await asyncio.gather(*[ended(execution) for _ in range(3)], return_exceptions=True)
     assert [type(each) for each in ends] == [ScriptFailed] * 3
 
 
@@ -146,7 +146,7 @@ async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -
         runs += [pool.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(4)]
         await gate.reached(20)
         assert pool.running == 24
-    ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
+    ends = await asyncio.gather(*[ended(each) for each in runs], return_exceptions=True)
     assert [type(each) for each in ends] == [ExecutionCancelled] * 24
     assert pool.running == 0
     assert pool.figures()["workers"] == []
@@ -224,7 +224,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
         )  # the leader, the first
         assert (await run(pool, "print('awake')")).printed == ["awake"]
         gate.opened.set()
-        await asyncio.gather(*[each.wait() for each in runs])
+        await asyncio.gather(*[ended(each) for each in runs])
         assert pool.running == 0
 
 
@@ -239,7 +239,7 @@ async def race(count: int) -> None:
             await asyncio.sleep(random_.random() / 500)
         execution.cancel()
         try:
-            await execution.wait()
+            await ended(execution)
         except ExecutionCancelled:
             return
 
@@ -263,7 +263,7 @@ async def test_runners_can_be_left_at_any_moment() -> None:
             runs = [pool.start(scene("ctx:get_device('x')"), Notes(), name="x") for _ in range(3)]
             for _ in range(turn % 8):
                 await asyncio.sleep(0)
-        ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
+        ends = await asyncio.gather(*[ended(each) for each in runs], return_exceptions=True)
         assert all(each is None or isinstance(each, ExecutionCancelled) for each in ends)
 
 
@@ -284,7 +284,7 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
             await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
             execution.cancel()
             with contextlib.suppress(ScriptFailed, ExecutionCancelled):
-                await execution.wait()
+                await ended(execution)
             del execution, notes
         await until(lambda: not any(each() for each in watched))
     finally:
@@ -293,7 +293,7 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
 
 EXIT = """
 import asyncio
-from tests.lua.bench import Notes, open_pool, scene
+from tests.lua.bench import Notes, ended, open_pool, scene
 
 async def main():
     async with open_pool() as pool:

@@ -17,7 +17,7 @@ from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.lua.attacks import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
-from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_pool, run, scene
+from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, ended, file, open_pool, run, scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -267,7 +267,7 @@ async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool 
             if described:
                 await pool.describe(file(text))
             else:
-                await pool.start(file(text), Notes(answer), name="scene:hostile").wait()
+                await ended(pool.start(file(text), Notes(answer), name="scene:hostile"))
     except ScriptFailed as failure:
         reported = str(failure)
         if re.search(expected, reported) and reported.startswith(f"{FILE}:") and len(reported) < 5_000:

@@ -17,7 +17,7 @@ from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker import MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
-from tests.lua.bench import TRIVIAL, Notes, file, open_pool, run, scene
+from tests.lua.bench import TRIVIAL, Notes, ended, file, open_pool, run, scene
 
 PATIENCE = 60.0
 LIMITS = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=1.0)
@@ -41,7 +41,7 @@ async def test_executions_that_sleep_end_at_once_with_their_worker(
         os.kill(pid_of(pool), number)
         for each in running:
             with pytest.raises(ScriptFailed, match=rf"the Lua worker ended unexpectedly \({number.name}"):
-                await each.wait()
+                await ended(each)
         assert (await run(pool, TRIVIAL)).asked
         figures = pool.figures()
     assert len(reasons) == 1 and number.name in reasons[0]
@@ -58,7 +58,7 @@ async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh
             pass  # the loop must not notice
         notes = Notes()
         begun = [pool.start(scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
-        await asyncio.gather(*(each.wait() for each in begun), pool.describe(file("return {}")))
+        await asyncio.gather(*(ended(each) for each in begun), pool.describe(file("return {}")))
         figures = pool.figures()
     assert len(notes.asked) == 10
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for want of memory)" in str(figures)
@@ -85,8 +85,8 @@ async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one
         last = pool.start(scene(TRIVIAL), waiting, name="scene:last")
         await until(lambda: notes.printed)
         os.kill(pid_of(pool), signal.SIGKILL)
-        await last.wait()
-        ends = await asyncio.gather(*(each.wait() for each in full), return_exceptions=True)
+        await ended(last)
+        ends = await asyncio.gather(*(ended(each) for each in full), return_exceptions=True)
     assert waiting.asked
     assert all("the Lua worker ended unexpectedly" in str(each) for each in ends)
 
@@ -98,7 +98,7 @@ async def test_a_worker_that_hangs_is_killed_and_everybody_answered() -> None:
         await until(lambda: notes.printed)
         os.kill(pid_of(pool), signal.SIGSTOP)
         with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
-            await running.wait()
+            await ended(running)
         assert (await run(pool, TRIVIAL)).asked
 
 
@@ -110,7 +110,7 @@ async def test_a_worker_that_hangs_while_all_in_it_sleep_is_killed_before_they_w
         os.kill(pid_of(pool), signal.SIGSTOP)
         with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
             async with asyncio.timeout(PATIENCE):
-                await running.wait()
+                await ended(running)
         assert (await run(pool, TRIVIAL)).asked
 
 
@@ -146,7 +146,7 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
     async def line_of(text: str) -> int:
         async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
             with pytest.raises(ScriptFailed, match="could not be stopped") as failure:
-                await pool.start(file(text), Notes(), name="scene:stuck").wait()
+                await ended(pool.start(file(text), Notes(), name="scene:stuck"))
             return failure.value.line
 
     lines = await asyncio.gather(*(line_of(text) for text, _ in STUCK_AT))
@@ -157,7 +157,7 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
-            await pool.start(scene(STUCK), Notes(), name="scene:stuck").wait()
+            await ended(pool.start(scene(STUCK), Notes(), name="scene:stuck"))
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
         await until(lambda: notes.printed)
         execution.cancel()
         with pytest.raises(ExecutionCancelled):
-            await execution.wait()
+            await ended(execution)
 
 
 @pytest.mark.slow
@@ -182,11 +182,11 @@ async def test_a_stuck_execution_ends_its_worker_at_once_and_what_had_not_begun_
         notes = Notes()
         waiting = pool.start(scene(TRIVIAL), notes, name="scene:late")
         with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and could not be stopped") as failure:
-            await culprits[0].wait()
+            await ended(culprits[0])
         assert failure.value.status == "timeout"
         with pytest.raises(ScriptFailed, match="because scene:culprit, which ran in it, could not be stopped"):
-            await innocent.wait()
-        await waiting.wait()
+            await ended(innocent)
+        await ended(waiting)
         assert notes.asked and len(reasons) == 1 and "scene:culprit" in reasons[0]
         await until(lambda: len(pool.figures()["workers"]) == 1)
 
@@ -217,7 +217,7 @@ async def test_what_could_not_be_stopped_twice_rests_until_it_is_changed() -> No
             await run(pool, STUCK)
         await until(lambda: len(starts) == 2)
         with pytest.raises(ScriptFailed, match="could not be stopped 2 times; it may run again in "):
-            await starts[1].wait()
+            await ended(starts[1])
         assert (await run(pool, TRIVIAL)).asked and pool.figures()["kills"] == 2
         with pytest.raises(ScriptFailed, match="its Lua worker is replaced"):
             await run(pool, f"{STUCK} -- changed")
@@ -258,7 +258,7 @@ async def test_no_lua_is_loaded_in_the_hub() -> None:
 
 HUB = """
 import asyncio, sys
-from tests.lua.bench import Notes, open_pool, scene
+from tests.lua.bench import Notes, ended, open_pool, scene
 
 async def main():
     async with open_pool() as pool:

@@ -145,6 +145,6 @@ async def test_who_waits_for_a_slow_key_press_is_answered_when_the_hub_stops(tmp
 
 
 def test_a_stop_that_hangs_is_cut_off() -> None:
-    stuck = "from appliance.cli import serve; serve.STOP_LIMIT_SECS = 0.1; serve.limit_stop(); input()"
+    stuck = "from appliance.cli import run; run.STOP_LIMIT_SECS = 0.1; run.limit_stop(); input()"
     with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:
         assert popen.wait(20) == os.EX_SOFTWARE

@@ -510,6 +510,18 @@ async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared
         assert 0 < await visit.page.evaluate("openedAt") <= asked
 
 
+async def test_a_view_that_does_not_come_is_asked_for_until_it_does(browser: Browser, shared: House) -> None:
+    async with visiting(browser, shared, service_workers="block") as visit:
+        await visit.page.route("**/box.js", lambda route: route.abort())
+        await visit.open("#/")
+        await visit.page.get_by_role("link", name="Box").click()
+        await expect(visit.page.get_by_role("alert")).to_contain_text("does not answer")
+        await expect(visit.page.locator("main.home")).to_be_visible()
+        await visit.page.unroute("**/box.js")
+        await expect(visit.page.locator("main.box")).to_be_visible()
+        await expect(visit.page.get_by_role("alert")).to_have_count(0)
+
+
 async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_anything_else(browser: Browser) -> None:
     async with open_house() as house, visiting(browser, house) as visit:
         await house.post("/rooms", {"id": "den", "name": "Den"})

@@ -21,6 +21,8 @@ const LATE = {
 	wall: async () => (await import("./wall.js")).Wall,
 };
 const LATE_MS = 1000;
+const RETRY_MS = 2000;
+const UNREACHABLE = { key: "error.unreachable" };
 const NAVIGATION = ["home", "automations", "arrange", "box"];
 const WITHIN = { device: "home", room: "home" }; // what the navigation shows meanwhile
 
@@ -32,7 +34,7 @@ history.scrollRestoration = "manual";
 function readRoute() {
 	const [, view, id] = /^#?\/?(\w*)\/?(.*)$/.exec(location.hash) ?? [];
 	try {
-		return { view: view in LATE ? view : "home", id: decodeURIComponent(id) };
+		return { view: Object.hasOwn(LATE, view) ? view : "home", id: decodeURIComponent(id) };
 	} catch {
 		return { view: "home", id: "" };
 	}
@@ -43,12 +45,12 @@ const load = async (view) => (views[view] ??= await LATE[view]());
 // Show what the address names; what was shown stays until that is there.
 async function show() {
 	const { view } = readRoute();
-	try {
-		await load(view);
-	} catch {
-		state.notice = { key: "error.unreachable" };
-	}
-	if (view in views && view === readRoute().view) shown = readRoute();
+	const isThere = await load(view).then(() => true, () => false);
+	if (view !== readRoute().view) return;
+	if (isThere) shown = readRoute();
+	else setTimeout(show, RETRY_MS);
+	if (!isThere) state.notice = UNREACHABLE;
+	else if (state.notice === UNREACHABLE) state.notice = null;
 	drawSoon();
 }
 

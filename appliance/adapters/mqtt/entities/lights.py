@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -25,13 +25,20 @@ from appliance.tables.checks import is_number
 RGB_MODES = ("rgb", "rgbw", "rgbww")
 EFFECTS = CAPABILITIES["effect"].values
 
-_COLORS = {
+COLORS = {
     "color_temp": "color_temperature",
     "xy": "color_xy",
     "hs": "color_hs",
     **dict.fromkeys(RGB_MODES, "color_rgb"),
 }
 """The attribute that a colour mode is shown by."""
+
+NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
+    "rgb": (("red", "r", 255), ("green", "g", 255), ("blue", "b", 255)),
+    "hs": (("hue", "hue", 360), ("sat", "saturation", 100)),
+    "xy": (("x", "x", 1.0), ("y", "y", 1.0)),
+}
+"""The parts of a colour: what command templates call one, what Lares calls it, and its largest number."""
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
 """Channels of white beside three colours, in percent: the only one, or cold and warm."""
@@ -148,18 +155,23 @@ class LightEntity(Entity):
 
     def mode_update(self, mode: str) -> dict[str, Value]:
         """What a colour mode comes to: the canonical mode, and the notations that it ends."""
-        kept = _COLORS.get(mode, "")
+        kept = COLORS.get(mode, "")
         if not kept and mode not in ("white", "brightness"):
             return {}
-        shown: dict[str, Value] = {key: None for key in _COLORS.values() if key != kept and key in self.claims}
+        shown: dict[str, Value] = {key: None for key in COLORS.values() if key != kept and key in self.claims}
         if mode == "brightness":
             return shown
         return {**shown, "color_mode": "rgb" if mode in RGB_MODES else mode}
 
     def assumed(self, update: Update) -> Update:
         """With a colour, the mode that it begins, and no other notation."""
-        mode = next((mode for mode, key in _COLORS.items() if key in update), "")
+        mode = next((mode for mode, key in COLORS.items() if key in update), "")
         return {**self.mode_update(mode), **update}
+
+    def power_update(self, word: str) -> dict[str, Value]:
+        """What on, off or none comes to in any case; nothing for another word."""
+        power = word.lower()
+        return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
 
     def effect_update(self, name: Value) -> Update:
         """An effect by the light's own name: of the catalog if it is known there, else a custom attribute."""
@@ -218,16 +230,11 @@ def rgb_of_hex(text: str) -> dict[str, int]:
     return {key: int(text[at : at + 2], 16) for key, at in (("r", 1), ("g", 3), ("b", 5))}
 
 
-def clamp_rgb(red: float, green: float, blue: float) -> dict[str, int]:
-    """A colour whose parts lie between 0 and 255."""
-    return {key: clamped(part, 0, 255) for key, part in (("r", red), ("g", green), ("b", blue))}
-
-
-def clamp_hs(hue: float, saturation: float) -> dict[str, int]:
-    """Hue and saturation as whole numbers within their ranges."""
-    return {"hue": clamped(hue, 0, 360), "saturation": clamped(saturation)}
-
-
-def clamp_xy(x: float, y: float) -> dict[str, float]:
-    """A point of the colour plane."""
-    return {"x": min(max(x, 0.0), 1.0), "y": min(max(y, 0.0), 1.0)}
+def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
+    """The attribute of a colour, its numbers within their ranges, and whole where the range is."""
+    parts = zip(NOTATIONS[notation], numbers, strict=True)
+    color = {
+        key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)
+        for (_, key, top), number in parts
+    }
+    return {f"color_{notation}": color}

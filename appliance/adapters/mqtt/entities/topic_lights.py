@@ -19,38 +19,19 @@ from appliance.adapters.mqtt.entities.entity import (
     plain_number,
 )
 from appliance.adapters.mqtt.entities.lights import (
+    COLORS,
+    NOTATIONS,
     RGB_MODES,
     WHITES,
     LightChange,
     LightEntity,
-    clamp_hs,
-    clamp_rgb,
-    clamp_xy,
+    color_of,
 )
 from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
-
-_PARTS = {
-    "rgb": {"red": "r", "green": "g", "blue": "b"},
-    "hs": {"hue": "hue", "sat": "saturation"},
-    "xy": {"x": "x", "y": "y"},
-}
-"""What command templates call the parts of a colour, and what Lares calls them."""
-
-_COLOR_TOPICS = (
-    ("rgb", "rgb", clamp_rgb),
-    ("rgbw", "rgb", clamp_rgb),
-    ("rgbww", "rgb", clamp_rgb),
-    ("hs", "hs", clamp_hs),
-    ("xy", "xy", clamp_xy),
-)
-"""First part of a topic's key, the notation of the colour, and what makes one of its numbers."""
-
-_WHITES_OF = {"rgbw": WHITES[:1], "rgbww": WHITES[1:]}
-"""The channels of white that stand behind three colours."""
 
 
 class TopicLight(LightEntity):
@@ -66,8 +47,9 @@ class TopicLight(LightEntity):
                   shows=("power",))  # fmt: skip
         self._read("brightness", "brightness", parse_brightness)
         self._read("color_temp", "color_temperature", self._parse_temperature)
-        for name, notation, make in _COLOR_TOPICS:
-            self._read(name, f"color_{notation}", self._color_parser(notation, make), *_WHITES_OF.get(name, ()))
+        for name in (*RGB_MODES, "hs", "xy"):
+            whites = {"rgbw": WHITES[:1], "rgbww": WHITES[1:]}.get(name, ())
+            self._read(name, COLORS[name], self._color_parser(COLORS[name].removeprefix("color_")), *whites)
         self._read("color_mode", "color_mode", self.mode_update)
         self._read("effect", "effect", self.effect_update)
         self.offer_all(can_switch=self.has_target("command_topic"))
@@ -82,18 +64,18 @@ class TopicLight(LightEntity):
         update = self.parse_temperature(text)
         return {**self.mode_update("color_temp"), **update} if update else {}
 
-    def _color_parser(self, notation: str, make: Callable[..., Value]) -> Callable[[str], Update]:
+    def _color_parser(self, notation: str) -> Callable[[str], Update]:
         """Parses lists of numbers such as `255,0,64`; behind three colours there may be one white or two."""
 
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
                 return {}
             parts = [parse_number(part) for part in text.split(",")[:5]]
-            count = len(_PARTS[notation])
+            count = len(NOTATIONS[notation])
             if len(parts) < count or (len(parts) > count and notation != "rgb"):
                 return {}
             whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
-            return {**self.mode_update(notation), f"color_{notation}": make(*parts[:count]), **whites}
+            return {**self.mode_update(notation), **color_of(notation, parts[:count]), **whites}
 
         return parse
 
@@ -127,7 +109,7 @@ class TopicLight(LightEntity):
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
             return self.publish(f"{change.name}_command", change.value)
-        names: dict[str, Any] = {name: change.value[part] for name, part in _PARTS[change.name].items()}
+        names: dict[str, Any] = {name: change.value[key] for name, key, _ in NOTATIONS[change.name]}
         if change.name == "rgb" and not self.has_target("rgb_command_topic"):
             is_single = self.has_target("rgbw_command_topic")
             return self._with_whites([*names.values(), 0] if is_single else [*names.values(), 0, 0])
@@ -178,10 +160,7 @@ class JsonLight(LightEntity):
 
     def _parse(self, text: str) -> Update:
         state = parse_object(text, "a state")
-        update: dict[str, Value] = {}
-        power = str(state.get("state", "")).lower()
-        if power in ("on", "off", "none"):
-            update["power"] = None if power == "none" else power
+        update = self.power_update(str(state.get("state", "")))
         if self._has_brightness and is_number(state.get("brightness")):
             update["brightness"] = self.brightness_of(state["brightness"])
         update.update(self._colors(state))
@@ -231,17 +210,9 @@ class JsonLight(LightEntity):
 
 
 def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
-    def has(*keys: str) -> bool:
-        return all(is_number(color.get(key)) for key in keys)
-
-    if mode in RGB_MODES and has("r", "g", "b"):
-        return {"color_rgb": clamp_rgb(color["r"], color["g"], color["b"])}
-    if mode == "xy" and has("x", "y"):
-        return {"color_xy": clamp_xy(color["x"], color["y"])}
-    if mode == "hs" and has("h", "s"):
-        return {"color_hs": clamp_hs(color["h"], color["s"])}
-    if mode == "hs" and has("hue", "saturation"):
-        return {"color_hs": clamp_hs(color["hue"], color["saturation"])}
+    for notation, keys in (("rgb", "rgb"), ("xy", "xy"), ("hs", "hs"), ("hs", ("hue", "saturation"))):
+        if COLORS.get(mode) == f"color_{notation}" and all(is_number(color.get(key)) for key in keys):
+            return color_of(notation, [color[key] for key in keys])
     return {}
 
 
@@ -255,7 +226,7 @@ class TemplateLight(LightEntity):
             modes.add("rgb")
         self._modes = frozenset(modes)
         for key, attribute, parse in (
-            ("state", "power", self._parse_power),
+            ("state", "power", self.power_update),
             ("brightness", "brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
             ("color_temp", "color_temperature", self.parse_temperature),
             ("effect", "effect", self.effect_update),
@@ -275,10 +246,6 @@ class TemplateLight(LightEntity):
         template = self.config.template(f"command_{power}_template")
         return self.has_target("command_topic") and not is_unreadable(template)
 
-    def _parse_power(self, text: str) -> Update:
-        power = text.lower()
-        return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
-
     def _part(self, part: str) -> Callable[[str], Update]:
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
@@ -286,7 +253,7 @@ class TemplateLight(LightEntity):
             self._parts[part] = parse_number(text)
             if len(self._parts) < 3:
                 return {}
-            return {"color_rgb": clamp_rgb(*(self._parts[color] for color in ("red", "green", "blue")))}
+            return color_of("rgb", [self._parts[color] for color in ("red", "green", "blue")])
 
         return parse
 
@@ -294,7 +261,7 @@ class TemplateLight(LightEntity):
         """One message; the template sees only what the command names."""
         names: dict[str, Value] = {}
         if change.name == "rgb":
-            names = {"red": change.value["r"], "green": change.value["g"], "blue": change.value["b"]}
+            names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}
         elif change.name:
             names = {change.name: change.value}
         if command.transition_secs is not None:

@@ -144,18 +144,17 @@ class _Tasmota:
 
     def _outputs(self) -> Iterator[Announcement]:
         relays = self._numbers("rl")
-        used = [at for at, kind in enumerate(relays) if kind]
-        shutters = 0
-        for at in used:
-            number = at + 1
-            if relays[at] == 2:
-                yield self._light(number, is_only=len(used) == 1)
-            elif relays[at] == 3:
+        is_only, shutters = sum(map(bool, relays)) == 1, 0
+        for number, kind in enumerate(relays, 1):
+            name = None if is_only else self._name(number)
+            if kind == 2:
+                yield self._announcement("light", f"light_{number}", name, self._light(number))
+            elif kind == 3:
                 shutters += 1
                 if shutters % 2:
                     yield self._shutter(shutters // 2 + 1)
-            else:
-                yield self._relay(number, is_only=len(used) == 1)
+            elif kind:
+                yield self._announcement("switch", f"relay_{number}", name, self._power(number))
 
     def _numbers(self, key: str) -> list[int]:
         values = self._config.get(key)
@@ -183,10 +182,11 @@ class _Tasmota:
             origin="Tasmota",
         )
 
-    def _name(self, number: int) -> str:
-        names = self._config.get("fn")
+    def _name(self, number: int, key: str = "fn", default: str = "") -> str:
+        """The name of an output or a switch, in the list that stands under the key."""
+        names = self._config.get(key)
         name = names[number - 1] if isinstance(names, list) and len(names) >= number else None
-        return str(name)[:200] if name else f"{self._device.name} {number}"
+        return str(name)[:200] if name else f"{default or self._device.name} {number}"
 
     def _states(self, key: str = "state_topic") -> dict[str, Any]:
         return {key: self._topic(1, "RESULT"), f"_{key}s": [self._topic(2, "STATE")]}
@@ -203,13 +203,8 @@ class _Tasmota:
             "payload_off": self._off,
         }
 
-    def _relay(self, number: int, *, is_only: bool) -> Announcement:
-        return self._announcement(
-            "switch", f"relay_{number}", None if is_only else self._name(number), self._power(number)
-        )
-
-    def _light(self, number: int, *, is_only: bool) -> Announcement:
-        config = {
+    def _light(self, number: int) -> dict[str, Any]:
+        return {
             **self._power(number),
             "schema": "tasmota",
             "brightness_command_topic": self.command("Dimmer"),
@@ -218,7 +213,6 @@ class _Tasmota:
             **self._states("brightness_state_topic"),
             **self._colors(self._config.get("lt_st")),
         }
-        return self._announcement("light", f"light_{number}", None if is_only else self._name(number), config)
 
     def _colors(self, kind: Any) -> dict[str, Any]:
         config: dict[str, Any] = {}
@@ -280,8 +274,6 @@ class _Tasmota:
 
     def _switch(self, number: int, *, shows_state: bool) -> Announcement:
         """A wall switch that is detached from the relays (SetOption114): its state, or its presses."""
-        names = self._config.get("swn")
-        name = names[number - 1] if isinstance(names, list) and len(names) >= number else None
         shown, at = f"value_json.Switch{number}", self._topic(1, "RESULT")
         if shows_state:
             action = f"{shown}.Action if {shown}.Action is defined else {shown}"
@@ -298,9 +290,7 @@ class _Tasmota:
             text = f"{{{{ {{'event_type': ({action}), 'switch': {number}}} | to_json }}}}"
             config = {"state_topic": at, "value_template": text}
         component = "binary_sensor" if shows_state else "event"
-        return self._announcement(
-            component, f"switch_{number}", str(name)[:200] if name else f"Switch {number}", config
-        )
+        return self._announcement(component, f"switch_{number}", self._name(number, "swn", "Switch"), config)
 
     def _sensor(self, path: SensorPath) -> Announcement:
         config = {

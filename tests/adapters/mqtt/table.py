@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.entities.entity import Entity, apply
-from appliance.adapters.mqtt.entities.table import is_excluded
+from appliance.adapters.mqtt.entities.entity import apply
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message, Outgoing
@@ -21,12 +19,10 @@ from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
-from tests.adapters.mqtt.captures import Capture, Sent, captures
+from tests.adapters.mqtt.captures import Sent, captures
 from tests.fakes.clock import VirtualClock
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
-LOST = "LOST"
-BECAME = Path(__file__).parent / "became.tsv"
 EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
@@ -92,11 +88,6 @@ class Noted:
         self.sent.append(message)
 
 
-def became_lines() -> list[str]:
-    """The table of every capture: its name, the announcement, what became of it."""
-    return [f"{each.name}\t{key}\t{fate}" for each in captures() for key, fate in sorted(became(each).items())]
-
-
 def expected_lines() -> list[str]:
     """The table of every capture: its devices, a line each, what happened there, and how many things were refused."""
     lines: list[str] = []
@@ -123,52 +114,8 @@ def described(device: MqttDevice) -> dict[str, Any]:
     }
 
 
-def became(capture: Capture) -> dict[str, str]:
-    """What became of each announcement of a capture, by its key, or by the topic of one that could not be read."""
-    catalog = new_catalog()
-    take(catalog, capture.messages + capture.states)
-    members = {
-        entity.announcement.key: (device, entity) for device in catalog.devices.values() for entity in device.entities
-    }
-    fates = {topic: f"refused: {refusal.reason}" for topic, refusal in catalog.refused.items()}
-    sources = {each.source for found in catalog._announced.values() for each in found}
-    for sent in capture.messages:
-        is_entity = sent.payload and sent.topic.startswith("homeassistant/") and catalog.is_config(sent.topic)
-        if is_entity and sent.topic not in sources:
-            fates.setdefault(sent.topic, LOST)
-    for announcement in (each for found in catalog._announced.values() for each in found):
-        if announcement.key in members:
-            device, entity = members[announcement.key]
-            what = (
-                ["an event"] if entity.reports_events else sorted({*entity.attributes, *entity.offers, entity.label})
-            )
-            fates[announcement.key] = f"{device.id}: {' '.join(what)}"
-        elif is_excluded(announcement):
-            config = announcement.config
-            fates[announcement.key] = f"left out: {config.get('entity_category') or 'disabled by its announcer'}"
-        elif (other := _same_press(announcement, members.values())) is not None:
-            fates[announcement.key] = f"reported by {other.announcement.key}"
-        else:
-            fates.setdefault(announcement.key, LOST)
-    return fates
-
-
-def _same_press(announcement: Announcement, members: Iterable[tuple[MqttDevice, Entity]]) -> Entity | None:
-    """The entity of events of the same device that reads the topic of a trigger, or the one above its `/action`."""
-    topic = announcement.config.get("topic") or announcement.config.get("state_topic")
-    topics, device = {topic, str(topic).removesuffix("/action")}, announcement.device
-    for _, entity in members:
-        is_own = (entity.announcement.device.identifiers, entity.announcement.device.connections) == (
-            device.identifiers, device.connections,
-        )  # fmt: skip
-        if is_own and entity.reports_events and topics & {reader.topic for reader in entity.readers}:
-            return entity
-    return None
-
-
 def write() -> None:
-    """Write both tables anew; look at the difference before it is committed."""
-    BECAME.write_text("".join(f"{line}\n" for line in became_lines()))
+    """Write the table anew; look at the difference before it is committed."""
     EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 

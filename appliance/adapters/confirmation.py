@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from appliance.adapters.mqtt.held_back import is_shown
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
 from appliance.home.values import Value, kelvin_of
@@ -13,6 +12,9 @@ from appliance.tables.checks import is_number, shown
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
 """What a door shows that does what it was told, by action."""
+
+_TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
+"""How far a part of a colour may be from what was asked for."""
 
 COVERS = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
@@ -96,3 +98,20 @@ def _brief(value: Value) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {shown(each)}" for name, each in value.items())
     return "nothing" if value is None else shown(value)
+
+
+def is_shown(expected: Value, seen: Value) -> bool:
+    """Whether a value is the expected one, within the rounding of devices."""
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        if "unit" in expected:
+            if expected["unit"] != seen.get("unit"):
+                return False
+            return _is_near(expected["value"], seen.get("value"), abs(expected["value"]) * 0.02 + 0.051)
+        return all(_is_near(value, seen.get(key), _TOLERANCES.get(key, 0)) for key, value in expected.items())
+    if is_number(expected) and is_number(seen):
+        return _is_near(expected, seen, 1 if abs(expected) > 2 else 0.01)
+    return bool(expected == seen)
+
+
+def _is_near(expected: Value, seen: Value, tolerance: float) -> bool:
+    return is_number(expected) and is_number(seen) and abs(expected - seen) <= tolerance

@@ -282,17 +282,9 @@ def _name(device: MqttDevice) -> str:
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
     """The offer of one attribute as the home describes it."""
-    schema = offer.schema
-    return CommandSpec(
-        capability=attribute,
-        actions=offer.actions,
-        min=schema.get("min"),
-        max=schema.get("max"),
-        step=schema.get("step"),
-        unit=schema.get("unit"),
-        values=tuple(schema.get("values", ())),
-        type=schema.get("type"),
-    )
+    schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
+    values = tuple(offer.schema.get("values", ()))
+    return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)
 
 
 def shown_messages(

@@ -6,17 +6,16 @@ import asyncio
 import re
 from collections.abc import Mapping
 
+from appliance.adapters.confirmation import is_shown
 from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
 from appliance.adapters.mqtt.payloads import Message
 from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.home.values import Value
-from appliance.tables.checks import is_number
 
 SUPPRESS_SECS = 1.0
 """Seconds after a command for which contradicting states are kept back; a longer fade takes its own time."""
 
-_TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 
@@ -69,23 +68,6 @@ class PendingCommand:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
             return True  # shown in another notation
         return key in attributes and is_shown(expected, attributes[key])
-
-
-def is_shown(expected: Value, seen: Value) -> bool:
-    """Whether a value is the expected one, within the rounding of devices."""
-    if isinstance(expected, dict) and isinstance(seen, dict):
-        if "unit" in expected:
-            if expected["unit"] != seen.get("unit"):
-                return False
-            return _is_near(expected["value"], seen.get("value"), abs(expected["value"]) * 0.02 + 0.051)
-        return all(_is_near(value, seen.get(key), _TOLERANCES.get(key, 0)) for key, value in expected.items())
-    if is_number(expected) and is_number(seen):
-        return _is_near(expected, seen, 1 if abs(expected) > 2 else 0.01)
-    return bool(expected == seen)
-
-
-def _is_near(expected: Value, seen: Value, tolerance: float) -> bool:
-    return is_number(expected) and is_number(seen) and abs(expected - seen) <= tolerance
 
 
 def _brief(value: Value) -> str:

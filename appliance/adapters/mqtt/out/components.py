@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.out.out_topics import HubTopics, discovery_id, encoded
+from appliance.adapters.mqtt.out.out_topics import HubTopics, discovery_id
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.commands import CommandSpec
 from appliance.home.model import Device
@@ -63,12 +63,11 @@ class DeviceComponents:
     """One device, described component by component, in the keys of Home Assistant's MQTT discovery."""
 
     def __init__(self, device: Device, topics: HubTopics, events: tuple[str, ...]) -> None:
-        level = encoded(device.id)
         self._device = device
         self._specs: dict[str, CommandSpec] = {spec.capability: spec for spec in device.commands or ()}
-        self._set = topics.device(level, "set")
-        self._state = topics.device(level, "state")
-        self._event = topics.device(level, "event")
+        self._set = topics.of("devices", device.id, "set")
+        self._state = topics.of("devices", device.id, "state")
+        self._event = topics.of("devices", device.id, "event")
         self._events = events
         self._keys = {*device.attributes, *self._specs} - {"state"}
 
@@ -262,7 +261,6 @@ class DeviceComponents:
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
     """The configuration of a device; `events` are the names of what has happened at it so far."""
-    level = encoded(device.id)
     components = {
         key: {**component, "unique_id": f"{topics.identifier(device.id)}_{key}"}
         for key, component in DeviceComponents(device, topics, events).components()
@@ -283,10 +281,10 @@ def announcement(device: Device, room: str | None, topics: HubTopics, events: tu
         {
             "device": {key: value for key, value in facts.items() if value is not None},
             "origin": origin(),
-            "state_topic": topics.device(level, "state"),
+            "state_topic": topics.of("devices", device.id, "state"),
             "qos": 1,
             "availability_mode": "all",
-            "availability": [{"topic": topics.status}, {"topic": topics.device(level, "state"), **own}],
+            "availability": [{"topic": topics.status}, {"topic": topics.of("devices", device.id, "state"), **own}],
             "components": components,
         }
     )
@@ -302,12 +300,12 @@ def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], 
     components: dict[str, dict[str, Any]] = {}
     for id_, name in scenes.items():
         key = f"scene_{discovery_id(id_)}"
-        components[key] = {"platform": "scene", "name": name, "command_topic": topics.scene(encoded(id_)),
+        components[key] = {"platform": "scene", "name": name, "command_topic": topics.of("scenes", id_, "run"),
                            "payload_on": "run"}  # fmt: skip
     for id_, name in automations.items():
-        key, level = f"automation_{discovery_id(id_)}", encoded(id_)
-        components[key] = {"platform": "switch", "name": name, "state_topic": topics.automation(level, "state"),
-                           "command_topic": topics.automation(level, "set"), "payload_on": "on",
+        key = f"automation_{discovery_id(id_)}"
+        components[key] = {"platform": "switch", "name": name, "state_topic": topics.of("automations", id_, "state"),
+                           "command_topic": topics.of("automations", id_, "set"), "payload_on": "on",
                            "payload_off": "off"}  # fmt: skip
     for key, component in components.items():
         component["unique_id"] = f"{topics.identifier('hub')}_{key}"

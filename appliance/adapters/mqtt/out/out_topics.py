@@ -34,7 +34,7 @@ def discovery_id(id_: str) -> str:
 
 
 class HubTopics(Struct, frozen=True):
-    """The topics of one hub; a `level` is an id as `encoded` writes it."""
+    """The topics of one hub."""
 
     hub_id: str
     prefix: str
@@ -52,28 +52,20 @@ class HubTopics(Struct, frozen=True):
     @property
     def commands(self) -> tuple[str, ...]:
         """The topics of commands to the hub."""
-        base = f"lares/{self.hub_id}"
-        return f"{base}/devices/+/set", f"{base}/scenes/+/run", f"{base}/automations/+/set"
+        return tuple(f"lares/{self.hub_id}/{each}" for each in ("devices/+/set", "scenes/+/run", "automations/+/set"))
 
     @property
     def leftovers(self) -> tuple[str, ...]:
         """The topics where an earlier run may have left outdated messages."""
-        return self.config("+"), self.device("+", "state"), self.automation("+", "state")
+        states = (f"lares/{self.hub_id}/{each}/+/state" for each in ("devices", "automations"))
+        return self.config("+"), *states
 
-    def device(self, level: str, last: str) -> str:
-        """A topic of a device, by its id as a level."""
-        return f"lares/{self.hub_id}/devices/{level}/{last}"
-
-    def scene(self, level: str) -> str:
-        """The topic that runs a scene."""
-        return f"lares/{self.hub_id}/scenes/{level}/run"
-
-    def automation(self, level: str, last: str) -> str:
-        """A topic of an automation: `last` is `state` or `set`."""
-        return f"lares/{self.hub_id}/automations/{level}/{last}"
+    def of(self, kind: str, id_: str, last: str) -> str:
+        """The topic of one of the `devices`, `scenes` or `automations` for `last`, such as `state` or `set`."""
+        return f"lares/{self.hub_id}/{kind}/{encoded(id_)}/{last}"
 
     def config(self, level: str) -> str:
-        """The topic of a device's configuration."""
+        """The topic of a configuration; `level` is an id as `discovery_id` writes it."""
         return f"{self.prefix}/device/lares_{self.hub_id}/{level}/config"
 
     def identifier(self, device_id: str) -> str:

@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connec
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.out.components import announcement, hub_announcement
-from appliance.adapters.mqtt.out.out_topics import HomeAccess, HubTopics, decoded, discovery_id, encoded
+from appliance.adapters.mqtt.out.out_topics import HomeAccess, HubTopics, decoded, discovery_id
 from appliance.adapters.mqtt.payloads import Outgoing, parse_json
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, LaresError, Unreachable
@@ -154,7 +154,7 @@ class Outlet:
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         config = self._topics.config(discovery_id(device_id))
-        state_topic = self._topics.device(encoded(device_id), "state")
+        state_topic = self._topics.of("devices", device_id, "state")
         device = self._find(device_id)
         if device is None:
             if self._announced.pop(device_id, None) is not None:
@@ -193,7 +193,7 @@ class Outlet:
             known[name] = None
             self._mark_changed(device_id)
         payload = orjson.dumps({**data, "event_type": name}).decode()
-        message = Outgoing(self._topics.device(encoded(device_id), "event"), payload, qos=1)
+        message = Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1)
         self._tasks.start(self._try(self._connection, message), f"event of {device_id}")
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
@@ -208,7 +208,7 @@ class Outlet:
         published, self._automations = self._automations, states
         for id_ in published.keys() | states.keys():
             if published.get(id_) != states.get(id_):
-                topic = self._topics.automation(encoded(id_), "state")
+                topic = self._topics.of("automations", id_, "state")
                 await connection.publish(_retained(topic, states.get(id_, "")))
 
     async def _keep_taking(self) -> None:
@@ -273,7 +273,7 @@ class Outlet:
         except LaresError as error:
             status, message = "error", str(error)
         result = {"status": status} if message is None else {"status": status, "message": message}
-        topic = self._topics.device(encoded(device_id), "result")
+        topic = self._topics.of("devices", device_id, "result")
         await connection.publish(Outgoing(topic, orjson.dumps(result).decode(), qos=1))
 
     async def _try(self, connection: BrokerConnection, message: Outgoing) -> None:

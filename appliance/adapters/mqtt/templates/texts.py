@@ -35,20 +35,20 @@ _PLAIN = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEG
 
 def matches(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
     """Whether the start of the value fits the pattern."""
-    text = _subject(value)
-    return _compiled(run, pattern, ignorecase, len(text)).match(text) is not None
+    compiled, text = _ready(run, value, pattern, ignorecase)
+    return compiled.match(text) is not None
 
 
 def search(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
     """Whether any part of the value fits the pattern."""
-    text = _subject(value)
-    return _compiled(run, pattern, ignorecase, len(text)).search(text) is not None
+    compiled, text = _ready(run, value, pattern, ignorecase)
+    return compiled.search(text) is not None
 
 
 def findall(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> list[Any]:
     """All parts of the value that fit the pattern, or their groups."""
-    text = _subject(value)
-    return run.made(_compiled(run, pattern, ignorecase, len(text)).findall(text))  # type: ignore[no-any-return]
+    compiled, text = _ready(run, value, pattern, ignorecase)
+    return run.made(compiled.findall(text))  # type: ignore[no-any-return]
 
 
 def findall_index(run: Rendering, value: Any, pattern: Any = "", index: Any = 0, ignorecase: Any = False) -> Any:
@@ -58,10 +58,10 @@ def findall_index(run: Rendering, value: Any, pattern: Any = "", index: Any = 0,
 
 def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignorecase: Any = False) -> str:
     """The value with each part that fits the pattern replaced."""
-    text, by = _subject(value), run.text(new)
+    (compiled, text), by = _ready(run, value, pattern, ignorecase), run.text(new)
     if len(by) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"replaces by a text of more than {MAX_SUBJECT_CHARS} characters")
-    return run.bounded(_compiled(run, pattern, ignorecase, len(text)).sub(by, text))
+    return run.bounded(compiled.sub(by, text))
 
 
 def check(pattern: str) -> None:
@@ -69,25 +69,21 @@ def check(pattern: str) -> None:
     _tries(pattern, 16)
 
 
-def _subject(value: Any) -> str:
+def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[re.Pattern[str], str]:
+    """The pattern, and the text that it is to search; `TemplateFailed` where that could take long."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
     if text is None:
         raise TemplateFailed(f"searches {type(value).__name__}, not a text")
     if len(text) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"searches a text of more than {MAX_SUBJECT_CHARS} characters")
-    return text
-
-
-def _compiled(run: Rendering, pattern: Any, ignorecase: Any, length: int) -> re.Pattern[str]:
-    """The pattern, ready to search a text of that length; `TemplateFailed` where that could take long."""
     if not isinstance(pattern, str) or pattern not in run.literals:
         raise TemplateFailed("a regular expression must stand in the template itself")
-    run.charge(20 + _tries(pattern, 1 << length.bit_length()) // 200)
-    return _ready(pattern, bool(ignorecase))
+    run.charge(20 + _tries(pattern, 1 << len(text).bit_length()) // 200)
+    return _compiled(pattern, bool(ignorecase)), text
 
 
 @functools.lru_cache(maxsize=1024)
-def _ready(pattern: str, ignorecase: bool) -> re.Pattern[str]:
+def _compiled(pattern: str, ignorecase: bool) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE if ignorecase else 0)
 
 

@@ -54,11 +54,16 @@ class Announcement(Struct, frozen=True, kw_only=True):
     source: str
     component: str
     object_id: str
-    unique_id: str
     config: Mapping[str, Any]
     device: DeviceFacts
     origin: str
     is_migrating: bool = False
+
+    @property
+    def unique_id(self) -> str:
+        """The id that its announcer gave it; empty where there is none."""
+        unique_id = self.config.get("unique_id")
+        return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 
     @property
     def is_main(self) -> bool:
@@ -66,16 +71,8 @@ class Announcement(Struct, frozen=True, kw_only=True):
         return "name" in self.config and self.config["name"] is None
 
 
-class ConfigTopic(Struct, frozen=True):
-    """The parts of a configuration's topic."""
-
-    component: str
-    node_id: str
-    object_id: str
-
-
-def config_topic(prefix: str, topic: str) -> ConfigTopic:
-    """The parts of `<prefix>/<component>/[<node>/]<object>/config`.
+def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
+    """Component, node and object of `<prefix>/<component>/[<node>/]<object>/config`.
 
     An id may hold what can be printed, more than Home Assistant takes. Raises `Invalid` for any other.
     """
@@ -85,7 +82,7 @@ def config_topic(prefix: str, topic: str) -> ConfigTopic:
     ids = levels[1:-1]
     if not all(0 < len(each) <= MAX_TOPIC_ID_CHARS and each.isprintable() for each in (levels[0], *ids)):
         raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or cannot be printed")
-    return ConfigTopic(levels[0], ids[0] if len(ids) == 2 else "", ids[-1])
+    return levels[0], ids[0] if len(ids) == 2 else "", ids[-1]
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
@@ -95,11 +92,12 @@ def parse_config(payload: bytes) -> dict[str, Any]:
     return parse_object(payload, "the configuration")
 
 
-def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcement] | None:
+def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
     """The entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
 
     Raises `Invalid` for what cannot be read. An empty payload has no entities, which removes those that were there.
     """
+    component, node_id, name = _ids(prefix, topic)
     if not payload:
         return []
     config = spelled_out(parse_config(payload), CONFIG_NAMES)
@@ -107,11 +105,12 @@ def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcem
     if config.get("migrate_discovery") is True:
         return None
     device, origin = _device(config.get("device")), _origin(config.get("origin"))
-    if topic.component == "device":
-        return list(_components(topic, source, config, device, origin))
-    key, object_id = f"{topic.component}/{topic.node_id}/{topic.object_id}", _object_id(topic.object_id)
+    if component == "device":
+        return list(_components(topic, f"device/{node_id}/{name}", config, device, origin))
     full = _expanded(config, config.get("~"))
-    return [_announcement(key, source, topic.component, object_id, full, device, origin)]
+    key = f"{component}/{node_id}/{name}"
+    return [Announcement(key=key, source=topic, component=component, object_id=_object_id(name), config=full,
+                         device=device, origin=origin)]  # fmt: skip
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
@@ -125,7 +124,7 @@ def _check_bases(config: dict[str, Any], payload: bytes) -> None:
 
 
 def _components(
-    topic: ConfigTopic, source: str, config: dict[str, Any], device: DeviceFacts, origin: str
+    topic: str, key: str, config: dict[str, Any], device: DeviceFacts, origin: str
 ) -> Iterator[Announcement]:
     components = config.get("components")
     if not isinstance(components, dict):
@@ -142,29 +141,13 @@ def _components(
         if not isinstance(platform, str) or not own:
             continue
         full = shared | _expanded(own, own.get("~", base))
-        object_id = _object_id(str(name))
-        key = f"device/{topic.node_id}/{topic.object_id}/{name}"
-        yield _announcement(key, source, platform, object_id, full, device, origin)
+        yield Announcement(key=f"{key}/{name}", source=topic, component=platform, object_id=_object_id(str(name)),
+                           config=full, device=device, origin=origin)  # fmt: skip
 
 
 def _object_id(name: str) -> str:
     """The name with `_` for every character but letters, digits, `_` and `-`."""
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
-
-
-def _announcement(key: str, source: str, component: str, object_id: str, config: dict[str, Any],
-                  device: DeviceFacts, origin: str) -> Announcement:  # fmt: skip
-    unique_id = config.get("unique_id")
-    return Announcement(
-        key=key,
-        source=source,
-        component=component,
-        object_id=object_id,
-        unique_id=str(unique_id)[:250] if isinstance(unique_id, str | int) else "",
-        config=config,
-        device=device,
-        origin=origin,
-    )
 
 
 def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:

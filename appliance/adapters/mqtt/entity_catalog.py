@@ -15,7 +15,6 @@ from appliance.adapters.mqtt.announcements import (
     Announcement,
     DeviceNames,
     announced,
-    config_topic,
     grouping,
     parse_config,
 )
@@ -235,7 +234,7 @@ class DeviceCatalog:
         self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
 
     def _take_announcements(self, topic: str, payload: bytes) -> None:
-        found = announced(config_topic(self._prefix, topic), topic, payload)
+        found = announced(self._prefix, topic, payload)
         if found is None:
             self._announced[topic] = [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
         elif found:

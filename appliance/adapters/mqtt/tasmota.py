@@ -170,8 +170,8 @@ class _Tasmota:
             source=f"{DISCOVERY_PREFIX}/{self._mac}/config",
             component=component,
             object_id=object_id,
-            unique_id=f"{self._mac}_{object_id}",
             config={
+                "unique_id": f"{self._mac}_{object_id}",
                 "availability_topic": self._topic(2, "LWT"),
                 "payload_available": str(self._config.get("onln") or "Online"),
                 "payload_not_available": str(self._config.get("ofln") or "Offline"),

@@ -12,7 +12,7 @@ import pytest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt import broker_session, entity_catalog
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.announcements import announced, config_topic
+from appliance.adapters.mqtt.announcements import announced
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.held_back import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
@@ -64,14 +64,14 @@ def test_a_base_topic_fills_no_memory(tilde: str) -> None:
     payload = f'{{"~": "{"b" * 20_000}", {topics}}}'.encode()
     topic = "homeassistant/sensor/x/config"
     with pytest.raises(Invalid, match="base topic '~' is so long"):
-        announced(config_topic("homeassistant", topic), topic, payload)
+        announced("homeassistant", topic, payload)
 
 
 def test_what_components_inherit_is_there_once() -> None:
     topic = "homeassistant/device/x/config"
     parts = {f"c{number}": {"platform": "sensor", "state_topic": f"~/{number}"} for number in range(3)}
     payload = {"~": "base", "availability": [{"topic": "~/a"}], "components": parts}
-    found = announced(config_topic("homeassistant", topic), topic, json.dumps(payload).encode())
+    found = announced("homeassistant", topic, json.dumps(payload).encode())
     assert found is not None and len({id(each.config["availability"]) for each in found}) == 1
     assert [each.config["state_topic"] for each in found] == ["base/0", "base/1", "base/2"]
     assert found[0].config["availability"] == [{"topic": "base/a"}]

@@ -16,9 +16,14 @@ from tests.adapters.mqtt.table import new_catalog, take
 
 def entity(number: int, *identifiers: str) -> Announcement:
     return Announcement(
-        key=f"s{number}", source=f"homeassistant/sensor/s{number}/config", component="sensor", origin="", config={},
-        object_id=f"s{number}", unique_id=f"u{number}", device=DeviceFacts(identifiers=identifiers),
-    )  # fmt: skip
+        key=f"s{number}",
+        source=f"homeassistant/sensor/s{number}/config",
+        component="sensor",
+        object_id=f"s{number}",
+        config={"unique_id": f"u{number}"},
+        device=DeviceFacts(identifiers=identifiers),
+        origin="",
+    )
 
 
 def groups(announced: Iterable[Announcement], names: DeviceNames | None = None) -> dict[str, list[Announcement]]:

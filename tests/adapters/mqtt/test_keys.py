@@ -112,7 +112,7 @@ def keys_read(component: str) -> set[str]:
     for variant in VARIANTS.get(component, ({},)):
         config = NotingConfig({key: plausible(key) for key in keys} | variant)
         announcement = Announcement(
-            key="k", source="s", component=component, object_id="x", unique_id="u", config=config,
+            key="k", source="s", component=component, object_id="x", config=config,
             device=DeviceFacts(identifiers=("x",)), origin="",
         )  # fmt: skip
         is_excluded(announcement)

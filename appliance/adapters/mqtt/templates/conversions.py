@@ -107,21 +107,12 @@ def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common",
     return converted(value, default, "a number", convert)
 
 
-def added(run: Rendering, value: Any, amount: Any, default: Any = NOT_GIVEN) -> Any:
-    """The sum of two numbers."""
-    return converted(value, default, "a number", lambda: number(value) + number(amount))
+def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]:
+    """A filter and function of so many numbers, and of the default behind them."""
 
-
-def multiplied(run: Rendering, value: Any, amount: Any, default: Any = NOT_GIVEN) -> Any:
-    """The product of two numbers."""
-    return converted(value, default, "a number", lambda: number(value) * number(amount))
-
-
-def calculated(work: Callable[[float], float]) -> Callable[..., Any]:
-    """A filter and function of one number."""
-
-    def calculate(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-        return converted(value, default, "a number", lambda: work(number(value)))
+    def calculate(run: Rendering, *given: Any, default: Any = NOT_GIVEN) -> Any:
+        default = given[count] if len(given) > count else default
+        return converted(given[0], default, "a number", lambda: work(*map(number, given[:count])))
 
     return calculate
 
@@ -129,11 +120,6 @@ def calculated(work: Callable[[float], float]) -> Callable[..., Any]:
 def logarithm(run: Rendering, value: Any, base: Any = math.e, default: Any = NOT_GIVEN) -> Any:
     """The logarithm of a number."""
     return converted(value, default, "a number", lambda: math.log(number(value), number(base)))
-
-
-def clamped(run: Rendering, value: Any, low: Any, high: Any) -> Any:
-    """The number within bounds."""
-    return converted(value, NOT_GIVEN, "a number", lambda: max(number(low), min(number(high), number(value))))
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, tzinfo
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.broker import BrokerConnection
-from appliance.adapters.mqtt.entities.entity import Entity, Intent, apply
+from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Intent, Update, apply
 from appliance.adapters.mqtt.entities.pictures import PictureStore, StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Duplicates, PendingCommand
 from appliance.adapters.mqtt.inbox import Received, TimeShares
 from appliance.adapters.mqtt.payloads import Message
@@ -94,7 +94,7 @@ class LiveDevices:
         except Invalid as fault:
             self.catalog.note_refusal(device, entity, fault)
             return
-        self._take(EntityChange(device, entity, {entity.custom: shown}))
+        self._take(device, entity, {entity.custom: shown})
 
     def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
         try:
@@ -135,7 +135,7 @@ class LiveDevices:
         self._waiting.pop(waiting, None)
         with self.shares.spending(announcer):
             for change in self.catalog.changes_of(pattern, message, device, entity):
-                self._take(change)
+                self._take(device, entity, change)
 
     def has_to_wait(self, announcer: str) -> bool:
         """Whether a device, or a configuration's topic, has taken too much time; it is named once."""
@@ -284,20 +284,19 @@ class LiveDevices:
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
-    def _take(self, change: EntityChange) -> None:
-        device, entity = change.device, change.entity
-        if change.event is not None:
-            if not self.duplicates.is_reported_twice(device.id, change.event.name, type(entity).__name__):
-                self._publish.event(device.id, change.event.name, change.event.data)
+    def _take(self, device: MqttDevice, entity: Entity, change: Update | EntityEvent) -> None:
+        if isinstance(change, EntityEvent):
+            if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
+                self._publish.event(device.id, change.name, change.data)
             return
-        update = change.update
+        update = change
         pending = self._pending.get((device.id, entity.announcement.key))
         if pending is not None:
             update = pending.filter(update, self._clock.monotonic())
         if update:
             self._set_due(device, entity)
         was_expired, entity.is_expired = entity.is_expired, entity.is_expired and not update
-        if apply(entity, update) or not change.update or was_expired != entity.is_expired:
+        if apply(entity, update) or not change or was_expired != entity.is_expired:
             self._changed[device.id] = device
         if pending is not None:
             pending.check(update, entity)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt import tasmota
@@ -42,15 +41,6 @@ MAX_CONFIGS_BYTES = 32 * 1024 * 1024
 
 ORIGIN = "Lares"
 """What a hub names as the origin of what it announces."""
-
-
-class EntityChange(Struct, frozen=True):
-    """What a message changes: new values of an entity, or an event at its device."""
-
-    device: MqttDevice
-    entity: Entity
-    update: Update = field(default_factory=dict)
-    event: EntityEvent | None = None
 
 
 class DeviceCatalog:
@@ -201,10 +191,11 @@ class DeviceCatalog:
 
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
-    ) -> Iterator[EntityChange]:
+    ) -> Iterator[Update | EntityEvent]:
         """The changes that a message makes to one entity that reads its topic under this filter.
 
-        What cannot be read is noted in `refused`, once per entity.
+        An empty one says that the entity is available or no longer. What cannot be read is noted in `refused`, once
+        per entity.
         """
         was_available = entity.availability.is_available
         try:
@@ -212,7 +203,7 @@ class DeviceCatalog:
         except TemplateFailed as fault:
             self.note_refusal(device, entity, fault)
         if entity.availability.is_available != was_available:
-            yield EntityChange(device, entity)
+            yield {}
         if entity.reports_events and message.is_retained:
             return
         for reader in entity.readers:
@@ -224,10 +215,8 @@ class DeviceCatalog:
                 except Exception as fault:
                     self.note_refusal(device, entity, fault)
                     continue
-                if isinstance(found, EntityEvent):
-                    yield EntityChange(device, entity, event=found)
-                elif found is not None:
-                    yield EntityChange(device, entity, found)
+                if found is not None:
+                    yield found
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
         """Note what could not be read of a message to an entity; once an entity."""

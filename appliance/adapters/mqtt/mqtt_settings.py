@@ -68,13 +68,7 @@ class Mqtt(Settings, frozen=True, kw_only=True):
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
     """The configured `hub_id`, else one that is made once and stored. Raises `StoreFailed`."""
-    if settings.hub_id is not None:
-        return settings.hub_id
-    if (kept := secrets.get("hub_id")) is not None:
-        return kept
-    made = randomness.token_hex(4)
-    await secrets.put("hub_id", made)
-    return made
+    return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
 
 async def client_id_of(name: str, secrets: Secrets) -> str:
@@ -82,10 +76,13 @@ async def client_id_of(name: str, secrets: Secrets) -> str:
 
     So two hubs that were restored from one backup do not throw each other out. Raises `StoreFailed`.
     """
-    if (kept := secrets.get("client_id")) is not None:
+    return await _kept_or_made(secrets, "client_id", f"lares-{name[:40]}-{randomness.token_hex(6)}")
+
+
+async def _kept_or_made(secrets: Secrets, key: str, made: str) -> str:
+    if (kept := secrets.get(key)) is not None:
         return kept
-    made = f"lares-{name[:40]}-{randomness.token_hex(6)}"
-    await secrets.put("client_id", made)
+    await secrets.put(key, made)
     return made
 
 

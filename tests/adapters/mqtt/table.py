@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.entities.entity import apply
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
+from appliance.adapters.mqtt.entities.entity import EntityEvent, apply
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.adapters.publisher import Publisher
@@ -53,17 +53,14 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
     happenings: list[tuple[str, str, dict[str, Any]]] = []
     for sent in messages:
         if not catalog.is_config(sent.topic):
-            for change in changes(catalog, Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)):
-                apply(change.entity, change.update)
-                if (happening := change.event) is not None:
-                    happenings.append((change.device.id, happening.name, dict(happening.data)))
+            message = Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)
+            for pattern, device, entity in catalog.readers(sent.topic):
+                for change in catalog.changes_of(pattern, message, device, entity):
+                    if isinstance(change, EntityEvent):
+                        happenings.append((device.id, change.name, dict(change.data)))
+                    else:
+                        apply(entity, change)
     return happenings
-
-
-def changes(catalog: DeviceCatalog, message: Message) -> Iterator[EntityChange]:
-    """The changes that a message makes."""
-    for pattern, device, entity in catalog.readers(message.topic):
-        yield from catalog.changes_of(pattern, message, device, entity)
 
 
 def hear(live: LiveDevices, received: Received) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.entities.entity import Entity, apply
+from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, apply
 from appliance.adapters.mqtt.held_back import PendingCommand
 from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.errors import LaresError
 from appliance.home.commands import Command, CommandSpec, check_offered
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import NOW, changes, new_catalog, take
+from tests.adapters.mqtt.table import NOW, new_catalog, take
 
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "color_xy": ({"x": 0.3, "y": 0.3},),
@@ -112,10 +112,14 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     pending = PendingCommand(intent, 0.0, None)
     for message in intent.messages:
         for topic, state in answers(message, known):
-            for change in changes(catalog, Message(topic, json.dumps(state).encode(), NOW)):
-                apply(change.entity, change.update)
-                if change.entity is entity:
-                    pending.check(change.update, entity)
+            said = Message(topic, json.dumps(state).encode(), NOW)
+            for pattern, owner, reader in catalog.readers(topic):
+                for change in catalog.changes_of(pattern, said, owner, reader):
+                    if isinstance(change, EntityEvent):
+                        continue
+                    apply(reader, change)
+                    if reader is entity:
+                        pending.check(change, entity)
     is_done = all(map(entity.is_assumed, intent.shows)) or pending.done.is_set()
     assert is_done, _shown(entity, intent.shows)
 

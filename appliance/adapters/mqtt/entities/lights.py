@@ -25,7 +25,7 @@ from appliance.tables.checks import is_number
 RGB_MODES = ("rgb", "rgbw", "rgbww")
 EFFECTS = CAPABILITIES["effect"].values
 
-COLORS = {
+COLOR_OF_MODE = {
     "color_temp": "color_temperature",
     "xy": "color_xy",
     "hs": "color_hs",
@@ -155,17 +155,17 @@ class LightEntity(Entity):
 
     def mode_update(self, mode: str) -> dict[str, Value]:
         """What a colour mode comes to: the canonical mode, and the notations that it ends."""
-        kept = COLORS.get(mode, "")
+        kept = COLOR_OF_MODE.get(mode, "")
         if not kept and mode not in ("white", "brightness"):
             return {}
-        shown: dict[str, Value] = {key: None for key in COLORS.values() if key != kept and key in self.claims}
+        shown: dict[str, Value] = {key: None for key in COLOR_OF_MODE.values() if key != kept and key in self.claims}
         if mode == "brightness":
             return shown
         return {**shown, "color_mode": "rgb" if mode in RGB_MODES else mode}
 
     def assumed(self, update: Update) -> Update:
         """With a colour, the mode that it begins, and no other notation."""
-        mode = next((mode for mode, key in COLORS.items() if key in update), "")
+        mode = next((mode for mode, key in COLOR_OF_MODE.items() if key in update), "")
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:

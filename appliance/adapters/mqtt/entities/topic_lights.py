@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.entities.entity import (
     plain_number,
 )
 from appliance.adapters.mqtt.entities.lights import (
-    COLORS,
+    COLOR_OF_MODE,
     NOTATIONS,
     RGB_MODES,
     WHITES,
@@ -49,7 +49,9 @@ class TopicLight(LightEntity):
         self._read("color_temp", "color_temperature", self._parse_temperature)
         for name in (*RGB_MODES, "hs", "xy"):
             whites = {"rgbw": WHITES[:1], "rgbww": WHITES[1:]}.get(name, ())
-            self._read(name, COLORS[name], self._color_parser(COLORS[name].removeprefix("color_")), *whites)
+            self._read(
+                name, COLOR_OF_MODE[name], self._color_parser(COLOR_OF_MODE[name].removeprefix("color_")), *whites
+            )
         self._read("color_mode", "color_mode", self.mode_update)
         self._read("effect", "effect", self.effect_update)
         self.offer_all(can_switch=self.has_target("command_topic"))
@@ -211,7 +213,7 @@ class JsonLight(LightEntity):
 
 def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
     for notation, keys in (("rgb", "rgb"), ("xy", "xy"), ("hs", "hs"), ("hs", ("hue", "saturation"))):
-        if COLORS.get(mode) == f"color_{notation}" and all(is_number(color.get(key)) for key in keys):
+        if COLOR_OF_MODE.get(mode) == f"color_{notation}" and all(is_number(color.get(key)) for key in keys):
             return color_of(notation, [color[key] for key in keys])
     return {}
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from appliance.store.disk import Disk
+
+CHANGING = ("create", "open", "write", "sync", "sync_folder", "make_folder", "truncate", "rename", "remove")
 
 
 class MoodyDisk(Disk):
@@ -15,42 +18,11 @@ class MoodyDisk(Disk):
         super().__init__(folder)
         self.mood: int | None = None
 
-    def create(self, name: str) -> int:
-        self._ask()
-        return super().create(name)
+    def __getattribute__(self, name: str) -> Any:
+        if name in CHANGING and self.mood is not None:
+            return self._refuse
+        return super().__getattribute__(name)
 
-    def open(self, name: str) -> int:
-        self._ask()
-        return super().open(name)
-
-    def write(self, descriptor: int, data: bytes, offset: int) -> None:
-        self._ask()
-        super().write(descriptor, data, offset)
-
-    def sync(self, descriptor: int) -> None:
-        self._ask()
-        super().sync(descriptor)
-
-    def sync_folder(self, below: str = "") -> None:
-        self._ask()
-        super().sync_folder(below)
-
-    def make_folder(self, name: str) -> None:
-        self._ask()
-        super().make_folder(name)
-
-    def truncate(self, descriptor: int, length: int) -> None:
-        self._ask()
-        super().truncate(descriptor, length)
-
-    def rename(self, old: str, new: str) -> None:
-        self._ask()
-        super().rename(old, new)
-
-    def remove(self, name: str) -> None:
-        self._ask()
-        super().remove(name)
-
-    def _ask(self) -> None:
-        if self.mood is not None:
-            raise OSError(self.mood, os.strerror(self.mood))
+    def _refuse(self, *_: object) -> None:
+        assert self.mood is not None
+        raise OSError(self.mood, os.strerror(self.mood))

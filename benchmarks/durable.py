@@ -23,11 +23,10 @@ from benchmarks._client import one, request
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub
 
-TIMES, TURN, WRITERS = 1_000, 25, 16
+TIMES, TURN = 1_000, 25
 BESIDE = "append and fdatasync of the same bytes"
 ONE = Row(label="a change in the store, p50", unit="ms", beside=BESIDE, at_most=2.2)
 HANDED = Row(label="the same bytes from a thread that asyncio waits for, p50", unit="ms", beside=BESIDE)
-MANY = Row(label=f"changes of {WRITERS} at once", unit="changes/s", beside="of one after another", at_least=4)
 OVER_HTTP = Row(label="the same change over HTTP, p50", unit="ms", beside=BESIDE)
 
 
@@ -35,15 +34,14 @@ def measure(rounds: int) -> Iterator[Sample]:
     """The store as it stands in the hub and the bare file by short turns; the hub over HTTP."""
     with hub() as home:
         for number in range(rounds):
-            (store, bare, handed), rate = asyncio.run(_changes())
+            store, bare, handed = asyncio.run(_changes())
             yield ONE.sample(store, bare)
             yield HANDED.sample(handed, bare)
-            yield MANY.sample(rate, 1000 / store)
             yield OVER_HTTP.sample(asyncio.run(_over_http(home.port, number)), bare)
 
 
-async def _changes() -> tuple[Sequence[float], float]:
-    """Milliseconds, p50, in the store and of the bare file without and with a thread; changes a second of several.
+async def _changes() -> Sequence[float]:
+    """Milliseconds, p50, in the store and of the bare file without and with a thread.
 
     The three take short turns, for whom the kernel lets run beside whom lasts longer than that.
     """
@@ -52,9 +50,9 @@ async def _changes() -> tuple[Sequence[float], float]:
         (folder / "data").mkdir()
         document = await stack.enter_async_context(Document(Disk(folder / "data"), Clock()))
         changes = Changes(Registry(Bus(), Clock()), document)
-        await changes.make(_renamed(0, 0))
+        await changes.make(_renamed(0))
         before = document.figures()["journal_bytes"]
-        await changes.make(_renamed(0, TIMES))
+        await changes.make(_renamed(TIMES))
         data = b"x" * (document.figures()["journal_bytes"] - before)
         file = stack.enter_context((folder / "file").open("wb", 0))
 
@@ -72,23 +70,15 @@ async def _changes() -> tuple[Sequence[float], float]:
         took: Sequence[list[float]] = [[] for _ in ways]
         for number in range(TIMES // TURN * len(ways)):
             for each in range(TURN):
-                change = _renamed(0, number * TURN + each)
+                change = _renamed(number * TURN + each)
                 began = time.perf_counter()
                 await ways[number % len(ways)](change)
                 took[number % len(ways)].append(1000 * (time.perf_counter() - began))
-        began = time.perf_counter()
-        await asyncio.gather(*(_rename(changes, room) for room in range(WRITERS)))
-        rate = TIMES // WRITERS * WRITERS / (time.perf_counter() - began)
-        return [statistics.median(each) for each in took], rate
+        return [statistics.median(each) for each in took]
 
 
-async def _rename(changes: Changes, room: int) -> None:
-    for number in range(TIMES // WRITERS):
-        await changes.make(_renamed(room, TIMES + number))
-
-
-def _renamed(room: int, number: int) -> Change:
-    return lambda layout, _: layout.put_room(Room(id=f"room_{room}", name=f"Room {number}"))
+def _renamed(number: int) -> Change:
+    return lambda layout, _: layout.put_room(Room(id="room", name=f"Room {number}"))
 
 
 async def _over_http(port: int, turn: int) -> float:

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
-    name = {"import": "take_over"}.get(parsed.command, parsed.command or "run").replace("-", "_")
+    name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     gc.disable()  # next to nothing that importing makes is garbage

@@ -45,7 +45,7 @@ Steps = Iterator[tuple[bool, str]]
 """What was done, or (false) not done and why."""
 
 
-def take_over(arguments: argparse.Namespace) -> int:
+def import_(arguments: argparse.Namespace) -> int:
     """Take over what is at the path, and print what was taken and what not; the exit code."""
     path = Path(arguments.path)
     with as_owner_of_all(path):

@@ -1,4 +1,4 @@
-"""Keys in backups: API keys go with the home, as hashes; the master key stays with the box."""
+"""Secrets in backups: API keys go with the home, as hashes; the master key, and what kinds in Lua keep, stay."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import orjson
 import pytest
 
 from appliance.cli import archive
+from appliance.cli.backup import collect
+from appliance.clock import Clock
+from appliance.store.disk import Disk
+from appliance.store.document import Document
 from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, stored_values
 from tests.cli.test_commands_line import Running, ended, lares, status_of
 
@@ -100,3 +104,15 @@ def first_key(running: Running, folder: Path) -> str:
     """The key that the start has made."""
     running.url()
     return (folder / "data" / "first-key").read_text().strip()
+
+
+async def test_a_backup_holds_what_is_kept_only_where_it_is_asked_to(tmp_path: Path) -> None:
+    config, data = tmp_path / "config" / "default.toml", tmp_path / "data"
+    config.parent.mkdir()
+    config.touch()
+    data.mkdir()
+    async with Document(Disk(data), Clock()) as document:
+        await document.put_many({"adapter/hue/kept": '{"key":"s3cret"}', "room/hall": {"name": "Hall"}})
+    without, _ = collect(config, data)
+    assert set(without.values) == {"room/hall"}
+    assert "adapter/hue/kept" in collect(config, data, has_secrets=True)[0].values

@@ -138,12 +138,13 @@ def said(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str:
     """All that the command prints in this home."""
     common = ["--config", str(home / "config" / "default.toml"), "--data-dir", str(home / "data")]
     root = logging.getLogger()
-    handlers, root.handlers = root.handlers, []
+    level, handlers, root.handlers = root.level, root.handlers, []
     try:
         with contextlib.suppress(SystemExit):
             main([*([] if "--config" in words or words[0] == "completion" else common), *words])
     finally:
         root.handlers = handlers
+        root.setLevel(level)
     captured = capfd.readouterr()
     return captured.out + captured.err
 

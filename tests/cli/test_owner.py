@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_backup import entries, pack
-from tests.cli.test_commands_line import LOOPBACK, ended, environment
+from tests.cli.test_commands_line import LOOPBACK, box, ended, environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
 
@@ -238,3 +238,40 @@ def test_a_restore_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, sta
     result = ended(theirs, "restore", str(archive))
     assert result.code == 65 and "holds an id or a name that must" in result.err and "\x1b" not in result.err, result
     assert list((theirs / "data").iterdir()) == []
+
+
+GROUP = 54321
+
+
+def furnish(folder: Path) -> Path:
+    """A box whose hub is run by another user; its folder of configuration."""
+    config = box(folder) / "config"
+    (config / "scenes").mkdir()
+    (config / "scenes" / "a.lua").write_text('return { id = "a", name = "A", execute = function(ctx) end }')
+    (folder / "data").mkdir()
+    os.chown(folder / "data", USER, GROUP)
+    for path in (config, *config.rglob("*")):
+        os.chown(path, 0, GROUP)
+        path.chmod(0o750 if path.is_dir() else 0o640)
+    return config
+
+
+def test_what_the_hub_can_read_is_no_fault(open_folder: Path) -> None:
+    furnish(open_folder)
+    assert ended(open_folder, "check").code == 0
+
+
+@pytest.mark.parametrize("name", ["default.toml", "scenes", "scenes/a.lua"])
+def test_what_it_cannot_read_is_named_with_what_to_do(open_folder: Path, name: str) -> None:
+    path = furnish(open_folder) / name
+    os.chown(path, 0, 0)
+    result = ended(open_folder, "check")
+    assert result.code == 78
+    assert f"{path}: cannot be read by user 12345" in result.out and "chgrp 54321" in result.out
+
+
+def test_a_box_whose_hub_is_root_s_own_has_nothing_to_hide(tmp_path: Path) -> None:
+    config = furnish(tmp_path)
+    os.chown(tmp_path / "data", 0, 0)
+    (config / "default.toml").chmod(0o600)
+    assert ended(tmp_path, "check").code == 0

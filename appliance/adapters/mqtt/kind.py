@@ -39,14 +39,14 @@ async def open_outlets(
             from appliance.adapters.mqtt.mqtt_settings import client_id_of, hub_id_of, next_boot
             from appliance.adapters.mqtt.out.out_topics import HubTopics
             from appliance.adapters.mqtt.out.outlet import Outlet
-            from appliance.adapters.mqtt.out.withdrawal import Withdrawal, keep_published, published_topics
+            from appliance.adapters.mqtt.out.withdrawal import keep_published, published_topics, withdrawal
 
             hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
             client_id = await client_id_of(name, secrets)
             now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
             before = published_topics(secrets)
             if before is not None and before != now:
-                outlets.append(Withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
+                outlets.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
             if settings.publish:
                 await keep_published(secrets, before or now)
                 boot = await next_boot(secrets, clock)

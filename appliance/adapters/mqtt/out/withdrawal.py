@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import orjson
 
@@ -37,63 +39,52 @@ async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
         )
 
 
-class Withdrawal:
-    """While entered, clears what stands retained at the topics of a hub, once; it tries until the broker is there.
+@asynccontextmanager
+async def withdrawal(
+    settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
+) -> AsyncIterator[None]:
+    """While entered, clear what stands retained at the topics of a hub, once; it tries until the broker is there.
 
     `after` are the topics that the hub publishes at from now on, which is stored when the old ones are cleared; what
     stands at those is left alone.
     """
+    kept = () if after is None else after.leftovers
+    filters = [each for each in topics.leftovers if each not in kept]
 
-    def __init__(
-        self,
-        settings: Mqtt,
-        topics: HubTopics,
-        after: HubTopics | None,
-        secrets: Secrets,
-        clock: Clock,
-        client_id: str,
-    ) -> None:
-        self._topics = topics
-        self._after = after
-        self._secrets = secrets
-        self._clock = clock
-        self._found: list[str] = []
-        self._broker = Broker(settings, client_id, None, self._receive)
-        self._tasks = Tasks()
+    async def withdraw() -> None:
+        found: dict[str, None] = {}
 
-    async def __aenter__(self) -> Withdrawal:
-        self._tasks.start(self._withdraw(), "taking back what was published")
-        return self
+        def receive(received: Received) -> None:
+            if received.is_retained and received.payload:
+                found[received.topic] = None
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._tasks.__aexit__()
-
-    def _receive(self, received: Received) -> None:
-        if received.is_retained and received.payload:
-            self._found.append(received.topic)
-
-    async def _withdraw(self) -> None:
-        pause = MIN_PAUSE_SECS
+        broker, pause = Broker(settings, client_id, None, receive), MIN_PAUSE_SECS
         while True:
             try:
-                async with self._broker.connect() as connection:
-                    await self._clear(connection)
-                await keep_published(self._secrets, self._after)
+                async with broker.connect() as connection:
+                    await _clear(connection, filters, found, clock)
+                if found:
+                    log.info("out: took back %d announcements and states of %s", len(found), topics.hub_id)
+                await keep_published(secrets, after)
                 return
             except Unreachable as error:
                 log.debug("out: %s", error)
-            await self._clock.sleep(pause)
+            await clock.sleep(pause)
             pause = min(pause * 2, MAX_PAUSE_SECS)
 
-    async def _clear(self, connection: BrokerConnection) -> None:
-        kept = () if self._after is None else self._after.leftovers
-        await connection.subscribe([each for each in self._topics.leftovers if each not in kept])
-        count = -1
-        while count != len(self._found):
-            count = len(self._found)
-            await self._clock.sleep(RETAINED_QUIET_SECS)
-        found, self._found = dict.fromkeys(self._found), []
-        for topic in found:
-            await connection.publish(Outgoing(topic, "", qos=1, retain=True))
-        if found:
-            log.info("out: took back %d announcements and states of %s", len(found), self._topics.hub_id)
+    async with Tasks() as tasks:
+        tasks.start(withdraw(), "taking back what was published")
+        yield
+
+
+async def _clear(
+    connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
+) -> None:
+    """Clear the topics that are found once their messages have come."""
+    await connection.subscribe(filters)
+    count = -1
+    while count != len(found):
+        count = len(found)
+        await clock.sleep(RETAINED_QUIET_SECS)
+    for topic in list(found):
+        await connection.publish(Outgoing(topic, "", qos=1, retain=True))

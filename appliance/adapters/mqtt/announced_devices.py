@@ -211,16 +211,12 @@ def _entities(
     entities: list[Entity] = []
     refused: dict[str, Refusal] = {}
     for each in announcements:
-        reason = ""
-        if len(entities) >= MAX_ENTITIES:
-            reason = f"{TOO_MANY_ENTITIES}: {len(announcements)}"
-        else:
-            try:
-                entities.append(build_entity(each))
-            except Exception as error:  # whatever is announced, the adapter goes on
-                reason = reason_of(error)
-        if reason:
-            refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason)
+        try:
+            if len(entities) >= MAX_ENTITIES:
+                raise Invalid(f"{TOO_MANY_ENTITIES}: {len(announcements)}")
+            entities.append(build_entity(each))
+        except Exception as error:  # whatever is announced, the adapter goes on
+            refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error))
         yield
     return _without_duplicates(entities), refused
 

@@ -123,24 +123,13 @@ class HttpClient:
         self._middlewares = (*access.middlewares(), send_once)
         self._tls = access.tls()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        json: Any = None,
-        form: Mapping[str, str] | None = None,
-        repeat: bool = True,
-    ) -> bytes:
+    async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
         """The body of a 2xx answer.
 
         Raises `Unreachable` when nothing came back, twice if the request may be repeated, and `BadAnswer` when
         the device refused or what came is not HTTP.
         """
-        sent: dict[str, Any] = {"params": query, "headers": headers, "json": json, "data": form}
-        response = await self.exchange(method, path, repeat=repeat, **sent)
+        response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
             raise self._refused(path, response.status)
         return response.body
@@ -154,8 +143,8 @@ class HttpClient:
     ) -> HttpResponse:
         """The response, of any status, to a request that is sent once more if nothing came back and it may `repeat`.
 
-        One that may goes over a lasting connection, where the address keeps those. Raises `Unreachable`, and
-        `BadAnswer` for what is not HTTP.
+        `sent` are aiohttp's `params`, `json` and `data`. One that may be repeated goes over a lasting connection,
+        where the address keeps those. Raises `Unreachable`, and `BadAnswer` for what is not HTTP.
         """
         session = self._session.lasting if repeat and self._lasts else self._session.brief
         try:

@@ -602,8 +602,8 @@ async def test_headers_come_with_every_request_and_no_secret_is_shown(
 async def test_queries_and_forms_are_encoded(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(OK + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}") as vendor:
         client = HttpClient(session, vendor.url, clock)
-        await client.request("GET", "/a", query={"cmnd": "Power On&x"})
-        await client.request("POST", "/b", form={"a": "1"})
+        await client.exchange("GET", "/a", params={"cmnd": "Power On&x"})
+        await client.exchange("POST", "/b", data={"a": "1"})
     assert vendor.heads[0].startswith(b"GET /a?cmnd=Power+On%26x HTTP/1.1")
     assert b"Content-Type: application/x-www-form-urlencoded" in vendor.heads[1]
 

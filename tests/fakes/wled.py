@@ -50,9 +50,9 @@ class WledSimulator(SimulatedDevice):
 
     content_type = "application/json"
 
-    def __init__(self, *, segments: int = 2, info: Mapping[str, Any] | None = None, **base: Any) -> None:
+    def __init__(self, *, segments: int = 2, **base: Any) -> None:
         super().__init__(**base)
-        self.info: dict[str, Any] = deepcopy(dict(_INFO if info is None else info))
+        self.info: dict[str, Any] = deepcopy(_INFO)
         self.effects: list[str] = list(_EFFECTS)
         self.writes: list[Any] = []
         self._sockets: set[web.WebSocketResponse] = set()

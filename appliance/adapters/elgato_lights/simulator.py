@@ -65,11 +65,10 @@ class LightSimulator(SimulatedDevice):
         self,
         *,
         lights: Sequence[SimulatedLight] = (SimulatedLight(temperature=213),),
-        info: Mapping[str, Any] | None = None,
         **base: Any,
     ) -> None:
         super().__init__(**base)
-        self.info: dict[str, Any] = deepcopy(dict(_INFO if info is None else info))
+        self.info: dict[str, Any] = deepcopy(_INFO)
         self.writes: list[Any] = []
         self.identified = 0
         self._lights: list[Any] = [deepcopy(light) for light in lights]

@@ -50,9 +50,9 @@ class TvSimulator(SimulatedDevice):
 
     content_type = "text/xml"
 
-    def __init__(self, *, power: bool = True, **base: Any) -> None:
+    def __init__(self, **base: Any) -> None:
         super().__init__(**base)
-        self.info = {**_INFO, "power-mode": ON if power else STANDBY}
+        self.info = dict(_INFO)
         self.keys: list[str] = []
         self.limited = False
 

@@ -32,8 +32,13 @@ TRIM_BYTES = 1 << 20
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 """Python functions for Lua. Each returns a whole number, bytes or nothing, and never raises."""
 
-PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "kind", "driver")
-"""The Lua files that every state begins with, in this order; all are given one table, which they fill."""
+PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
+"""The Lua files that every state begins with, in this order; all are given one table, which they fill.
+
+Those of kinds of adapter go on with `kind.lua`.
+"""
+
+_FOLDER = Path(__file__).parent / "prelude"
 
 Work = Callable[[], None]
 
@@ -73,6 +78,7 @@ class WorkerExecution:
         self._now, self._now_at = 0.0, 0.0
         self._log_lines = self._log_bytes = 0
         self._lua: Any = None
+        self._table: Any = None
         self._set_answer: Any = None
         self._start: Any = None
         self._step: Any = None
@@ -92,7 +98,7 @@ class WorkerExecution:
             max_memory=0,
         )
         given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
-        functions = self._lua.execute(prelude(), given, mode="b")
+        self._table, *functions = self._lua.execute(prelude()[0], given, mode="b")
         self._set_answer, self._start, self._step, self._find_place = functions
         self._max_memory += self.memory  # the prelude is not the script's
 
@@ -130,8 +136,16 @@ class WorkerExecution:
         """Run what EXECUTE, DESCRIBE, COMPILE or CALL names."""
         self.prepare()
         timing, *rest = parts
+        if kind is FrameKind.CALL or (kind is FrameKind.DESCRIBE and rest[2]):
+            self._open_kind()
         self._start(int(kind), *rest)
         self._run(timing)
+
+    def _open_kind(self) -> None:
+        """Let the file see what those of kinds of adapter do; nothing of that is in the states of others."""
+        before = self.memory
+        self._lua.execute(prelude()[1], self._table, mode="b")
+        self._max_memory += self.memory - before
 
     def poll(self, place: bytes | None = None) -> int | None:
         """The reason to stop, if there is one; `place` is where Lua is."""
@@ -234,22 +248,25 @@ class WorkerExecution:
     def dispose(self) -> None:
         """Give the memory back."""
         was_large = self.memory > TRIM_BYTES
-        self._lua = self._set_answer = self._start = self._step = self._find_place = None  # no circle may keep it
+        self._lua = self._table = self._set_answer = self._start = self._step = self._find_place = (
+            None  # no circle may keep it
+        )
         if was_large:
             trim_memory()
 
 
 @cache
-def prelude() -> bytes:
-    """The prelude, compiled and stripped. Frames without lines are how it knows its own from the user's."""
-    texts = [(Path(__file__).parent / "prelude" / f"{part}.lua").read_text("utf-8") for part in PRELUDE]
+def prelude() -> tuple[bytes, bytes]:
+    """What every state begins with, and what those of kinds of adapter go on with, compiled and stripped.
+
+    Frames without lines are how the prelude knows its own from the user's.
+    """
+    *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
     compile_ = lua.eval(b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end")
-    bytecode: bytes = compile_(
-        f"local lares = ...\nlares.methods = {methods_in_lua()}\n{''.join(parts)}\nreturn {driver}".encode()
-    )
-    return bytecode
+    whole = f"local lares = ...\nlares.methods = {methods_in_lua()}\n{''.join(parts)}\nreturn lares, {driver}"
+    return compile_(whole.encode()), compile_(kind.encode())
 
 
 def _refuse(*_: object) -> str:

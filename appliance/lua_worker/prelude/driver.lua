@@ -29,8 +29,7 @@ local function execute(text, name, event)
   if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
 end
 
-local function describe(text, name, of_kind)
-  if of_kind ~= '' then lares.open_kind() end
+local function describe(text, name)
   local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
   return description or error(fault, 0)
 end
@@ -38,7 +37,6 @@ end
 -- One function of a kind of adapter; what it returns as JSON, with what ctx.memory holds then.
 local function call(text, name, given)
   local job = lares.decode(given)
-  lares.open_kind()
   local definition, path = definition_of(text, name), concat(job.path, '.')
   local run = definition
   for index = 1, #job.path do run = type(run) == 'table' and run[job.path[index]] or nil end

@@ -120,11 +120,9 @@ local function rows(of, ...)
   return found
 end
 
--- Let the file of a kind see them. Scenes do not.
-function lares.open_kind()
-  environment.json, environment.xml, environment.crypto = json, xml, crypto
-  environment.measure, environment.round, environment.part, environment.rows = measure, round, part, rows
-end
+-- The file of a kind sees them. Scenes do not: in their states this file is not run.
+environment.json, environment.xml, environment.crypto = json, xml, crypto
+environment.measure, environment.round, environment.part, environment.rows = measure, round, part, rows
 
 ---------------------------------------------------------------- ctx
 local METHODS = {http = 'table', send = false, ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be

@@ -207,20 +207,21 @@ class Authenticator:
             raise Unauthenticated("authentication required")
         digest = self._digest(token)
         known = self._known.get(digest)
-        if known is not None and self._is_valid(known):
+        if known is not None and self.is_valid(known):
             return known
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
         """Raise `Unauthenticated` when the principal's key was revoked meanwhile; None is who needs no key."""
-        if principal is not None and not self._is_valid(principal):
+        if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 
     def close(self) -> None:
         """Shut the hashing thread down."""
         self.hasher.close()
 
-    def _is_valid(self, principal: Principal) -> bool:
+    def is_valid(self, principal: Principal) -> bool:
+        """Whether the principal's key was not revoked since it was identified."""
         return principal.key is None or self._find(principal.key.name) is principal.key
 
     def _find(self, name: str) -> Key | None:
@@ -243,7 +244,7 @@ class Authenticator:
 
     def _remember(self, digest: bytes, principal: Principal) -> None:
         """Cache the token, and drop those of revoked keys."""
-        self._known = {each: known for each, known in self._known.items() if self._is_valid(known)}
+        self._known = {each: known for each, known in self._known.items() if self.is_valid(known)}
         self._known[digest] = principal
         if self._first_used is not None:
             self._first_used(principal.key_id)

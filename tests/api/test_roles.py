@@ -136,6 +136,17 @@ async def test_the_matrix_of_routes_and_tokens(shared: House, tokens: dict[str, 
     assert not wrong
 
 
+async def test_whose_a_connection_was_says_nothing_of_its_next_request(shared: House) -> None:
+    made = (await shared.post("/auth/keys", {"label": "x", "role": "read"})).json
+    asked = request("GET", "/rooms", f"Authorization: Bearer {made['key']}")
+    async with call(shared.url) as caller:
+        for each, status in ((asked, 200), (request("GET", "/rooms"), 401), (asked, 200), (asked, 200)):
+            assert (await caller.ask(each)).status == status
+        assert (await shared.delete(f"/auth/keys/{made['id']}")).status == 204
+        assert (await caller.ask(asked)).status == 401
+        assert (await caller.ask(request("GET", "/rooms", KEY))).status == 200
+
+
 UNKNOWN = [
     "/dashboard",
     "/nothing",

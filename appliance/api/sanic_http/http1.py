@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from sanic.compat import Header
 from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
 
+from appliance.api.auth import Principal
 from appliance.api.connections import ApiLimits
 from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_trailer, parse_chunk, parse_head
@@ -33,6 +35,7 @@ class StrictHttp1(Http):
 
     What RFC 9112 calls malformed is refused, because a proxy could parse it differently. The head of a request must
     arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
+    `identified` is for the gate: the headers that it identified last here, and whose they are. A client repeats them.
     """
 
     __slots__ = (
@@ -43,6 +46,7 @@ class StrictHttp1(Http):
         "_discarded",
         "_fields",
         "_limits",
+        "identified",
         "is_on_box",
     )
 
@@ -57,6 +61,7 @@ class StrictHttp1(Http):
         self._connection = protocol
         self._limits: ApiLimits = protocol.limits
         self.is_on_box: bool = protocol.is_on_box
+        self.identified: tuple[Header, Principal] | None = None
         self._fields: HeadFields | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 

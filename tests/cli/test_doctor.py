@@ -1,4 +1,4 @@
-"""`lares doctor`: a line for each thing it looks at, for boxes that are well and for those that are not."""
+"""`lares doctor`, a line for each thing it looks at; and `lares clock trust`, which it advises."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ from appliance.clock import Clock
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.month_files import MonthFiles
-from tests.cli.test_backup import CARD, HOME, Command, command, home
-from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares, until
+from tests.cli.test_backup import CARD, HOME, Command, ask, command, home
+from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares, until
 
 __all__ = ["command"]
 
@@ -266,3 +267,33 @@ def test_one_write_by_a_clock_of_2036_needs_care_until_somebody_trusts_the_prese
     assert command(tmp_path, "clock", "trust")[0] == 0
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 0 and not found.cares
+
+
+LATER = "2099-01-01T00:00:00.000Z"
+WRONG: dict[str, Any] = {"counter/card": {"bytes_written": 0, "syncs": 0, "since": LATER, "at": LATER}}
+
+
+@pytest.fixture
+def unsynchronised(tmp_path: Path) -> dict[str, str]:
+    """An environment whose Python lacks what asks the kernel whether the clock is synchronised, as a router's may."""
+    folder = tmp_path / "python"
+    folder.mkdir()
+    (folder / "ctypes.py").write_text("raise ImportError('there is none on this box')\n")
+    return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
+    tmp_path: Path, unsynchronised: dict[str, str]
+) -> None:
+    home(tmp_path, WRONG, LOOPBACK)
+    with lares(tmp_path, variables=unsynchronised) as hub:
+        clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
+        assert (clock["trusted"], clock["trusted_after"]) == (False, LATER)
+        result = ended(tmp_path, "clock", "trust")
+        assert result.code == 0 and result.out.startswith("the clock is trusted: 20"), result
+        clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
+        assert (clock["trusted"], clock["waits_because"], clock["forgotten"]) == (True, None, LATER)
+        hub.stop()
+    with lares(tmp_path, variables=unsynchronised) as hub:
+        assert ask(hub.url(), "GET", "/diagnostics")["clock"]["trusted"] is True
+        hub.stop()

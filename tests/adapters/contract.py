@@ -391,12 +391,6 @@ class AdapterContract(ReadingContract):
             assert await it.obeys("on")
             assert it.states() == {"online"}
 
-    async def test_slow_answers_are_waited_for(self) -> None:
-        async with trial(self.subject) as it:
-            it.vendor.faults.delay = 0.1
-            assert (await it.command("on")).status is Status.OK
-            assert it.is_as_told("on") and it.states() == {"online"}
-
     async def test_a_command_that_changes_nothing_is_no_success_of_the_wish(self) -> None:
         async with trial(self.subject) as it:
             await it.command("off")

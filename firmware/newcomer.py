@@ -24,6 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 MINORS = range(11, 15)
 """Versions 3.x that Lares runs on."""
 
+TESTS_FAILED = 1
+"""Exit code of pytest where it ran tests, and some failed."""
+
+AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
+"""What has pytest run only what failed, one after the other."""
+
 TELL = "import sys, venv, ensurepip, ssl, os; print(sys.version_info[1], os.path.realpath(sys._base_executable))"
 
 
@@ -89,6 +95,14 @@ class Newcomer:
                 raise
         return has_answered and demo.returncode == 0
 
+    def try_tests(self, command: list[str]) -> int:
+        """Run the tests, and what failed once more and alone; the exit code."""
+        code = run_visible(command, self.checkout, self.environment)
+        if code == TESTS_FAILED:
+            say("newcomer: what failed is tried again, alone; what passes then is flaky, and to be mended")
+            code = run_visible([*command, *AGAIN], self.checkout, self.environment)
+        return code
+
 
 def main() -> int:
     """Run it all up to the first failure; the exit code."""
@@ -103,7 +117,7 @@ def main() -> int:
                     say("newcomer: the demo did not answer, or did not end in order")
                     return 1
             say(f"== newcomer, Python {version}: {' '.join(test)}")
-            if code := run_visible(test, newcomer.checkout, newcomer.environment):
+            if code := newcomer.try_tests(test):
                 say(f"newcomer: {' '.join(test)} failed with Python {version}: exit code {code}")
                 return code
             say(f"   Python {version} took {time.monotonic() - began:.0f} s")

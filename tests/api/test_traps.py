@@ -25,7 +25,7 @@ from appliance.clock import Clock
 from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room
 from appliance.tables.addresses import Address
-from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, read_events, request, shown
+from tests.api.caller import CLOSE, KEY, PING, TEXT, UPGRADE, Caller, call, read_events, request, shown
 from tests.fakes.house import MASTER, NO_MORE, House, open_house
 from tests.fakes.patience import until
 from tests.fakes.registry import make
@@ -123,7 +123,7 @@ class TestStopping:
                 house.hub.bus.publish(SystemErrorReported(message="x" * 1500))
             await asyncio.gather(*(take(stream, 300) for stream in streams))
             assert await stop(stack, 0.5 + SLACK) >= 0.5, "it waited for the one"
-            goodbyes = await asyncio.gather(*(stream.frame() for stream in streams))
+            goodbyes = await asyncio.gather(*(next_frame(stream) for stream in streams))
             assert goodbyes == [(CLOSE, GOING_AWAY)] * 299
 
     async def test_nothing_is_left_behind(self) -> None:
@@ -139,10 +139,17 @@ class TestStopping:
         assert set(Sanic._app_registry) == apps
 
 
+async def next_frame(stream: Caller) -> tuple[int, bytes]:
+    """The next frame that is no ping, for which a busy machine leaves time."""
+    while (frame := await stream.frame())[0] == PING:
+        pass
+    return frame
+
+
 async def take(stream: Caller, count: int) -> None:
     """Read so many frames."""
     for _ in range(count):
-        assert (await stream.frame())[0] == TEXT
+        assert (await next_frame(stream))[0] == TEXT
 
 
 class TestLettingGo:

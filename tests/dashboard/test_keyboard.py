@@ -217,6 +217,7 @@ async def dialog_by_keys(visit: Visit) -> None:
     page = visit.page
     await press(visit, "button", "Delete Nobody's", "Enter")
     dialog = page.get_by_role("dialog")
+    await expect(dialog).to_be_visible()
     for _ in range(4):
         await page.keyboard.press("Tab")
         outside = "!document.activeElement.closest('dialog') && document.activeElement !== document.body"

@@ -20,7 +20,7 @@ MAX_SAME_LINES = 20
 """Lines of the same text in one interval."""
 
 MAX_SAME_KIND = 100
-"""Lines of one place in the code in one interval, whatever they name."""
+"""Lines of one part and one place in the code in one interval, whatever they name."""
 
 MAX_KINDS = 2048
 """Texts and places that are remembered; those that were not seen for the longest time are forgotten first."""
@@ -40,8 +40,9 @@ class _Window(Struct):
 class RepetitionLimit(logging.Filter):
     """Lets the first lines of a kind through; of the others, one a minute says how many there were.
 
-    A line is limited twice: by its text, and by the place in the code that wrote it. What scripts write, all of it at
-    one place, is limited by its text alone, and may repeat itself more often.
+    A line is limited twice: by its text, and by the place in the code that wrote it, for each part: scenes that fail
+    hide no automation that does. What scripts write, all of it at one place, is limited by its text alone, and may
+    repeat itself more often.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ class RepetitionLimit(logging.Filter):
         kind, limit = hash((record.name, record.levelno, text)), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES
         held_back = [
             self._take(kind, limit, now),
-            0 if is_any_text else self._take((record.pathname, record.lineno), MAX_SAME_KIND, now),
+            0 if is_any_text else self._take((record.name, record.pathname, record.lineno), MAX_SAME_KIND, now),
         ]
         if None in held_back:
             return None

@@ -122,9 +122,11 @@ class Log:
         self.now = 1_000_000.0
         self.written: list[str] = []
 
-    def say(self, template: str, *arguments: object, level: int = logging.WARNING, line: int = 1) -> None:
-        """Write an entry of this place in the code."""
-        record = logging.LogRecord("hub", level, "file.py", line, template, arguments, None)
+    def say(
+        self, template: str, *arguments: object, level: int = logging.WARNING, line: int = 1, part: str = "hub"
+    ) -> None:
+        """Write an entry of this part and place in the code."""
+        record = logging.LogRecord(part, level, "file.py", line, template, arguments, None)
         record.created = self.now
         if self.limit.filter(record):
             self.written.append(record.getMessage())
@@ -159,6 +161,8 @@ def test_lines_of_one_place_that_name_other_things_each_time_are_limited_too() -
     assert len(log.written) == MAX_SAME_KIND
     log.say("%s is refused", "another place", line=2)
     assert log.written[-1] == "another place is refused"
+    log.say("%s is refused", "another part", part="scenes")
+    assert log.written[-1] == "another part is refused", "though both are written at one place"
     log.now += 60.0
     log.say("%s is refused", "x")
     assert log.written[-1] == f"x is refused (and {1000 - MAX_SAME_KIND} more like it before)"

@@ -51,9 +51,9 @@ async def test_devices_come_change_and_go_as_they_are_announced(broker: Broker) 
 async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_kept(broker: Broker) -> None:
     remote, device_id = capture("zigbee2mqtt/e1743"), "mqtt:zigbee2mqtt_0x00158d000000a12c"
     async with broker.client() as client, BrokerHome(broker) as home:
-        await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"off"}', qos=1, retain=True)
+        await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"off","battery":34}', qos=1, retain=True)
         await announce(client, home, remote)
-        await home.shows(device_id, state="online")
+        await home.shows(device_id, state="online", battery=34)  # and so it is subscribed to
         for _ in range(2):
             await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"on"}', qos=1)
             await client.publish("zigbee2mqtt/Haus/EG E1743/action", "on", qos=1)

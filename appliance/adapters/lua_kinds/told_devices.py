@@ -256,10 +256,11 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """A command as a table: a text is the name of a capability that the catalog knows, with what it says of that."""
+    """A command as a table: a text is the name of a capability, with the actions and the range of the catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
-    return {"capability": command, "actions": [each for each in known.actions if each not in NOT_USUAL]}
+    bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}
+    return {"capability": command, "actions": [each for each in known.actions if each not in NOT_USUAL], **bounds}
 
 
 def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:

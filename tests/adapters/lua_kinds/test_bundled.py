@@ -193,6 +193,8 @@ async def test_meters_lamps_and_covers_of_the_first_generation(pool: WorkerPool,
     assert set(found) == {"switch:0", "meter:1", "light:0", "cover:0", "cover:1"} and it.dropped == []
     assert found["meter:1"].attributes["energy_total"] == {"value": 2.5, "unit": "kWh", "period": "total"}
     assert found["light:0"].attributes["brightness"] == 30 and found["cover:0"].attributes["cover_position"] == 40
+    ranges = [(each.capability, each.min, each.max) for each in found["light:0"].commands or ()]
+    assert sorted(ranges) == [("brightness", 0, 100), ("power", None, None)]
     assert await it.command("light:0", "brightness", "set", 0) is None
     assert {"turn": "off"} in [each.query for each in vendor.asked]
 

@@ -419,6 +419,11 @@ def test_no_attack_takes_long_or_much_memory() -> None:
     assert not slow
 
 
+def test_a_part_of_what_is_missing_is_named() -> None:
+    with pytest.raises(ValueMissing, match="'power' of what is not there"):
+        render("{{ value_json.meter.power }}", value_json={})
+
+
 def test_what_is_dangerous_or_broken_is_refused_with_a_sentence_and_soon() -> None:
     payload = {"p": "(x+)+y", "big": ["x" * 100] * 2000}
     for text in REFUSED:

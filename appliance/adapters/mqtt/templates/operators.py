@@ -20,6 +20,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
     Namespace,
     Rendering,
     TemplateFailed,
+    ValueMissing,
     weight,
     whole,
 )
@@ -40,7 +41,7 @@ def item(value: Any, key: Any) -> Any:
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
-        return value[key]
+        raise ValueMissing(f"asks for {key[:60] if isinstance(key, str) else 'a part'!r} of what is not there")
     if isinstance(value, list | tuple | str) and isinstance(key, int):
         return value[key] if -len(value) <= key < len(value) else UNDEFINED
     if isinstance(value, Namespace):

@@ -184,19 +184,20 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
     """Add the entities that take no command of a capability, under a name of their own where theirs is taken.
 
-    One that shows further attributes that are taken, such as the second siren's tone, is a device of its own.
+    One that cannot, or that shows further attributes that are taken, such as the second siren's tone, is a device of
+    its own.
     """
     main = devices[0]
     custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
     for entity in entities:
         if not any(claim in entity.offers for claim in entity.claims):
-            if taken & set(entity.claims):
+            if entity.is_renamed and taken & set(entity.claims):
                 entity.use_custom()
             if not entity.claims and entity.custom in custom:
                 entity.use_custom(f"_{entity.announcement.component}")
             if not entity.claims and entity.custom in custom:
                 entity.use_custom(f"_{digits_of(entity.announcement.unique_id or entity.announcement.key)}")
-            if custom & (entity.keys - {entity.custom}):
+            if taken & set(entity.claims) or custom & (entity.keys - {entity.custom}):
                 _add_part(devices, entity)
             else:
                 taken.update(entity.claims)

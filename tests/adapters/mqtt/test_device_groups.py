@@ -96,6 +96,10 @@ ALIKE: list[tuple[str, dict[str, Any], dict[str, str], str, dict[str, dict[str, 
      {"": {"custom.mqtt.x0": "idle", "custom.mqtt.fan_speed": "a0"},
       ":x1": {"custom.mqtt.x1": "idle", "custom.mqtt.fan_speed": "a1"},
       ":x2": {"custom.mqtt.x2": "idle", "custom.mqtt.fan_speed": "a2"}}),
+    ("cover/x{n}", {"position_topic": "s{n}"}, {"s{n}": "{n}"}, "",
+     {"": {"cover_position": 0}, ":x1": {"cover_position": 1}, ":x2": {"cover_position": 2}}),
+    ("humidifier/x{n}", {"current_humidity_topic": "s{n}"}, {"s{n}": "4{n}"}, "",
+     {at: {"humidity": {"value": value, "unit": "%"}} for at, value in (("", 40), (":x1", 41), (":x2", 42))}),
 ]  # fmt: skip
 """Topic, keys and states of each of three entities, an attribute that is commanded, and what is shown by id."""
 

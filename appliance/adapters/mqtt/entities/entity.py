@@ -81,6 +81,8 @@ class Entity:
     device_class: str | None = None
     """The class of a device of which it is the main entity; None: the component, empty: as announced."""
     reports_events = False
+    is_renamed = False
+    """Whether its value follows `use_custom`; the attributes of any other have the names of their capabilities."""
     event_names: tuple[str, ...] = ()
     """The events that it announces; empty where it says of none."""
     more_keys: tuple[str, ...] = ()

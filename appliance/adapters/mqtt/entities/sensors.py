@@ -54,6 +54,7 @@ class Sensor(Entity):
     """A value that can only be read; without a capability that it comes to it is a custom attribute."""
 
     device_class = ""
+    is_renamed = True
 
     def setup(self) -> None:
         self._unit = self.config.text("unit_of_measurement")
@@ -119,6 +120,7 @@ class BinarySensor(Entity):
     """A yes or no that can only be read; without a capability that it comes to it is a boolean custom attribute."""
 
     device_class = ""
+    is_renamed = True
 
     def setup(self) -> None:
         self._on, self._off = self.payload("on"), self.payload("off")
@@ -148,6 +150,7 @@ class DeviceTracker(Entity):
     """A person's device: `presence`, and where it is in a zone, the zone's name."""
 
     device_class = "person"
+    is_renamed = True
     more_keys = ("custom.mqtt.zone",)
 
     def setup(self) -> None:

@@ -108,6 +108,12 @@ def test_an_entity_without_a_topic_is_refused_for_that_whatever_else_is_wrong(
     assert [each.reason for each in catalog.refused.values()] == [reason]
 
 
+def test_what_nothing_is_heard_of_does_not_wait_for_a_first_value() -> None:
+    catalog, device = new_catalog(), {"identifiers": ["d"]}
+    take(catalog, (config("switch/s", command_topic="c", expire_after=60, unique_id="s", device=device),))
+    assert catalog.devices["mqtt:d"].observation().is_available
+
+
 def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
     [given, *_] = capture("tasmota-native/relay").messages
     raw = json.loads(given.payload)

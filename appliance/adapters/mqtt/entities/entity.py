@@ -98,7 +98,7 @@ class Entity:
         self.custom = f"custom.mqtt.{announcement.object_id}"
         self.availability = Availability(self.config)
         self.expire_after = self.config.number("expire_after", 0)
-        self.is_expired = self.expire_after > 0 and not self.reports_events
+        self.is_expired = False
         self.off_delay = 0.0
         self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
@@ -113,6 +113,7 @@ class Entity:
                 raise Invalid("has no topic that can be used")
         except Invalid as fault:
             raise Invalid(": ".join(filter(None, (str(fault), "; ".join(self.config.problems))))) from None
+        self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
 
     def setup(self) -> None:
         """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""

@@ -22,6 +22,7 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_values
+from appliance.store.file_format import EncodedChanges
 from appliance.store.records import CARD, DEVICE_PREFIX, KEY_PREFIX, STATE_PREFIX, DocumentReader, encode_device
 from appliance.tasks import Tasks
 from appliance.version import MADE_AT
@@ -97,15 +98,18 @@ class Recorder:
         devices = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()}
         values = devices | {key: each.value for key, each in handed.items()}
         values = {key: value for key, value in values.items() if self._is_json(key, value)}
-        changes = {key: value for key, value in values.items() if self._differs(key, value)}
-        if self.trust.forgotten is not None and not self._is_forgotten:
-            changes |= forgetting(self.trust, self._clock.now())
-        if not changes:
-            return
+        forgets = self.trust.forgotten is not None and not self._is_forgotten
+
+        def prepare(before: EncodedChanges) -> EncodedChanges:
+            changes = {key: value for key, value in values.items() if self._differs(key, value, before)}
+            if forgets:
+                changes |= forgetting(self.trust, self._clock.now())
+            return encode_values({**changes, CARD: self._count()}) if changes else {}
+
         self._flushing = handed
         try:
-            await self._document.put_many({**changes, CARD: self._count()})
-            self._is_forgotten = self._is_forgotten or CLOCK in changes
+            await self._document.change(prepare)
+            self._is_forgotten = self._is_forgotten or forgets
         except StoreFailed:
             self._keep(dirty, handed)
         except asyncio.CancelledError:  # the hub stops, and the last flush writes it
@@ -236,9 +240,9 @@ class Recorder:
         today = self._clock.now().date().isoformat()
         return self._day if self._day["date"] == today else {"date": today, "began_at_bytes": written}
 
-    def _differs(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Whether the stored value differs, `at` aside: a change and its reverse need no write."""
-        stored = self._document.get(key)
+    def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
+        """Whether the value differs from what is stored then, `at` aside: a change and its reverse need no write."""
+        stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None
         return _without_time(orjson.loads(stored)) != _without_time(orjson.loads(orjson.dumps(value)))

@@ -56,13 +56,13 @@ async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
 async def test_what_the_stop_finds_half_written_is_written_at_the_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def hang(changes: Any) -> None:
+    async def hang(prepare: Any) -> None:
         await asyncio.Event().wait()
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         recorder.remember("fired/dusk", {"last": 1})
         with monkeypatch.context() as slow:
-            slow.setattr(document, "put_many", hang)
+            slow.setattr(document, "change", hang)
             flush = asyncio.create_task(recorder.flush())
             await asyncio.sleep(0)
             flush.cancel()
@@ -75,14 +75,14 @@ async def test_what_the_stop_finds_half_written_is_written_at_the_stop(
 async def test_what_a_flush_cannot_write_is_written_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    async def fail(changes: Any) -> None:
+    async def fail(prepare: Any) -> None:
         raise error
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         recorder.remember("fired/dusk", {"last": 1})
         recorder.remember("fired/dawn", {"last": 1})
         with monkeypatch.context() as failing:
-            failing.setattr(document, "put_many", fail)
+            failing.setattr(document, "change", fail)
             await recorder.flush()
         recorder.remember("fired/dawn", {"last": 2})
         await recorder.flush()
@@ -158,3 +158,18 @@ async def test_what_is_put_at_once_makes_void_what_was_remembered_before_unless_
             with pytest.raises(TypeError):
                 await recorder.put({"timer/c": {"end": "\ud800"}})
         assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}
+
+
+@pytest.mark.parametrize("is_put", [True, False])
+async def test_what_is_remembered_last_stays_though_the_card_still_shows_it_while_another_value_is_on_its_way(
+    tmp_path: Path, *, is_put: bool
+) -> None:
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        await recorder.put({"timer/a": {"end": 1}})
+        recorder.remember("timer/a", {"end": 2})
+        on_its_way = asyncio.ensure_future(recorder.put({"timer/a": {"end": 2}}) if is_put else recorder.flush())
+        await asyncio.sleep(0)
+        recorder.remember("timer/a", {"end": 1})
+        await recorder.flush()
+        await on_its_way
+        assert stored(document, "timer/a") == {"end": 1}

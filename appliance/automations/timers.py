@@ -74,6 +74,7 @@ class Timers:
         self._brake: Brake = environment.brake
         self._tasks = Tasks()
         self._changing: Counter[str] = Counter()
+        self._undated: set[str] = set()
         self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
@@ -177,6 +178,9 @@ class Timers:
             self._changing[name] -= 1
             if not self._changing[name]:
                 del self._changing[name]
+                if name in self._undated:
+                    self._undated.discard(name)
+                    self._date(name)
             if name in self._withheld:
                 self._end(self._withheld.pop(name))
         if timer is not None and timer.whole_secs < MIN_DELAY_SECS:
@@ -220,18 +224,33 @@ class Timers:
         self._date_anew()
 
     def _resume_waiting(self) -> None:
-        for timer in self._running.values():
-            if timer.alarm is None:
+        for name, timer in self._running.items():
+            if timer.alarm is None and name not in self._unheard:
                 self._resume(timer)
 
     def _date_anew(self) -> None:
-        """The clock was set: what runs is due at another time by it."""
-        for name, timer in self._running.items():
-            if timer.alarm is not None and not self._changing[name]:
-                due_at = to_millis(self._due_at(timer))
-                timer.started_at, timer.due_at = due_at - (timer.due_at - timer.started_at), due_at
-                timer.is_dated = self._trust.is_trusted()
-                self._remember(TIMER_PREFIX + name, timer.to_json())
+        """The clock was set: what runs, or waits for a listener, has other times by it.
+
+        What is being changed gets them once that is on the card: until then it is open which timer it is.
+        """
+        self._undated.update(self._changing)
+        for name in self._running.keys() - self._undated:
+            self._date(name)
+
+    def _date(self, name: str) -> None:
+        """Have the timer, if there is one, on the card with its times by the clock as it is now."""
+        timer, unheard = self._running.get(name), self._unheard.get(name)
+        if timer is None or (timer.alarm is None and unheard is None):
+            return
+        if unheard is None:
+            shift = to_millis(self._due_at(timer)) - timer.due_at
+        else:
+            assert timer.unheard_since is not None
+            since = to_millis(self._instant_of(unheard)) - round(MAX_UNHEARD_SECS * 1000)
+            shift, timer.unheard_since = since - timer.unheard_since, since
+        timer.started_at, timer.due_at = timer.started_at + shift, timer.due_at + shift
+        timer.is_dated = self._trust.is_trusted()
+        self._remember(TIMER_PREFIX + name, timer.to_json())
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
         """It is over; those that are over at the same time end together."""
@@ -298,7 +317,10 @@ class Timers:
     def _due_at(self, timer: RunningTimer) -> datetime:
         """When it is due by the clock as it is now."""
         if timer.alarm is not None:
-            return self._clock.now() + timedelta(seconds=timer.alarm.due - self._clock.monotonic())
+            return self._instant_of(timer.alarm)
         due_at = read_instant(timer.due_at)
         assert due_at is not None
         return due_at
+
+    def _instant_of(self, handle: TimerHandle) -> datetime:
+        return self._clock.now() + timedelta(seconds=handle.due - self._clock.monotonic())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,46 @@ async def test_a_step_of_the_clock_neither_hastens_nor_delays_a_timer_after_a_re
         assert it.fired == ["a"] and "late_secs" not in it.events[0]
 
 
+@pytest.mark.parametrize(("change", "left"), [("restart", 360), ("cancel", None), ("restart in vain", 720)])
+async def test_a_step_while_a_change_is_on_its_way_to_the_card_leaves_the_right_timer_with_the_right_times(
+    tmp_path: Path, change: str, left: float | None
+) -> None:
+    class SlowCard(Card):
+        async def put(self, values: Any) -> None:
+            await may_write.wait()
+            try:
+                await super().put(values)
+            finally:
+                for key, value in later:
+                    super().remember(key, value)
+
+        def remember(self, key: str, value: Any) -> None:
+            if may_write.is_set():
+                super().remember(key, value)
+            else:
+                later.append((key, value))
+
+    later: list[tuple[str, Any]] = []
+    card, may_write = SlowCard(), asyncio.Event()
+    may_write.set()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await start(it, secs=720)
+        may_write.clear()
+        changing = asyncio.ensure_future(it.parts.timers.remove("off") if change == "cancel" else start(it, secs=360))
+        await it.drain()
+        await it.set(NOW + timedelta(hours=8))
+        card.is_bad = change == "restart in vain"
+        may_write.set()
+        await asyncio.gather(changing, return_exceptions=True)
+        now = it.clock.now()
+    card.is_bad = False
+    async with bench(tmp_path, automation(OFF), card=card, start=now) as it:
+        await it.pass_by(720 if left is None else left - 20)
+        assert it.fired == []
+        await it.pass_by(10)
+        assert [each.get("late_secs") for each in it.events] == ([] if left is None else [None])
+
+
 async def test_a_box_without_the_time_waits_for_it_and_one_started_before_it_was_known_counts_on(
     tmp_path: Path,
 ) -> None:
@@ -216,6 +257,36 @@ async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_
         await it.pass_by(480)
         assert it.parts.timers.list_all() == [] and it.fired == []
         assert "timer 'off' is removed: for a day no automation has listened for it" in caplog.text
+
+
+async def test_a_timer_that_nobody_listens_for_waits_a_day_of_real_time_whatever_is_done_to_the_clock(
+    tmp_path: Path,
+) -> None:
+    card, other = Card(), automation({**OFF, "name": "other"}, "b")
+    async with bench(tmp_path, other, card=card, start=BOOT, believed_after=NOW) as it:
+        await start(it, secs=60)
+        await it.pass_by(3600)
+        await it.set(NOW + timedelta(seconds=300))
+        assert len(it.parts.timers.list_all()) == 1
+        now = it.clock.now()
+    async with bench(tmp_path, other, card=card, start=now) as it:
+        await it.pass_by(60)
+        assert len(it.parts.timers.list_all()) == 1
+        await it.reload(other, automation(OFF))
+        await it.drain()
+        assert it.fired == ["a"] and 3600 < it.events[0]["late_secs"] < 3630
+
+
+async def test_one_that_was_waited_for_by_nobody_and_is_started_anew_outlives_the_day_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path, automation({**OFF, "name": "other"}), start=BOOT, believed_after=NOW) as it:
+        await start(it, secs=60)
+        await it.pass_by(100)
+        await it.set(NOW + timedelta(seconds=300))
+        await start(it, secs=2 * 86_400)
+        await it.pass_by(86_400)
+        assert len(it.parts.timers.list_all()) == 1
 
 
 async def test_timers_due_together_are_one_record(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
-from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.adapters.roku_tv.simulator import STANDBY, TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.patience import until
@@ -170,7 +170,8 @@ async def test_an_adapter_that_does_not_exist_is_named(house: House) -> None:
 async def test_a_home_may_have_many_adapters_of_each_kind() -> None:
     async with AsyncExitStack() as stack:
         lamps = [LightSimulator(lights=[SimulatedLight(brightness=n, temperature=200)] * n) for n in (1, 2)]
-        sets = [TvSimulator(power=False), TvSimulator()]
+        sets = [TvSimulator(), TvSimulator()]
+        sets[0].power_mode = STANDBY
         for device in (*lamps, *sets):
             await stack.enter_async_context(device)
         adapters: dict[str, Any] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.adapters.roku_tv.simulator import STANDBY, TvSimulator
 from appliance.cli.check import check
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
@@ -35,7 +35,8 @@ EXAMPLES = [
 @pytest.fixture
 async def home(clock: VirtualClock) -> AsyncIterator[House]:
     """A home with a light and a TV, both off."""
-    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock, power=False)
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    tv.power_mode = STANDBY
     async with open_house(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
         await house.command(LIGHT, "power", "off")
         yield house

@@ -268,8 +268,10 @@ class LiveDevices:
     ) -> None:
         if not intent.shows:
             return
+        device = self.catalog.devices.get(device.id, device)  # it may have been announced anew since
+        entity = device.find(entity.announcement.key) or entity
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
-        if apply(entity, entity.assumed(assumed)):
+        if apply(entity, entity.assumed(assumed)) and device.id in self.catalog.devices:
             self.show(device)
         if len(assumed) == len(intent.shows):
             pending.done.set()

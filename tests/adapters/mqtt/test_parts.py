@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import aiomqtt
@@ -177,6 +178,47 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
         list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
     assert live.catalog.devices["mqtt:x"].attributes["power"] == "on"
+
+
+class Interrupted(Noted):
+    """A connection that does something while a message is on its way."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        super().__init__()
+        self.meanwhile = meanwhile
+
+    async def publish(self, message: Outgoing) -> None:
+        """Note it, once the other thing is done."""
+        self.meanwhile()
+        await super().publish(message)
+
+
+async def test_what_is_assumed_of_a_command_is_shown_by_the_device_as_it_is_announced_by_then(
+    clock: VirtualClock,
+) -> None:
+    live = live_devices(clock)
+    shown = live._publish.find
+    device = {"identifiers": ["x"]}
+    plug = config("switch/x", command_topic="x/set", unique_id="x", device=device)
+    more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
+
+    def announce(*configs: Sent) -> None:
+        for each in configs:
+            live.catalog.take_config(each.topic, each.payload)
+        rebuilt = rebuild(live.catalog)
+        list(live.replay(rebuilt))
+        for found in rebuilt:
+            live.show(found)
+
+    announce(plug)
+    command = Command(capability="power", action="on")
+    connection: Any = Interrupted(lambda: announce(more))
+    await live.command(connection, "mqtt:x", command)
+    hear(live, Received("x/y", b"5", is_retained=False))
+    list(live.flushing())
+    seen = shown("mqtt:x")
+    assert seen is not None and seen.kind == "Switch"
+    assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {

@@ -133,7 +133,7 @@ def settle(folder: str) -> None:
 def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Iterator[None]:
     """Have processes compile these modules while the context unpacks them; this one then helps them to the end.
 
-    Where one of them fails, nothing that was compiled stays: Python does it, as it imports.
+    Where one of them or this one fails, nothing that was compiled stays: Python does it, as it imports.
     """
     others, count = [], min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
     for number in range(count):
@@ -144,8 +144,11 @@ def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Itera
     codes = []
     try:
         yield
-        if others:
-            compile_modules(file, folder, names[::-1])
+        try:
+            if others:
+                compile_modules(file, folder, names[::-1])
+        except (OSError, MemoryError):
+            codes.append(os.EX_SOFTWARE)
     finally:
         codes += [os.waitpid(pid, 0)[1] for pid in others]
         if any(codes):
@@ -172,7 +175,8 @@ def compile_modules(file: zipfile.ZipFile, folder: str, names: Sequence[str]) ->
         path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
         if not os.path.exists(path):
             source = file.read(f"{SITE}/{name}")
-            code = compile(source, f"{folder.removesuffix('.part')}/{SITE}/{name}", "exec", dont_inherit=True)
+            path_later = f"{folder.removesuffix('.part')}/{SITE}/{name}"
+            code = compile(source, path_later, "exec", dont_inherit=True, optimize=0)  # as the file's name says
             head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
             with contextlib.suppress(FileExistsError):
                 place(path, head + marshal.dumps(code))

@@ -17,7 +17,7 @@ BOOT = Path(__file__).parents[2] / "firmware" / "boot"
 PURE = {
     "appliance/__init__.py": b"",
     "appliance/part.py": b"x = 1\n" * 100,
-    "appliance/cli/run.py": b"import appliance.part\n",
+    "appliance/cli/run.py": b'"""Runs."""\nimport appliance.part\n',
     "appliance/late.py": b"x = 2\n",
     "config.toml": b"key = 1\n",
 }

@@ -6,6 +6,8 @@ import json
 import marshal
 import os
 import py_compile
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import lares_unpack
 import pytest
 
 from firmware.parts import imported_by
-from tests.firmware.archive import content, expected, make_archive
+from tests.firmware.archive import BOOT, content, expected, make_archive
 from tests.firmware.test_launcher import started
 
 PART = "site-packages/appliance/part.py"
@@ -59,6 +61,17 @@ def test_what_a_hub_imports_is_there_as_python_would_compile_it(folder: Path) ->
         assert marshal.loads(ours[16:]) == marshal.loads(theirs[16:])  # noqa: S302 - both were made here
 
 
+def test_a_start_that_optimizes_leaves_later_ones_their_docstrings(archive: Path, tmp_path: Path) -> None:
+    script = (
+        "import lares_unpack, sys, zipfile\n"
+        "lares_unpack.compile_modules(zipfile.ZipFile(sys.argv[1]), sys.argv[2], sys.argv[3:])"
+    )
+    command = [sys.executable, "-OO", "-c", script, str(archive), str(tmp_path), "appliance/cli/run.py"]
+    subprocess.run(command, env={"PYTHONPATH": str(BOOT)}, check=True)
+    [made] = compiled(tmp_path)
+    assert "opt-" not in made.name and b"Runs." in made.read_bytes()
+
+
 def test_until_it_is_settled_it_holds_in_this_boot_alone(
     archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,15 +106,15 @@ def test_a_card_that_reads_differently_is_never_settled(folder: Path, monkeypatc
     assert "boot" in json.loads((folder / lares_seal.SEAL).read_text())
 
 
-@pytest.mark.parametrize("fault", [MemoryError, KeyError])
+@pytest.mark.parametrize(("fault", "is_another"), [(MemoryError, True), (KeyError, True), (OSError, False)])
 def test_a_compiler_that_fails_leaves_all_of_it_to_python(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception], *, is_another: bool
 ) -> None:
     ours, compile_modules = os.getpid(), lares_unpack.compile_modules
 
     def fail(*arguments: Any) -> None:
         compile_modules(*arguments)
-        if os.getpid() != ours:
+        if (os.getpid() != ours) == is_another:
             raise fault
 
     monkeypatch.setattr(lares_unpack, "compile_modules", fail)

@@ -20,7 +20,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_SOFTWARE: "a fault of Lares itself; please report it",
     os.EX_CANTCREAT: "a file or folder cannot be made",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
-    os.EX_TEMPFAIL: "another hub uses the data directory, or a hub that starts or stops does not answer yet",
+    os.EX_TEMPFAIL: "another hub uses the data directory, or the hub starts, stops or has too much to do; try again",
     os.EX_NOPERM: "this user may not do that",
     os.EX_CONFIG: "the configuration or a Lua file has faults",
     130: "interrupted with Ctrl-C",

@@ -39,11 +39,15 @@ EXIT_CODE_OF_STATUS = {
     403: os.EX_NOPERM,
     404: os.EX_NOUSER,
     429: os.EX_TEMPFAIL,
+    501: os.EX_USAGE,
     503: os.EX_IOERR,
 }
 """What a command exits with, by the status that the hub's refusal has."""
 
-EXIT_CODE_OF_CODE = dict.fromkeys(("device_unreachable", "device_refused", "adapter_failed"), os.EX_UNAVAILABLE)
+EXIT_CODE_OF_CODE = {
+    **dict.fromkeys(("device_unreachable", "device_refused", "adapter_failed"), os.EX_UNAVAILABLE),
+    **dict.fromkeys(("busy", "stopping"), os.EX_TEMPFAIL),
+}
 """What it exits with, whatever the status, where the refusal has this code."""
 
 
@@ -81,15 +85,17 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def wait(self) -> None:
-        """Return with the first byte of the answer, or once the hub has said elsewhere that it lives."""
+        """Return with the first byte of the answer, or once the hub has said elsewhere that it lives, or is gone."""
         if select.select([self.sock], [], [], HUB_PATIENCE_SECS)[0]:
             return
         probe = _UnixConnection(self._folder, HUB_PATIENCE_SECS)
         try:
             probe.request("GET", "/health")
             probe.getresponse()
-        except (OSError, http.client.HTTPException):
+        except TimeoutError:
             raise _hangs(self._folder) from None
+        except (OSError, http.client.HTTPException):  # a hub that stops listens no more, and answers or hangs up soon
+            return
         finally:
             probe.close()
 
@@ -123,9 +129,8 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
                 os.EX_UNAVAILABLE,
             ) from None
         except (OSError, http.client.HTTPException, ValueError):
-            raise StartFailed(
-                "the hub has ended without an answer; `lares key list` shows what it has done", os.EX_UNAVAILABLE
-            ) from None
+            more = "; `lares key list` shows what it has done" if request.path.startswith("/auth/") else ""
+            raise StartFailed(f"the hub has ended without an answer{more}", os.EX_UNAVAILABLE) from None
     finally:
         connection.close()
     if response.status >= 400:

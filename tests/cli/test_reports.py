@@ -150,7 +150,8 @@ def test_a_hub_that_hangs_is_told_from_one_that_is_busy(
                 for peer in (probe, asked) if lives else ():
                     assert peer.recv(1000).startswith(b"GET /")
                     peer.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
-                probe.recv(1000)
+                while probe.recv(1000):
+                    pass
 
         server = threading.Thread(target=serve)
         server.start()
@@ -159,6 +160,40 @@ def test_a_hub_that_hangs_is_told_from_one_that_is_busy(
         else:
             with pytest.raises(StartFailed, match="runs and does not answer"):
                 hub_client.ask(tmp_path, HubRequest(path="/slow"))
+        server.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code"),
+    [
+        (400, "stopping", 75),
+        (400, "busy", 75),
+        (400, "device_unreachable", 69),
+        (400, "invalid_value", 64),
+        (501, "unsupported", 64),
+    ],
+)
+def test_a_refusal_counts_also_of_a_hub_that_listens_no_more_because_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, exit_code: int
+) -> None:
+    monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 0.05)
+    body = json.dumps({"error": "why", "code": code})
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(tmp_path / "control.sock"))
+        door.listen()
+
+        def serve() -> None:
+            with door.accept()[0] as asked:
+                door.close()
+                asked.recv(1000)
+                time.sleep(0.1)
+                asked.sendall(f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
+
+        server = threading.Thread(target=serve)
+        server.start()
+        with pytest.raises(StartFailed, match="why") as refused:
+            hub_client.ask(tmp_path, HubRequest(path="/adapters/phone/operations/send", method="POST"))
+        assert refused.value.exit_code == exit_code
         server.join()
 
 
@@ -309,7 +344,7 @@ async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_pa
         assert len(received) == 1
         assert (await asked(tmp_path, "notify", "phone:send", "three")).stdout == "phone:send: gathered\n"
         other = await asked(tmp_path, "notify", "phone:ring", "x")
-        assert other.returncode == 70 and "invoke target 'phone:ring' is not supported" in other.stderr
+        assert other.returncode == 64 and "invoke target 'phone:ring' is not supported" in other.stderr
     nobody = lares(tmp_path, "notify", "phone", "x")
     assert nobody.returncode == 69 and "`lares run` starts one" in nobody.stderr
 

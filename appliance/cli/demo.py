@@ -33,6 +33,7 @@ from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.settings import Auth
 from appliance.tables.addresses import Address
+from appliance.tasks import run as run_loop
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 3000
@@ -99,7 +100,7 @@ def demo(arguments: argparse.Namespace) -> int:
         write_config(file.parent, read_template(find_template(arguments.config)))
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
-        asyncio.run(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
+        run_loop(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
     left = "its data stays" if arguments.data_dir else "nothing of it is left"
     say(f"The demo has ended; {left}.")
     return os.EX_OK

@@ -186,7 +186,7 @@ class Timers:
         if timer is not None and timer.whole_secs < MIN_DELAY_SECS:
             self._brake.note_effect(source, "timer", name)
 
-    def _replace(self, name: str, timer: RunningTimer | None, elapsed: float) -> None:
+    def _replace(self, name: str, timer: RunningTimer | None = None, elapsed: float = 0.0) -> None:
         before = self._running.pop(name, None)
         self._forget_unheard(name)
         if before is not None:
@@ -306,8 +306,12 @@ class Timers:
         self._unheard[timer.name] = self._scheduler.after(f"timer '{timer.name}'", max(0.0, left), on_due)
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
+        """Remove one that nobody has listened for; it is off the card with the next flush."""
+        if self._changing[timer.name]:  # who cancels it, or starts it anew, has the last word
+            return
         log.warning("timer '%s' is removed: for a day no automation has listened for it", timer.name)
-        self._tasks.start(self._change(timer.name), f"removal of the timer {timer.name}")
+        self._replace(timer.name)
+        self._remember(TIMER_PREFIX + timer.name, None)
 
     def _forget_unheard(self, name: str) -> None:
         handle = self._unheard.pop(name, None)

@@ -19,6 +19,32 @@ OFF = {"type": "timer", "name": "off"}
 BOOT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class SlowCard(Card):
+    """A card that puts nothing while `may_write` is not set; what is remembered meanwhile comes after it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_write = asyncio.Event()
+        self.may_write.set()
+        self.later: list[tuple[str, Any]] = []
+
+    async def put(self, values: Any) -> None:
+        """As the card's, once it may."""
+        await self.may_write.wait()
+        try:
+            await super().put(values)
+        finally:
+            for key, value in self.later:
+                super().remember(key, value)
+
+    def remember(self, key: str, value: Any) -> None:
+        """As the card's, or afterwards."""
+        if self.may_write.is_set():
+            super().remember(key, value)
+        else:
+            self.later.append((key, value))
+
+
 async def start(it: Bench, name: str = "off", secs: float = 600, payload: object = None) -> None:
     """Start a timer."""
     await it.parts.timers.start(name, secs, payload, "automation:a")
@@ -115,32 +141,15 @@ async def test_a_step_of_the_clock_neither_hastens_nor_delays_a_timer_after_a_re
 async def test_a_step_while_a_change_is_on_its_way_to_the_card_leaves_the_right_timer_with_the_right_times(
     tmp_path: Path, change: str, left: float | None
 ) -> None:
-    class SlowCard(Card):
-        async def put(self, values: Any) -> None:
-            await may_write.wait()
-            try:
-                await super().put(values)
-            finally:
-                for key, value in later:
-                    super().remember(key, value)
-
-        def remember(self, key: str, value: Any) -> None:
-            if may_write.is_set():
-                super().remember(key, value)
-            else:
-                later.append((key, value))
-
-    later: list[tuple[str, Any]] = []
-    card, may_write = SlowCard(), asyncio.Event()
-    may_write.set()
+    card = SlowCard()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it, secs=720)
-        may_write.clear()
+        card.may_write.clear()
         changing = asyncio.ensure_future(it.parts.timers.remove("off") if change == "cancel" else start(it, secs=360))
         await it.drain()
         await it.set(NOW + timedelta(hours=8))
         card.is_bad = change == "restart in vain"
-        may_write.set()
+        card.may_write.set()
         await asyncio.gather(changing, return_exceptions=True)
         now = it.clock.now()
     card.is_bad = False
@@ -287,6 +296,26 @@ async def test_one_that_was_waited_for_by_nobody_and_is_started_anew_outlives_th
         await start(it, secs=2 * 86_400)
         await it.pass_by(86_400)
         assert len(it.parts.timers.list_all()) == 1
+
+
+@pytest.mark.parametrize("is_started_anew", [True, False])
+async def test_one_whose_day_is_over_goes_though_the_card_takes_nothing_and_not_while_it_is_started_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_started_anew: bool
+) -> None:
+    card, other = SlowCard(), automation({**OFF, "name": "other"})
+    async with bench(tmp_path, other, card=card) as it:
+        await start(it, secs=0.1)
+        await it.pass_by(86_395)
+        card.is_bad = not is_started_anew
+        if is_started_anew:
+            card.may_write.clear()
+        starting = asyncio.ensure_future(start(it, secs=600) if is_started_anew else asyncio.sleep(0))
+        await it.pass_by(10)
+        card.may_write.set()
+        await starting
+        assert len(it.parts.timers.list_all()) == is_started_anew
+    assert card.values.keys() == ({"timer/off"} if is_started_anew else set())
+    assert "ended: StoreFailed" not in caplog.text
 
 
 async def test_timers_due_together_are_one_record(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import lzma
 import marshal
 import os
 import shutil
+import signal
 import struct
 import sys
 import warnings
@@ -136,6 +137,8 @@ def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Itera
     Where one of them or this one fails, nothing that was compiled stays: Python does it, as it imports.
     """
     others, count = [], min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
+    if count:  # where whoever began this ignores it, no process can be waited for
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in range(count):
         with contextlib.suppress(OSError):
             others.append(os.fork())
@@ -147,7 +150,7 @@ def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Itera
         try:
             if others:
                 compile_modules(file, folder, names[::-1])
-        except (OSError, MemoryError):
+        except Exception:  # as of the others, whatever it is
             codes.append(os.EX_SOFTWARE)
     finally:
         codes += [os.waitpid(pid, 0)[1] for pid in others]

@@ -6,6 +6,7 @@ import json
 import marshal
 import os
 import py_compile
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,7 +107,9 @@ def test_a_card_that_reads_differently_is_never_settled(folder: Path, monkeypatc
     assert "boot" in json.loads((folder / lares_seal.SEAL).read_text())
 
 
-@pytest.mark.parametrize(("fault", "is_another"), [(MemoryError, True), (KeyError, True), (OSError, False)])
+@pytest.mark.parametrize(
+    ("fault", "is_another"), [(MemoryError, True), (KeyError, True), (OSError, False), (SyntaxError, False)]
+)
 def test_a_compiler_that_fails_leaves_all_of_it_to_python(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception], *, is_another: bool
 ) -> None:
@@ -121,6 +124,18 @@ def test_a_compiler_that_fails_leaves_all_of_it_to_python(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2))
     lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
     assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
+
+
+def test_who_ignores_the_end_of_processes_can_start_a_hub(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert compiled(tmp_path / "x")
 
 
 def test_what_a_module_imports_is_found_in_its_text() -> None:

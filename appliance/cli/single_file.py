@@ -15,7 +15,7 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed
 
 SEAL_AFTER_SECS = 3.0
-"""So soon after the first answer what Python compiled is kept for good: a power cut does not undo that any more."""
+"""So soon after the first answer what is unpacked and compiled is kept for good: a power cut does not undo that."""
 
 REMOVE_AFTER_SECS = 60.0
 """So long a version must have served before those before it are removed."""
@@ -30,12 +30,12 @@ def list_targets() -> tuple[str, ...]:
 
 
 async def finish_upgrade(clock: Clock) -> None:
-    """Keep what Python compiled of this version and, once it has served for a while, remove those before it."""
+    """Keep what is unpacked and compiled of this version; once it has served for a while, remove those before it."""
     if list_targets():
         await clock.sleep(SEAL_AFTER_SECS)
-        _start("seal", "seal what was compiled")
+        _start("seal", "keep what is unpacked for good")
         await clock.sleep(REMOVE_AFTER_SECS - SEAL_AFTER_SECS)
-        _start("seal", "seal what was compiled")
+        _start("seal", "keep what is unpacked for good")
         _start("remove_old_versions", "remove earlier versions")
 
 
@@ -47,8 +47,8 @@ def _start(step: str, what: str) -> None:
 def _do(step: str, what: str) -> None:
     try:
         getattr(importlib.import_module("lares_settle"), step)()
-    except OSError as error:
-        log.warning("cannot %s: %s", what, error)
+    except (OSError, ValueError) as error:  # also a seal that is damaged
+        log.warning("cannot %s: %s", what, getattr(error, "strerror", None) or error)
 
 
 NOTICE = "NOTICE"

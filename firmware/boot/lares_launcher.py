@@ -142,18 +142,22 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False) -> str:
-    """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one."""
+    """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one.
+
+    Where what a hub finds is damaged, it waits for the card as any command does.
+    """
     refusals = []
     for place in bases:
         base = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
         folder = os.path.join(base, NAME)
         try:
             make_base(base)
+            is_new = not os.path.isdir(folder)
             if not take(folder):
                 check_room(base)
                 if sys.stderr.isatty():
                     print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
-                load_unpacker().unpack(archive, folder, is_for_hub=is_for_hub)
+                load_unpacker().unpack(archive, folder, is_for_hub=is_for_hub and is_new)
                 lock_shared(folder)
                 if not is_a_hub_s(base):  # nobody runs there long enough to remove earlier versions later
                     load_unpacker().remove_others(base, keep=folder)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
 from lares_launcher import NAME, candidate_folders
-from lares_seal import DATE, SITE, checksum, read_seal
+from lares_seal import BOOTED, DATE, SITE, checksum, read_seal
 from lares_unpack import compiled, dir_lock, remove_others, settle, sync, write_seal
 
 
@@ -42,7 +43,12 @@ def seal_compiled(folder: str) -> None:
     files = {**before["files"], **{name: [os.stat(path).st_size, checksum(path)] for name, path in fresh.items()}}
     if "boot" in before:  # a hub's first start
         write_seal(folder, files, boot=before["boot"])
-        settle(folder)
+        try:
+            settle(folder)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, BOOTED))  # so that the next start looks at every byte
+            raise
         write_seal(folder, files)
         sync(os.path.dirname(folder))
     elif fresh:

@@ -98,13 +98,18 @@ def test_once_settled_it_and_what_was_compiled_outlive_a_boot(
     assert started(archive, folder) and {path: path.stat().st_ino for path in before} == before
 
 
-def test_a_card_that_reads_differently_is_never_settled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_that_reads_differently_is_not_settled_and_the_next_start_waits_for_what_it_unpacks(
+    archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     date = (folder / PART).stat().st_mtime
     (folder / PART).write_bytes(b"y" + (folder / PART).read_bytes()[1:])
     os.utime(folder / PART, (date, date))
     with pytest.raises(OSError, match="reads differently"):
         lares_settle.seal_compiled(str(folder))
     assert "boot" in json.loads((folder / lares_seal.SEAL).read_text())
+    os.close(lares_launcher.held.pop())
+    assert lares_launcher.find_folder(str(archive), [str(folder.parent)], is_for_hub=True) == str(folder)
+    assert "boot" not in json.loads((folder / lares_seal.SEAL).read_text()) and content(folder) == expected()
 
 
 @pytest.mark.parametrize(

@@ -76,13 +76,17 @@ def _outside() -> dict[str, str]:
 # --- what pytest calls, to which `run_checks` gives this module as a plugin -------------------------
 
 
+SKIPPED = 6
+"""Exit code of a run in which something was skipped that should not be; none of pytest's, for no second try helps."""
+
+
 def pytest_sessionfinish(session: Any) -> None:
     """Let a run fail in which something was skipped that should not be; the process that starts the others knows."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if hasattr(session.config, "workerinput") or reporter is None:
         return
-    if session.exitstatus == 0 and skips.unlisted(_skipped(reporter)):
-        session.exitstatus = 1
+    if session.exitstatus in (0, 1) and skips.unlisted(_skipped(reporter)):
+        session.exitstatus = SKIPPED
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

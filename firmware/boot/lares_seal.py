@@ -33,7 +33,7 @@ def is_corrupt(folder: str, *, deep: bool) -> bool:
             status = os.stat(path)
             if status.st_size != size or status.st_mtime != DATE or (deep and checksum(path) != check):
                 return True
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return True
     return False
 

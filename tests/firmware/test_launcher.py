@@ -270,6 +270,11 @@ def harm_seal(folder: Path) -> None:
     (folder / "seal.json").write_bytes(bytes(40))
 
 
+def harm_seal_of_another_sort(folder: Path) -> None:
+    """A seal that is JSON, and none of ours."""
+    (folder / "seal.json").write_text("0")
+
+
 def harm_no_seal(folder: Path) -> None:
     """No seal."""
     (folder / "seal.json").unlink()
@@ -302,7 +307,9 @@ class TestUnpacked:
         assert lares_launcher.find_folder(str(archive), [str(folder.parent)]) == str(folder)
         assert {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")} == before
 
-    @pytest.mark.parametrize("harm", [harm_emptied, harm_lost, harm_edited, harm_seal, harm_no_seal])
+    @pytest.mark.parametrize(
+        "harm", [harm_emptied, harm_lost, harm_edited, harm_seal, harm_seal_of_another_sort, harm_no_seal]
+    )
     def test_damage_heals_at_the_next_start(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
         assert lares_seal.is_corrupt(str(folder), deep=False)

@@ -21,7 +21,7 @@ from appliance.tables.fields import Field, Fields, Findings, Table
 MAX_DEVICES = 2000
 """How many devices one answer may tell."""
 
-NOT_USUAL = frozenset({"get", "increase", "decrease", "reset"})
+EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command has only where the file names them."""
 
 MAX_DEVICE_FAULTS = 1000
@@ -260,7 +260,8 @@ def _with_actions(command: Any) -> Any:
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
     bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}
-    return {"capability": command, "actions": [each for each in known.actions if each not in NOT_USUAL], **bounds}
+    actions = [each for each in known.actions if each not in EXPLICIT_ACTIONS]
+    return {"capability": command, "actions": actions, **bounds}
 
 
 def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:

@@ -72,10 +72,8 @@ class Result:
 
     def cells(self) -> Iterator[str]:
         """The row's cells between the name of its measure and the day."""
-        row, ratios = (
-            self.row,
-            [value / limit for value, limit in zip(self.values, self.limits, strict=False) if limit],
-        )
+        row = self.row
+        ratios = [value / limit for value, limit in zip(self.values, self.limits, strict=False) if limit]
         yield f"{row.label}, {row.unit}".rstrip(", ")
         yield _shown(self.values)
         yield f"{_shown(self.limits)}: {row.beside}" if self.limits else ""

@@ -25,7 +25,7 @@ _RESOURCES = tuple(
     each
     for module in (system, devices, history, places, lua_files, keys, reports)
     for each in vars(module).values()
-    if isinstance(each, type) and issubclass(each, ApiResource) and each is not ApiResource
+    if isinstance(each, type) and issubclass(each, ApiResource) and each.__module__ == module.__name__
 )
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))

@@ -217,8 +217,15 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal, if it is open."""
-        self._journal.close()
+        """Close the journal, if it is open.
+
+        Where a refused append could not be taken back yet, that is tried once more; else the next start may find it.
+        """
+        try:
+            if self._must_renew:
+                self._make_ready()
+        finally:
+            self._journal.close()
 
     def figures(self) -> dict[str, Any]:
         """Where the files stand, and what was asked of the device since the start."""
@@ -283,7 +290,7 @@ class Files:
             raise
         self._must_renew = True  # until the names are on the device, either generation may be found at the next start
         try:
-            self.close()
+            self._journal.close()
             for name in names:
                 self._disk.rename(name + PART, name)
             self._disk.sync_folder()

@@ -141,6 +141,17 @@ async def test_a_refusal_is_told_to_all_who_share_it_and_nothing_of_it_counts(
     ]
 
 
+async def test_a_refused_change_that_could_not_be_taken_back_is_taken_back_at_the_stop(disk: GatedDisk) -> None:
+    async with Document(disk, Clock()) as document:
+        await document.put_many({"a": 1})
+        disk.fault = lambda index, asked: "EIO" if asked in ("sync", "truncate") else None
+        with pytest.raises(StoreFailed):
+            await document.put_many({"a": 2})
+        disk.fault = lambda index, operation: None
+    async with Document(RecordingDisk(disk.image()), Clock()) as document:
+        assert document.items("") == [("a", 1)]
+
+
 async def test_a_caller_who_gives_up_does_not_take_the_change_back(document: Document, disk: GatedDisk) -> None:
     disk.gate.clear()
     given_up = asyncio.create_task(document.put_many({"a": 1}))

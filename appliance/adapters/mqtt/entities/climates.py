@@ -137,13 +137,13 @@ class Humidifier(Regulated):
     def setup(self) -> None:
         words = {self.payload(power): power for power in ("on", "off")}
         self.read("state_topic", self.words(words, "power"), "state_value_template", shows=("power",))
-        if self.can("command"):
-            self.offer("power", SWITCHED, self._switch)
         key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
         parse = self.or_reset("humidity", number_parser(key, plain_number))
         self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
+        if self.can("command"):  # the first that is offered stands for the entity: its target, or its mode
+            self.offer("power", SWITCHED, self._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 
     def _switch(self, command: Command) -> Intent:
@@ -156,10 +156,10 @@ class WaterHeater(Regulated):
 
     def setup(self) -> None:
         super().setup()
-        self.add_power()
         self.add_temperature(self.range_of("temp", *_HEATER_RANGE[self.unit]))
         self.add_current("temperature", self.unit)
         self.add_modes(self.config.texts("modes", _HEATER_MODES))
+        self.add_power()
         self.claim_shown({"temperature": "current_temperature_topic",
                           "target_temperature": "temperature_state_topic"})  # fmt: skip
 

@@ -281,7 +281,8 @@ class LiveDevices:
         rebuilt = self.catalog.devices.get(device.id, device).find(entity.announcement.key) or entity
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
-        if (changed := self._changed.pop(device.id, None)) is not None:
+        changed = self._changed.pop(device.id, None)
+        if changed is not None and self.catalog.devices.get(device.id) is changed:
             self.show(changed)
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")

@@ -115,6 +115,22 @@ def test_what_nothing_is_heard_of_does_not_wait_for_a_first_value() -> None:
     assert catalog.devices["mqtt:d"].observation().is_available
 
 
+@pytest.mark.parametrize(
+    ("component", "switch", "target", "labelled"),
+    [
+        ("water_heater", "power_command_topic", "temperature_command_topic", "target_temperature"),
+        ("water_heater", "power_command_topic", "mode_command_topic", "custom.mqtt.mode"),
+        ("humidifier", "command_topic", "target_humidity_command_topic", "custom.mqtt.target_humidity"),
+    ],
+)
+def test_the_name_of_what_has_a_target_stands_at_the_target(
+    component: str, switch: str, target: str, labelled: str
+) -> None:
+    catalog, device = new_catalog(), {"identifiers": ["d"]}
+    take(catalog, (config(f"{component}/x", name="Cellar", device=device, **{switch: "a", target: "b"}),))
+    assert catalog.devices["mqtt:d"].labels == {labelled: "Cellar"}
+
+
 def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
     [given, *_] = capture("tasmota-native/relay").messages
     raw = json.loads(given.payload)
@@ -219,6 +235,23 @@ async def test_what_is_assumed_of_a_command_is_shown_by_the_device_as_it_is_anno
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
     assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
+
+
+async def test_a_device_that_is_removed_while_its_command_waits_does_not_come_back(clock: VirtualClock) -> None:
+    live = live_devices(clock)
+    plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
+    live.catalog.take_config(plug.topic, plug.payload)
+    list(live.replay(rebuild(live.catalog)))
+    live.show(live.catalog.devices["mqtt:x"])
+    connection: Any = Noted()
+    work = asyncio.ensure_future(live.command(connection, "mqtt:x", Command(capability="power", action="on")))
+    await until(lambda: bool(connection.sent))
+    hear(live, Received("x/state", b"ON", is_retained=False))
+    live.catalog.take_config(plug.topic, b"")
+    list(live.replay(rebuild(live.catalog)))
+    live._publish.full_list((), present=())
+    await asyncio.wait_for(work, 5)
+    assert live._publish.find("mqtt:x") is None
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {

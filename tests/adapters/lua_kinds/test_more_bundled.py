@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer
 from appliance.lua.worker_pool import WorkerPool
@@ -146,6 +147,22 @@ async def test_hue_lamps_sensors_and_what_is_pushed(pool: WorkerPool, tmp_path: 
     await it.adapter._update("receive", pushed["first"])
     assert it.registry.get_device("it:lamp1").attributes["power"] == "on"
     assert [(each.device_id, each.event) for each in it.happened] == [("it:d2", "single"), ("it:d2", "long")]
+
+
+async def test_a_hue_bridge_that_answers_no_list_takes_no_lamp_away(pool: WorkerPool, tmp_path: Path) -> None:
+    bridge = HueBridge()
+    it = await start(pool, tmp_path, None, bridge, "hue")
+    await it.poll()
+    for what in ("device", "light"):
+        path = f"/clip/v2/resource/{what}"
+
+        def answer(asked: WebRequest, path: str = path) -> Any:
+            return {"data": "12"} if asked.path == path else bridge.answer(asked)
+
+        it.adapter._transport = Vendor(answer)
+        with pytest.raises(AdapterFailed, match=f"the bridge answers no list of {what}"):
+            await it.poll()
+    assert {"it:lamp1", "it:lamp2"} <= {each.id for each in it.registry.list_devices()}
 
 
 async def test_hue_is_paired_by_its_button(pool: WorkerPool, tmp_path: Path) -> None:

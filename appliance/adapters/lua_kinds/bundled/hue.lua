@@ -14,8 +14,11 @@ local PARTS = { "light", "motion", "temperature", "light_level", "device_power",
 local UNREACHED = { connectivity_issue = true, disconnected = true }
 local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "detected", [false] = "clear" }, { contact = "closed", no_contact = "open" }
 
+-- What is no list would take every lamp away.
 local function get(ctx, what)
-  return rows(ctx:fetch("/clip/v2/resource/" .. what, "data", { [401] = UNKNOWN, [403] = UNKNOWN }), "data")
+  local told = ctx:fetch("/clip/v2/resource/" .. what, "data", { [401] = UNKNOWN, [403] = UNKNOWN })
+  if type(told.data) ~= "table" then error("the bridge answers no list of " .. what, 0) end
+  return rows(told, "data")
 end
 
 -- What a lamp takes. The schema of its white counts in mired, the other way round.

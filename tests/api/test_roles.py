@@ -404,3 +404,30 @@ class TestTheEventStream:
                 assert (reply.status, reply.json) == REFUSED
         async with call(shared.url) as caller:
             assert (await caller.ask(request("PATCH", f"/events?token={MASTER}"))).status == 401
+
+
+async def test_on_a_kept_connection_each_request_has_the_rights_of_its_own_key_and_of_this_moment(
+    shared: House,
+) -> None:
+    made = {role: (await shared.post("/auth/keys", {"label": role, "role": role})).json for role in ("read", "admin")}
+    mine = {role: f"Authorization: Bearer {key['key']}" for role, key in made.items()}
+    end = request("DELETE", f"/auth/keys/{made['read']['id']}", mine["admin"])
+    end_itself = request("DELETE", f"/auth/keys/{made['admin']['id']}", mine["admin"])
+    steps = [
+        *[(request("GET", "/devices", mine["read"]), 200)] * 3,
+        (request("GET", "/nowhere", mine["read"]), 404),
+        (request("GET", "/diagnostics", mine["read"]), 403),
+        (request("GET", "/devices"), 401),
+        (request("GET", "/nowhere"), 401),
+        (request("GET", "/diagnostics", mine["admin"]), 200),
+        (request("GET", "/diagnostics", mine["read"]), 403),
+    ]
+    async with call(shared.url) as kept, call(shared.url) as other:
+        for asked, status in steps:
+            assert (await kept.ask(asked)).status == status, asked
+        assert (await other.ask(end)).status == 204
+        for path in ("/devices", "/nowhere"):
+            assert (await kept.ask(request("GET", path, mine["read"]))).status == 401
+        assert (await kept.ask(request("GET", "/health", mine["read"]))).status == 200
+        await other.send(end_itself + request("GET", "/devices", mine["admin"]))
+        assert [(await other.reply()).status for _ in range(2)] == [204, 401]

@@ -245,13 +245,12 @@ class Gate:
         exchange: Any = request.stream
         if exchange.is_on_box:
             return ON_BOX
-        if exchange.identified is not None:
-            headers, known = exchange.identified
-            if headers is request.headers and self._authenticator.is_valid(known):
-                return known  # type: ignore[no-any-return]
+        known: Principal | None = exchange.identified
+        if known is not None and self._authenticator.is_valid(known):
+            return known
         principal = await self._authenticator.identify(_token_of(request, route))
         if route is not None and not route.is_websocket and route.role is not Role.HOOK:
-            exchange.identified = request.headers, principal
+            exchange.identified = principal
         return principal
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:

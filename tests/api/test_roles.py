@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import KeyToken, Role
+from appliance.api.auth import Authenticator, KeyToken, Principal, Role
 from appliance.api.route import Route
 from tests.api.caller import KEY, UPGRADE, call, request
 from tests.fakes.house import MASTER, READER, House, Received
@@ -431,3 +431,20 @@ async def test_on_a_kept_connection_each_request_has_the_rights_of_its_own_key_a
         assert (await kept.ask(request("GET", "/health", mine["read"]))).status == 200
         await other.send(end_itself + request("GET", "/devices", mine["admin"]))
         assert [(await other.reply()).status for _ in range(2)] == [204, 401]
+
+
+async def test_headers_that_repeat_are_identified_once_a_connection(
+    shared: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identify, asked = Authenticator.identify, list[str | None]()
+
+    async def count(self: Authenticator, token: str | None) -> Principal:
+        asked.append(token)
+        return await identify(self, token)
+
+    monkeypatch.setattr(Authenticator, "identify", count)
+    async with call(shared.url) as kept:
+        for path in ("/devices", "/rooms", "/nowhere", "/devices"):
+            await kept.ask(request("GET", path, KEY))
+        await kept.ask(request("GET", "/devices", KEY, "Accept: */*"))
+    assert asked == [MASTER, MASTER]

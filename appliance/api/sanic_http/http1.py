@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from sanic.compat import Header
 from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
@@ -35,7 +34,7 @@ class StrictHttp1(Http):
 
     What RFC 9112 calls malformed is refused, because a proxy could parse it differently. The head of a request must
     arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
-    `identified` is for the gate: the headers that it identified last here, and whose they are. A client repeats them.
+    `identified` is for the gate: who sends these headers, while the client repeats them; None where it did not look.
     """
 
     __slots__ = (
@@ -61,7 +60,7 @@ class StrictHttp1(Http):
         self._connection = protocol
         self._limits: ApiLimits = protocol.limits
         self.is_on_box: bool = protocol.is_on_box
-        self.identified: tuple[Header, Principal] | None = None
+        self.identified: Principal | None = None
         self._fields: HeadFields | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
@@ -80,7 +79,8 @@ class StrictHttp1(Http):
         if end < 0:
             raise PayloadTooLarge("the head of the request is too large")
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
-        self._fields = head.fields
+        if head.fields is not self._fields:
+            self._fields, self.identified = head.fields, None
         self.url = head.target.decode("ascii")
         self.keep_alive = head.fields.is_persistent
         self.head_only = head.method == "HEAD"

@@ -132,6 +132,7 @@ class Hub:
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
             self.recorder.on_beat = self.history.beat
+            stack.push_async_callback(self.recorder.flush)  # a stop may end within the history, which takes longer
             self.pool = await enter(self._build_pool())
             self._new_executor = partial(Executor, self.pool, self._new_context, self.clock)
             file, describe = Path(config.file), self.pool.describe

@@ -19,8 +19,10 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator, Simulated
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.reasons import Reasons
+from appliance.history.home_history import HomeHistory
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
+from appliance.store.records import STATE_PREFIX
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.patience import until
@@ -191,6 +193,20 @@ class TestWhatIsWritten:
             assert syncs_after == syncs_before + 1
             assert 0 < bytes_after - bytes_before < 2048
             assert (await store_of(house))["last_write"] == "2026-01-01T12:10:00.000Z"
+
+    async def test_what_a_device_shows_is_written_at_the_stop_before_the_history_that_may_take_long(
+        self, tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written, leave = [], HomeHistory.__aexit__
+
+        async def note(history: HomeHistory, *error: object) -> None:
+            written.append(b'"brightness":35' in (house.hub.document.get(STATE_PREFIX + LIGHT) or b""))
+            await leave(history, *error)
+
+        monkeypatch.setattr(HomeHistory, "__aexit__", note)
+        async with living(tmp_path, clock) as house:
+            assert (await house.command(LIGHT, "brightness", "set", 35)).status == 200
+        assert written == [True]
 
     async def test_an_hour_of_polls_in_which_nothing_changes_and_the_stop_after_it_write_nothing(
         self, tmp_path: Path, clock: VirtualClock

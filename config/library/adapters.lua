@@ -123,7 +123,7 @@ KindContext = {}
 function KindContext:http(request) end
 
 ---The JSON of an answer with status 200 that is a table, and has the field. Raises a sentence for any other: that of
----`reasons` for its status, else that this is no such device.
+---`reasons` for its status, else that this is no such device, or has a fault of its own (from 500 on).
 ---@param request string|KindRequest A path, or a request.
 ---@param field? string
 ---@param reasons? table<integer, string>

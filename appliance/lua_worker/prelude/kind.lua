@@ -154,7 +154,8 @@ local function fetch(kind, given, field, reasons)
   local found = answer.json
   if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
   local place = ' (' .. asked.path .. ': status ' .. answer.status .. ')'
-  error(reasons and reasons[answer.status] or 'what answers at this address is no ' .. kind .. place, 0)
+  local fault = answer.status >= 500 and 'what answers at this address has a fault of its own' or 'what answers at this address is no ' .. kind
+  error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
 function lares.call_kind(job, path, run, kind)

@@ -60,6 +60,24 @@ async def test_nobody_answers_is_an_outage_and_not_a_fault_of_the_file(pool: Wor
 
 
 @pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ((404, ""), r"what answers at this address is no Mine \(/x: status 404\)"),
+        ({"other": 1}, r"what answers at this address is no Mine \(/x: status 200\)"),
+        ((503, ""), r"what answers at this address has a fault of its own \(/x: status 503\)"),
+        ((401, ""), "set the password"),
+    ],
+)
+async def test_what_is_not_the_answer_that_was_asked_for_says_what_it_is(
+    pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str
+) -> None:
+    poll = 'ctx:fetch("/x", "here", { [401] = "set the password" }) return {}'
+    it = await start(pool, tmp_path, kind(poll), Vendor({"/x": answer}))
+    with pytest.raises((AdapterFailed, BadAnswer), match=sentence):
+        await it.poll()
+
+
+@pytest.mark.parametrize(
     ("poll", "sentence"),
     [
         ("local x = nil\nreturn x.y", r"config/adapters/mine.lua:3: attempt to index a nil value \(local 'x'\)"),

@@ -28,7 +28,7 @@ REACHED = re.compile(
 
 
 class Environment:
-    """The .venv of a checkout. Its stamp names the locks that it was finished with, and the packages of each."""
+    """The .venv of a checkout. Its stamp names the Python, the locks and the packages that it was finished with."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -64,7 +64,7 @@ class Environment:
         stamp = self.read_stamp()
         if not stamp:
             return "it was not finished"
-        if not self._is_same_python():
+        if stamp["python"] != python_tag() or not self._is_same_python():
             return "it belongs to another Python"
         changed = [name for name, now in digests(locks).items() if stamp["locks"].get(name, now) != now]
         if changed:
@@ -82,13 +82,13 @@ class Environment:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
             return {}
-        return stamp if isinstance(stamp, dict) and {"locks", "packages"} <= stamp.keys() else {}
+        return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
         """Note, as the last act of an installation, which locks .venv holds and which packages came of them."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
-        self.stamp.write_text(json.dumps({"locks": locks, "packages": packages}))
+        self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
 
     def install(self, lock: Path, held: int) -> None:
         """Let pip put into .venv what the lock names, telling how far it is; pip inherits the descriptor `held`."""
@@ -138,13 +138,16 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Whether .venv has a Python that starts, and has this one's version and ABI."""
+        """Whether the Python that .venv links to starts, and has this one's version and ABI.
+
+        It need not be the one that .venv was made with: a distribution's next version takes the same path.
+        """
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)
         except OSError:
             return False
-        return said.stdout.strip() == f"{sys.implementation.cache_tag}{sys.abiflags}"
+        return said.stdout.strip() == python_tag()
 
     def _find_damage(self, packages: Sequence[str]) -> str:
         """The first installed file that is gone or was emptied, by each package's own list; else empty."""
@@ -161,6 +164,11 @@ class Environment:
                 if not name.endswith(".pyc") and not is_whole(path, size):
                     return name
         return ""
+
+
+def python_tag() -> str:
+    """Version and ABI of the Python that runs this, such as `cpython-311`."""
+    return f"{sys.implementation.cache_tag}{sys.abiflags}"
 
 
 def digests(locks: Sequence[Path]) -> dict[str, str]:

@@ -247,6 +247,13 @@ def test_another_or_a_broken_python_is_a_fault(environment: Environment, package
     assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
 
 
+def test_a_python_that_was_renewed_behind_the_link_is_a_fault(environment: Environment, package: Path) -> None:
+    environment.write_stamp(digests((environment.runtime_lock,)))
+    stamp = json.loads(environment.stamp.read_text())
+    environment.stamp.write_text(json.dumps({**stamp, "python": "cpython-310"}))
+    assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
+
+
 def test_a_vanished_python_is_a_fault(environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     environment.python.unlink()

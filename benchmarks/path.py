@@ -12,7 +12,7 @@ from typing import Any
 from appliance.home.model import Device, Observation, Report
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import ROOT
-from tests.fakes.house import LIGHT, TV, open_house
+from tests.fakes.app import LIGHT, TV, open_app
 from tests.fakes.lua import write
 
 PACKAGE = str(ROOT / "appliance")
@@ -62,14 +62,14 @@ def measure(_rounds: int) -> Iterator[Sample]:
 async def _measure() -> tuple[list[str], list[str]]:
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
         write(Path(folder), {"automations/follow.lua": AUTOMATION})
-        async with open_house(root=Path(folder), poll_interval_secs=3600) as house:
+        async with open_app(root=Path(folder), poll_interval_secs=3600) as app:
 
             async def command(action: str) -> None:
-                answer = await house.command(LIGHT, "power", action)
+                answer = await app.command(LIGHT, "power", action)
                 assert answer.status == 200, answer
 
             async def event(action: str) -> None:
-                house.hub.registry.apply(_report(house.hub.registry.get_device(TV), action))
+                app.hub.registry.apply(_report(app.hub.registry.get_device(TV), action))
                 await asyncio.sleep(1)
 
             return await _profiled(event), await _profiled(command)

@@ -15,9 +15,9 @@ from playwright.async_api import Browser, async_playwright
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.dashboard.conftest import SWITCHES, find_browser, visiting
-from tests.fakes import house as houses
+from tests.fakes import app as apps
+from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.furnished import furnish
-from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.household import JumpingClock
 
 FOLDER = Path(__file__).parent
@@ -37,27 +37,27 @@ STEP_SECS = 7200
 
 async def main() -> None:
     """Every picture, after most of a day that passes at once."""
-    houses.HAS_DASHBOARD = True
+    apps.HAS_DASHBOARD = True
     clock = JumpingClock(datetime.now(UTC) - timedelta(seconds=STEP_SECS * len(DAY)))
-    async with async_playwright() as playwright, open_house(root=FOLDER.parent, clock=clock) as house:
+    async with async_playwright() as playwright, open_app(root=FOLDER.parent, clock=clock) as app:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
-        await furnish(house)
-        await house.command(LIGHT, "power", "on")
+        await furnish(app)
+        await app.command(LIGHT, "power", "on")
         for degrees, percent in DAY:
             for name, offset in (("air", 0.0), ("heater", 0.7)):
                 measured = {"value": round(degrees + offset, 1), "unit": "°C"}
-                house.hub.registry.update_attributes("shown", f"shown:{name}", {"temperature": measured})
-            await house.command(LIGHT, "brightness", "set", percent)
+                app.hub.registry.update_attributes("shown", f"shown:{name}", {"temperature": measured})
+            await app.command(LIGHT, "brightness", "set", percent)
             clock.jump(STEP_SECS)
         for name, (view, size, scheme) in VIEWS.items():
-            await picture(browser, house, name, view, size, scheme)
+            await picture(browser, app, name, view, size, scheme)
         await browser.close()
 
 
-async def picture(browser: Browser, house: House, name: str, view: str, size: dict[str, int], scheme: str) -> None:
+async def picture(browser: Browser, app: App, name: str, view: str, size: dict[str, int], scheme: str) -> None:
     """One view as a file."""
     options = {"viewport": size, "color_scheme": scheme, "locale": "en-GB", "reduced_motion": "reduce"}
-    async with visiting(browser, house, **options) as visit:
+    async with visiting(browser, app, **options) as visit:
         await visit.open(f"#/{view}")
         await visit.page.wait_for_timeout(1000)
         await visit.page.screenshot(path=FOLDER / f"dashboard-{name}.png")

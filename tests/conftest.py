@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, settings
 
 from appliance.lua import process
 from tests.fakes import contract_recorder, forked
+from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import House, open_house
 
 # Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -80,9 +80,9 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    """A house that is ready."""
-    async with open_house() as opened:
+async def app() -> AsyncIterator[App]:
+    """A running hub that is ready."""
+    async with open_app() as opened:
         yield opened
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fakes import contract_recorder
-from tests.fakes.house import MASTER, House
+from tests.fakes.app import MASTER, App
 
 KEY = f"Authorization: Bearer {MASTER}"
 UPGRADE = (
@@ -141,7 +141,7 @@ class Caller:
 
 @asynccontextmanager
 async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """A connection to the house at this URL. A small one lets the system take little that we do not read."""
+    """A connection to the hub at this URL. A small one lets the system take little that we do not read."""
     host, _, port = url.removeprefix("http://").partition(":")
     mine = socket.socket()
     mine.setblocking(False)
@@ -170,10 +170,10 @@ async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]
         yield caller
 
 
-async def shown(house: House, part: str, figure: str, value: int, within: float = 20.0) -> None:
+async def shown(app: App, part: str, figure: str, value: int, within: float = 20.0) -> None:
     """Wait until the hub's own diagnostics show the figure."""
     async with asyncio.timeout(within):
-        while (await house.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - nobody tells
+        while (await app.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the API share: a house for all tests of a file, and the log that they leave."""
+"""What the tests of the API share: a hub for all tests of a file, and the log that they leave."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared() -> AsyncIterator[House]:
-    """A house that all tests of a file share; they run on its loop."""
-    async with open_house() as house:
-        yield house
+async def shared() -> AsyncIterator[App]:
+    """A running hub that all tests of a file share; they run on its loop."""
+    async with open_app() as app:
+        yield app
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
 from appliance.home.values import Value
 from appliance.version import VERSION
 from tests.api.caller import KEY, call, request
+from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import House, open_house
 from tests.fakes.registry import PromptRegistry
 
 PUBLIC = {"/health", "/ready"}
@@ -60,31 +60,31 @@ class TestTheTableOfRoutes:
 class TestHealth:
     """Alive and ready are different things."""
 
-    async def test_health_is_exactly_this_and_ready_too(self, house: House) -> None:
+    async def test_health_is_exactly_this_and_ready_too(self, app: App) -> None:
         for path in ("/health", "/ready"):
-            answer = await house.get(path, token=None)
+            answer = await app.get(path, token=None)
             assert (answer.status, answer.json) == (200, {"status": "ok"})
             assert answer.headers["Content-Type"] == "application/json"
 
     async def test_ready_says_what_is_missing_until_every_first_poll_has_ended(self) -> None:
         clock = VirtualClock()
-        async with open_house(clock=clock, wait_until_ready=False, light=None) as house:
-            house.light.faults.silent = house.tv.faults.silent = True
-            answer = await house.get("/ready", token=None)
+        async with open_app(clock=clock, wait_until_ready=False, light=None) as app:
+            app.light.faults.silent = app.tv.faults.silent = True
+            answer = await app.get("/ready", token=None)
             if answer.status != 200:
                 assert answer.status == 503
                 assert re.fullmatch(r"starting: [a-z_]+(, [a-z_]+)*", answer.json["error"])
-            assert (await house.get("/health", token=None)).status == 200
+            assert (await app.get("/health", token=None)).status == 200
 
 
 class TestDiagnostics:
     """How the hub is inside, for those who may know."""
 
-    async def test_they_hold_these_figures(self, house: House) -> None:
-        await house.post("/rooms", {"id": "hall", "name": "Hall"})
-        await house.post("/groups", {"id": "all", "name": "All"})
-        async with house.stream():
-            received = (await house.get("/diagnostics")).json
+    async def test_they_hold_these_figures(self, app: App) -> None:
+        await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        await app.post("/groups", {"id": "all", "name": "All"})
+        async with app.stream():
+            received = (await app.get("/diagnostics")).json
         of_lua = {"clock", "scenes", "automations", "scripts", "history"}
         assert set(received) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
         counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "automations": 0, "keys": 0}
@@ -97,7 +97,7 @@ class TestDiagnostics:
         assert received["sockets"]["open"] >= 2 and received["sockets"]["refused"] == 0
         assert received["process"]["resident_bytes"] > 10_000_000 and received["process"]["threads"] >= 1
         for name in ("elgato_lights", "roku_tv"):
-            assert received["adapters"][name] == (await house.get(f"/adapters/{name}")).json | {
+            assert received["adapters"][name] == (await app.get(f"/adapters/{name}")).json | {
                 "health": received["adapters"][name]["health"],
                 "last_success": received["adapters"][name]["last_success"],
             }
@@ -222,28 +222,28 @@ class TestEncodedDevices:
             for device in devices:
                 assert encoder.encode(device) == orjson.dumps(plain(device))
 
-    async def test_listings_over_http_are_these_bytes(self, house: House) -> None:
-        await house.post("/rooms", {"id": "hall", "name": "Hall"})
-        await house.post("/devices/roku_tv:tv/room", {"room_id": "hall"})
-        await house.post("/groups", {"id": "all", "name": "All", "members": ["roku_tv:tv", "elgato_lights:light:0"]})
+    async def test_listings_over_http_are_these_bytes(self, app: App) -> None:
+        await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        await app.post("/devices/roku_tv:tv/room", {"room_id": "hall"})
+        await app.post("/groups", {"id": "all", "name": "All", "members": ["roku_tv:tv", "elgato_lights:light:0"]})
         for path, ids in (
             ("/devices", ["elgato_lights:light:0", "roku_tv:tv"]),
             ("/devices?ids=roku_tv:tv", ["roku_tv:tv"]),
             ("/rooms/hall/devices", ["roku_tv:tv"]),
             ("/groups/all/devices", ["roku_tv:tv", "elgato_lights:light:0"]),
         ):
-            answer = await house.get(path)
+            answer = await app.get(path)
             assert [each["id"] for each in answer.json] == ids
             assert [frozen(each) for each in answer.json] == [
-                frozen(plain(house.hub.registry.get_device(id_))) for id_ in ids
+                frozen(plain(app.hub.registry.get_device(id_))) for id_ in ids
             ]
 
 
-async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(house: House) -> None:
-    await house.post("/rooms", {"id": "hall", "name": "Hall"})
-    async with call(house.url) as caller:
+async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(app: App) -> None:
+    await app.post("/rooms", {"id": "hall", "name": "Hall"})
+    async with call(app.url) as caller:
         await caller.send(request("POST", "/devices/elgato_lights:light:0/room", KEY, "Content-Length: 19"))
-        await house.command("elgato_lights:light:0", "brightness", "set", 77)
+        await app.command("elgato_lights:light:0", "brightness", "set", 77)
         received = (await caller.ask(b'{"room_id": "hall"}')).json
     assert (received["room_id"], received["attributes"]["brightness"]) == ("hall", 77)
 
@@ -280,7 +280,7 @@ IDS = [
 ]
 
 
-async def test_ids_that_name_nothing_choose_nothing(house: House) -> None:
+async def test_ids_that_name_nothing_choose_nothing(app: App) -> None:
     for query, ids in IDS:
-        answer = await house.get(f"/devices?{query}")
+        answer = await app.get(f"/devices?{query}")
         assert (answer.status, [each["id"] for each in answer.json]) == (200, ids), query

@@ -26,7 +26,7 @@ from appliance.api.connections import (
 from appliance.api.sanic_http.connection import StrictConnection
 from tests.api.caller import KEY, UPGRADE, Caller, call, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
-from tests.fakes.house import open_house
+from tests.fakes.app import open_app
 from tests.fakes.patience import until
 from tests.fakes.process import configure, light_section, running
 
@@ -140,40 +140,40 @@ def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_do
 async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read_stay(
     quiet_log: pytest.LogCaptureFixture,
 ) -> None:
-    async with open_house() as house, read_events(house.url) as reader, sockets_to(house) as sockets:
+    async with open_app() as app, read_events(app.url) as reader, sockets_to(app) as sockets:
         for address in range(2, 6):
             await sockets.dial(f"127.0.0.{address}", 500, b"GET /health HTTP/1.1\r\n" if address == 3 else b"")
         for _ in range(20):
-            await is_well_anew(house)
-        async with call(house.url) as working:
+            await is_well_anew(app)
+        async with call(app.url) as working:
             await is_well(working)
-        figures = (await house.get("/diagnostics")).json["sockets"]
+        figures = (await app.get("/diagnostics")).json["sockets"]
         assert figures["open"] <= 1000 and figures["evicted"] >= 20
-        await house.post("/rooms", {"id": "den", "name": "Den"})
+        await app.post("/rooms", {"id": "den", "name": "Den"})
         while (await reader.event())["type"] != "room.added":
             pass
 
 
 @pytest.mark.parametrize("more", [(), ("Connection: close",), UPGRADE])
 async def test_nothing_keeps_a_connection_that_is_over(more: tuple[str, ...]) -> None:
-    async with open_house() as house:
+    async with open_app() as app:
         for _ in range(20):
-            async with call(house.url) as caller:
+            async with call(app.url) as caller:
                 assert (await caller.ask(request("GET", "/rooms", *more))).status == 401
-        await shown(house, "sockets", "open", 1)
+        await shown(app, "sockets", "open", 1)
         loop = asyncio.get_running_loop()
         kept = [each for each in gc.get_objects() if isinstance(each, StrictConnection) and each.loop is loop]
         assert len(kept) <= 3
 
 
 async def test_a_request_that_is_being_answered_is_not_idle() -> None:
-    async with open_house(limits=ApiLimits(connections=40)) as house, sockets_to(house) as sockets:
-        house.light.faults.delay = 0.5
+    async with open_app(limits=ApiLimits(connections=40)) as app, sockets_to(app) as sockets:
+        app.light.faults.delay = 0.5
         await sockets.dial("127.0.0.9", 39)
         body = b'{"capability":"power","action":"toggle"}'
-        async with call(house.url) as waiting:
+        async with call(app.url) as waiting:
             await waiting.send(request("POST", "/devices/elgato_lights:light:0/command", KEY, body=body))
-            await until(lambda: house.light.requests)
+            await until(lambda: app.light.requests)
             await sockets.dial("127.0.0.8", 60)
             assert (await waiting.reply(SLACK)).status == 200
 
@@ -183,8 +183,8 @@ async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_goes_on(
 ) -> None:
     caplog.set_level(logging.INFO)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    async with open_house(adapters={}) as house, call(house.url) as caller:
-        host, port = house.url.removeprefix("http://").split(":")
+    async with open_app(adapters={}) as app, call(app.url) as caller:
+        host, port = app.url.removeprefix("http://").split(":")
         clients = [socket.socket() for _ in range(300)]
         with socket.socket() as probe:
             free = probe.fileno() + 4
@@ -200,9 +200,9 @@ async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_goes_on(
             for each in clients:
                 each.close()
         async with asyncio.timeout(SLACK):
-            while (await house.get("/diagnostics")).json["sockets"]["open"] > 3:  # noqa: ASYNC110 - nobody tells
+            while (await app.get("/diagnostics")).json["sockets"]["open"] > 3:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.05)
-        async with call(house.url) as another:
+        async with call(app.url) as another:
             assert (await another.ask(request("GET", "/health"), SLACK)).status == 200
     lines = [each for each in caplog.records if "at once" in each.getMessage()]
     assert len(lines) == 1 and lines[0].exc_info is None
@@ -277,25 +277,25 @@ def test_only_named_proxies_are_trusted() -> None:
 async def test_half_sent_requests_of_one_client_shut_out_nobody_else_behind_the_same_proxy() -> None:
     """A client that states more hops itself is still the one that the proxy saw."""
     limits = ApiLimits(connections_per_peer=5, trusted_proxies=(ipaddress.ip_network("127.0.0.1"),))
-    async with open_house(limits=limits) as house, AsyncExitStack() as stack:
-        callers = [await stack.enter_async_context(call(house.url)) for _ in range(12)]
+    async with open_app(limits=limits) as app, AsyncExitStack() as stack:
+        callers = [await stack.enter_async_context(call(app.url)) for _ in range(12)]
         for number, caller in enumerate(callers):
             hops = f"X-Forwarded-For: 6.6.6.{number}, 203.0.113.7"
             await caller.send(request("POST", "/rooms", KEY, hops, "Content-Length: 9"))
         for caller in callers[5:]:  # the loop takes them in the order in which they connected
             refused = await caller.reply()
             assert (refused.status, refused.json["code"]) == (429, "rate_limited")
-        async with call(house.url) as other:
+        async with call(app.url) as other:
             reply = await other.ask(request("GET", "/rooms", KEY, "X-Forwarded-For: 203.0.113.8"))
             assert reply.status == 200
-        async with call(house.url) as same:
+        async with call(app.url) as same:
             reply = await same.ask(request("GET", "/rooms", KEY, "X-Forwarded-For: 203.0.113.7"))
             assert reply.status == 429
 
 
 async def test_from_anybody_else_the_headers_are_ignored() -> None:
-    async with open_house(limits=ApiLimits(connections_per_peer=5)) as house, AsyncExitStack() as stack:
-        callers = [await stack.enter_async_context(call(house.url)) for _ in range(6)]
+    async with open_app(limits=ApiLimits(connections_per_peer=5)) as app, AsyncExitStack() as stack:
+        callers = [await stack.enter_async_context(call(app.url)) for _ in range(6)]
         asked = [request("GET", "/rooms", KEY, f"X-Forwarded-For: 203.0.113.{number}") for number in range(6)]
         answers = await asyncio.gather(*map(Caller.ask, callers, asked), return_exceptions=True)
         assert any(isinstance(each, OSError | EOFError) for each in answers), "all count to one address"

@@ -10,7 +10,7 @@ from appliance.api.app import ROUTES
 from appliance.api.connections import ApiLimits
 from appliance.settings import RateLimit
 from tests.api.caller import KEY, UPGRADE, Reply, call, request
-from tests.fakes.house import MASTER, House, open_house
+from tests.fakes.app import MASTER, App, open_app
 
 ORIGIN, OTHER = "http://panel.local:8080", "https://home.example"
 ALLOWED = frozenset({ORIGIN, OTHER})
@@ -39,9 +39,9 @@ FOREIGN = [
 ]
 
 
-async def ask(house: House, method: str, path: str, *headers: str, body: bytes | None = None) -> Reply:
+async def ask(app: App, method: str, path: str, *headers: str, body: bytes | None = None) -> Reply:
     """One request over a connection of its own."""
-    async with call(house.url) as caller:
+    async with call(app.url) as caller:
         return await caller.ask(request(method, path, *headers, body=body))
 
 
@@ -68,16 +68,16 @@ CASES = [
 
 
 async def test_every_answer_names_the_allowed_origin_and_no_other() -> None:
-    async with open_house(limits=ON) as house:
+    async with open_app(limits=ON) as app:
         for method, path, key, body, status in CASES:
             for origin in (ORIGIN, OTHER):
-                reply = await ask(house, method, path, key, f"Origin: {origin}", body=body)
+                reply = await ask(app, method, path, key, f"Origin: {origin}", body=body)
                 assert (reply.status, allowed(reply)) == (status, origin), (method, path)
                 assert reply.header("vary") == "Origin"
                 assert reply.header("access-control-expose-headers") == "Retry-After"
                 assert reply.header("access-control-allow-credentials") is None
             for headers in ([f"Origin: {FOREIGN[0]}"], []):
-                reply = await ask(house, method, path, key, *headers, body=body)
+                reply = await ask(app, method, path, key, *headers, body=body)
                 assert (reply.status, allowed(reply), reply.header("vary")) == (status, None, "Origin"), (
                     method,
                     path,
@@ -86,39 +86,39 @@ async def test_every_answer_names_the_allowed_origin_and_no_other() -> None:
 
 async def test_answers_without_a_body_and_those_of_busy_keys_carry_it_too() -> None:
     limits = ApiLimits(origins=ALLOWED, rate=RateLimit(enabled=True, requests_per_second=0.001, burst_size=2))
-    async with open_house(limits=limits) as house:
-        assert (await house.post("/rooms", {"id": "den", "name": "Den"})).status == 200
+    async with open_app(limits=limits) as app:
+        assert (await app.post("/rooms", {"id": "den", "name": "Den"})).status == 200
         for status in (204, 429):
-            reply = await ask(house, "DELETE", "/rooms/den", KEY, f"Origin: {ORIGIN}")
+            reply = await ask(app, "DELETE", "/rooms/den", KEY, f"Origin: {ORIGIN}")
             assert (reply.status, allowed(reply), reply.header("vary")) == (status, ORIGIN, "Origin")
 
 
 async def test_a_malformed_body_is_answered_with_it() -> None:
-    async with open_house(limits=ON) as house:
+    async with open_app(limits=ON) as app:
         raw = request("POST", "/rooms", KEY, f"Origin: {ORIGIN}", "Transfer-Encoding: chunked") + b"nonsense\r\n\r\n"
-        async with call(house.url) as caller:
+        async with call(app.url) as caller:
             reply = await caller.ask(raw)
         assert (reply.status, allowed(reply)) == (400, ORIGIN)
 
 
 async def test_a_malformed_head_names_no_origin() -> None:
-    async with open_house(limits=ON) as house:
-        reply = await ask(house, "POST", "/rooms", KEY, f"Origin: {ORIGIN}", "Content-Length: nonsense")
+    async with open_app(limits=ON) as app:
+        reply = await ask(app, "POST", "/rooms", KEY, f"Origin: {ORIGIN}", "Content-Length: nonsense")
         assert (reply.status, allowed(reply), reply.header("vary")) == (400, None, "Origin")
 
 
 async def test_an_origin_that_is_not_exactly_an_allowed_one_is_a_foreign_one() -> None:
-    async with open_house(limits=ON) as house:
+    async with open_app(limits=ON) as app:
         for origin in FOREIGN:
-            reply = await ask(house, "GET", "/devices", KEY, f"Origin: {origin}")
+            reply = await ask(app, "GET", "/devices", KEY, f"Origin: {origin}")
             assert (reply.status, allowed(reply)) == (200, None), origin
-            preflight = await ask(house, "OPTIONS", "/devices", f"Origin: {origin}", *ASKS)
+            preflight = await ask(app, "OPTIONS", "/devices", f"Origin: {origin}", *ASKS)
             assert (preflight.status, allowed(preflight)) == (401, None), origin
 
 
 async def test_two_origins_are_none() -> None:
-    async with open_house(limits=ON) as house:
-        reply = await ask(house, "GET", "/devices", KEY, f"Origin: {ORIGIN}", f"Origin: {OTHER}")
+    async with open_app(limits=ON) as app:
+        reply = await ask(app, "GET", "/devices", KEY, f"Origin: {ORIGIN}", f"Origin: {OTHER}")
         assert (reply.status, allowed(reply)) == (200, None)
 
 
@@ -126,10 +126,10 @@ PATHS = sorted({re.sub(r"<\w+>", "nothing", route.path) for route in ROUTES})
 
 
 async def test_a_preflight_needs_no_key_and_is_the_same_for_every_path() -> None:
-    async with open_house(limits=ON) as house:
+    async with open_app(limits=ON) as app:
         for path in (*PATHS, "/no/such/path", "/"):
             for more in ((), ("Authorization: Bearer nonsense",), (KEY,)):
-                reply = await ask(house, "OPTIONS", path, f"Origin: {ORIGIN}", *ASKS, *more)
+                reply = await ask(app, "OPTIONS", path, f"Origin: {ORIGIN}", *ASKS, *more)
                 assert (reply.status, reply.body) == (204, b"")
                 assert dict(reply.headers) == {
                     "access-control-allow-origin": ORIGIN,
@@ -143,31 +143,31 @@ async def test_a_preflight_needs_no_key_and_is_the_same_for_every_path() -> None
 
 
 async def test_where_cors_is_off_nothing_speaks_of_it() -> None:
-    async with open_house() as house:
+    async with open_app() as app:
         for method, key, status in (("GET", KEY, 200), ("GET", "X: y", 401), ("OPTIONS", "X: y", 401)):
-            reply = await ask(house, method, "/devices", key, f"Origin: {ORIGIN}", *ASKS)
+            reply = await ask(app, method, "/devices", key, f"Origin: {ORIGIN}", *ASKS)
             assert reply.status == status
             assert not [name for name, _ in reply.headers if name == "vary" or name.startswith("access-control")]
 
 
 async def test_where_no_origin_is_allowed_every_one_is_foreign() -> None:
-    async with open_house(limits=ApiLimits(origins=frozenset())) as house:
-        reply = await ask(house, "OPTIONS", "/devices", f"Origin: {ORIGIN}", *ASKS)
+    async with open_app(limits=ApiLimits(origins=frozenset())) as app:
+        reply = await ask(app, "OPTIONS", "/devices", f"Origin: {ORIGIN}", *ASKS)
         assert (reply.status, allowed(reply), reply.header("vary")) == (401, None, "Origin")
 
 
 @pytest.mark.parametrize("limits", [ApiLimits(), ON], ids=["off", "on"])
 async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limits: ApiLimits) -> None:
-    async with open_house(limits=limits) as house:
+    async with open_app(limits=limits) as app:
         for origin in (ORIGIN, "http://evil.example"):
-            reply = await ask(house, "GET", f"/events?token={MASTER}", *UPGRADE, f"Origin: {origin}")
+            reply = await ask(app, "GET", f"/events?token={MASTER}", *UPGRADE, f"Origin: {origin}")
             assert reply.status == 101
-            reply = await ask(house, "GET", "/events?token=wrong", *UPGRADE, f"Origin: {origin}")
+            reply = await ask(app, "GET", "/events?token=wrong", *UPGRADE, f"Origin: {origin}")
             assert reply.status == 401
 
 
-async def test_a_page_that_points_its_own_name_at_the_hub_reads_nothing_that_asks_for_a_key(house: House) -> None:
-    async with call(house.url) as caller:
+async def test_a_page_that_points_its_own_name_at_the_hub_reads_nothing_that_asks_for_a_key(app: App) -> None:
+    async with call(app.url) as caller:
         for path in sorted(PUBLIC):
             asked = request("GET", path, "Origin: http://evil.example").replace(b"Host: lares", b"Host: evil.example")
             reply = await caller.ask(asked)
@@ -179,5 +179,5 @@ async def test_a_page_that_points_its_own_name_at_the_hub_reads_nothing_that_ask
             continue
         path = re.sub(r"<\w+>", "x", route.path)
         headers = {"Host": "evil.example", "Origin": "http://evil.example"}
-        answer = await house.ask(route.method, path, token=None, headers=headers)
+        answer = await app.ask(route.method, path, token=None, headers=headers)
         assert (answer.status, answer.json["code"]) == (401, "authentication_required"), (route.method, path)

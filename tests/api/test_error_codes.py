@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from appliance import errors
 from appliance.api.responses import _SANIC_CODES, CODES
-from tests.fakes.house import LARGE, LIGHT, MASTER, READER, House
+from tests.fakes.app import LARGE, LIGHT, MASTER, READER, App
 
 CONTRACT = {
     "authentication_required",
@@ -101,11 +101,11 @@ ASKED: list[tuple[str, str, Any, str | None, int, str]] = [
 """What is asked with whose key, and what it comes to."""
 
 
-async def test_each_way_to_fail_has_its_code(house: House) -> None:
+async def test_each_way_to_fail_has_its_code(app: App) -> None:
     wrong = []
     for method, path, body, token, status, code in ASKED:
         sent = {"data": body} if isinstance(body, bytes) else {"json": body}
-        answer = await house.ask(method, path, **sent, token=MASTER if token == "master" else token)
+        answer = await app.ask(method, path, **sent, token=MASTER if token == "master" else token)
         if (answer.status, answer.json.get("code")) != (status, code):
             wrong.append((method, path, body, answer.status, answer.json))
     assert not wrong

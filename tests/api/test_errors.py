@@ -16,7 +16,7 @@ from appliance import errors
 from appliance.api.responses import CODES, ERROR_HEADERS, error_response, status_of
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -110,7 +110,7 @@ def check(reply: Reply, *, to_head: bool = False) -> None:
 
 @pytest.mark.parametrize("what", MALFORMED)
 async def test_what_cannot_be_understood_is_refused_in_json(
-    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
+    shared: App, quiet_log: pytest.LogCaptureFixture, what: str
 ) -> None:
     data, status = MALFORMED[what]
     async with call(shared.url) as caller:
@@ -146,7 +146,7 @@ GENTLE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("what", GENTLE)
-async def test_what_is_merely_odd_is_answered(shared: House, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
+async def test_what_is_merely_odd_is_answered(shared: App, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
     async with call(shared.url) as caller:
         reply = await caller.ask(GENTLE[what])
         assert (reply.status, reply.body) == (200, b'{"status":"ok"}')
@@ -154,7 +154,7 @@ async def test_what_is_merely_odd_is_answered(shared: House, quiet_log: pytest.L
 
 
 async def test_a_body_that_nobody_asked_for_does_not_become_the_next_request(
-    shared: House, quiet_log: pytest.LogCaptureFixture
+    shared: App, quiet_log: pytest.LogCaptureFixture
 ) -> None:
     smuggled = request("GET", "/devices", KEY)
     for path, status in (("/health", 200), ("/devices", 401), ("/nothing", 401)):
@@ -165,7 +165,7 @@ async def test_a_body_that_nobody_asked_for_does_not_become_the_next_request(
             assert await caller.is_open(0.05)
 
 
-async def test_requests_in_one_breath_are_answered_in_their_order(shared: House) -> None:
+async def test_requests_in_one_breath_are_answered_in_their_order(shared: App) -> None:
     ids = [f"room-{number}" for number in range(50)]
     async with call(shared.url) as caller:
         caller.send_at_once(b"".join(request("GET", f"/rooms/{each}", KEY) for each in ids))
@@ -191,14 +191,14 @@ BODIES = [
 
 @pytest.mark.parametrize(("body", "error"), BODIES, ids=range(len(BODIES)))
 async def test_a_body_that_is_not_what_is_asked_for_is_400(
-    shared: House, quiet_log: pytest.LogCaptureFixture, body: bytes, error: str
+    shared: App, quiet_log: pytest.LogCaptureFixture, body: bytes, error: str
 ) -> None:
     for content_type in ("application/json", "text/plain", "application/x-www-form-urlencoded"):
         answer = await shared.ask("POST", "/rooms", data=body, headers={"Content-Type": content_type})
         assert answer.status == 400 and error in answer.json["error"]
 
 
-async def test_the_type_that_a_body_claims_does_not_matter(shared: House) -> None:
+async def test_the_type_that_a_body_claims_does_not_matter(shared: App) -> None:
     for content_type in ("text/plain", "application/octet-stream", "nonsense", "multipart/form-data; boundary=x"):
         body = b'{"id": "hall", "name": "Hall"}'
         answer = await shared.ask("POST", "/rooms", data=body, headers={"Content-Type": content_type})
@@ -209,7 +209,7 @@ async def test_the_type_that_a_body_claims_does_not_matter(shared: House) -> Non
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
 @pytest.mark.parametrize("path", ["/rooms", "/groups", "/devices/roku_tv:tv/room", "/devices/roku_tv:tv/command"])
 async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
-    shared: House, quiet_log: pytest.LogCaptureFixture, path: str, is_chunked: bool
+    shared: App, quiet_log: pytest.LogCaptureFixture, path: str, is_chunked: bool
 ) -> None:
     limit = 1 << 20
     for size, status in ((limit, 400), (limit + 1, 413), (3 * limit, 413)):
@@ -221,7 +221,7 @@ async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
     assert (await shared.ask("POST", path, data=b" " * (limit + 1))).status == 413
 
 
-async def test_while_a_body_of_many_chunks_is_read_the_loop_turns(shared: House) -> None:
+async def test_while_a_body_of_many_chunks_is_read_the_loop_turns(shared: App) -> None:
     chunks, turns = 20_000, 0
     async with call(shared.url) as caller:
         asking = asyncio.ensure_future(caller.ask(CHUNKED + b"1\r\n \r\n" * chunks + b"0\r\n\r\n"))
@@ -234,7 +234,7 @@ async def test_while_a_body_of_many_chunks_is_read_the_loop_turns(shared: House)
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
 async def test_a_body_that_no_row_asks_for_is_thrown_away_behind_the_answer(
-    shared: House, quiet_log: pytest.LogCaptureFixture, is_chunked: bool
+    shared: App, quiet_log: pytest.LogCaptureFixture, is_chunked: bool
 ) -> None:
     await shared.post("/rooms", {"id": "hall", "name": "Hall"})
     for method, path, status in (
@@ -259,7 +259,7 @@ async def send_large(caller: Caller, method: str, path: str, size: int, is_chunk
     return await caller.ask(b"0\r\n\r\n")
 
 
-async def test_who_asks_before_sending_hears_the_refusal_without_sending(shared: House) -> None:
+async def test_who_asks_before_sending_hears_the_refusal_without_sending(shared: App) -> None:
     for headers, status in (([], 401), ([KEY, "Content-Length: 2000000"], 413)):
         length = [] if any("Content-Length" in header for header in headers) else ["Content-Length: 2"]
         async with call(shared.url) as caller:
@@ -323,10 +323,10 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ZeroDivisionError("the secret of the house"),
-        errors.LaresError("the secret of the house"),
-        errors.StartFailed("the secret of the house", 78),
-        errors.ConfigFailed([errors.Fault("the secret of the house", 0, "cannot be read")]),
+        ZeroDivisionError("the secret of the home"),
+        errors.LaresError("the secret of the home"),
+        errors.StartFailed("the secret of the home", 78),
+        errors.ConfigFailed([errors.Fault("the secret of the home", 0, "cannot be read")]),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -344,11 +344,11 @@ async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with open_house() as house:
-        await house.post("/rooms", {"id": "hall", "name": "Hall"})
-        room = house.hub.registry.get_room("hall")
+    async with open_app() as app:
+        await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        room = app.hub.registry.get_room("hall")
         force_setattr(room, "name", object())
-        async with call(house.url) as caller:
+        async with call(app.url) as caller:
             await caller.send(request("GET", "/rooms", KEY))
             answer = await caller.reply()
             assert (answer.status, answer.json) == (
@@ -356,6 +356,6 @@ async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
                 {"error": "the hub failed to answer; its log says why", "code": "internal"},
             )
             assert (await caller.ask(request("GET", "/health"))).status == 200
-        assert (await house.get("/devices")).status == 200
+        assert (await app.get("/devices")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert entry.getMessage().startswith("GET /rooms failed: TypeError: ") and entry.exc_info is not None

@@ -14,7 +14,7 @@ from appliance.api.openapi import describe_events
 from appliance.api.responses import CODES
 from appliance.home import events
 from tests.api.test_stream import EVENT_FRAMES
-from tests.fakes.house import READER, House
+from tests.fakes.app import READER, App
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 
@@ -55,8 +55,8 @@ def test_a_frame_with_other_fields_is_not() -> None:
         assert faults_of(wrong)
 
 
-async def test_a_read_key_is_enough_for_the_document(house: House) -> None:
-    answer = await house.get("/asyncapi.json", token=READER.text)
+async def test_a_read_key_is_enough_for_the_document(app: App) -> None:
+    answer = await app.get("/asyncapi.json", token=READER.text)
     assert (answer.status, answer.json) == (200, DOCUMENT)
 
 

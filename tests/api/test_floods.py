@@ -34,7 +34,7 @@ from tests.api.caller import (
     request,
     shown,
 )
-from tests.fakes.house import LIGHT, MASTER, NO_MORE, House, open_house
+from tests.fakes.app import LIGHT, MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 
 SLACK = 20.0
@@ -44,8 +44,8 @@ SLACK = 20.0
 class Sockets:
     """Many connections that send what is given and read nothing, each from an address of its own."""
 
-    def __init__(self, house: House) -> None:
-        host, _, port = house.url.removeprefix("http://").partition(":")
+    def __init__(self, app: App) -> None:
+        host, _, port = app.url.removeprefix("http://").partition(":")
         self._target = (host, int(port))
         self.open: list[socket.socket] = []
 
@@ -82,9 +82,9 @@ def _is_closed(one: socket.socket) -> bool:
 
 
 @asynccontextmanager
-async def sockets_to(house: House) -> AsyncIterator[Sockets]:
+async def sockets_to(app: App) -> AsyncIterator[Sockets]:
     """Connections that are closed in the end."""
-    sockets = Sockets(house)
+    sockets = Sockets(app)
     try:
         yield sockets
     finally:
@@ -103,9 +103,9 @@ async def is_well(caller: Caller) -> None:
         assert (await caller.ask(asked, SLACK)).status == 200
 
 
-async def is_well_anew(house: House) -> None:
+async def is_well_anew(app: App) -> None:
     """The same, on a new connection."""
-    async with call(house.url) as caller:
+    async with call(app.url) as caller:
         await is_well(caller)
 
 
@@ -114,23 +114,23 @@ class TestTwoThousandSockets:
 
     @pytest.mark.slow
     async def test_from_one_address_leave_room_for_others(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house() as house, call(house.url) as caller, sockets_to(house) as sockets:
+        async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
             await sockets.dial("127.0.0.2", 2000)
             await is_well(caller)
-            await is_well_anew(house)
+            await is_well_anew(app)
             await until(lambda: sockets.count_closed() == 1400, SLACK)
-            figures = (await house.get("/diagnostics")).json["sockets"]
+            figures = (await app.get("/diagnostics")).json["sockets"]
             assert figures["refused"] == 1400 and 601 <= figures["open"] <= 605
 
     async def test_the_system_is_asked_for_as_many_files(self) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        async with open_house() as house:
+        async with open_app() as app:
             try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
                 for limits in (ApiLimits(), ApiLimits(connections=10)):
-                    access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
-                    app = build_app(house.hub, access, limits, 10, **NO_MORE)
-                    async with Server(app, Address(host="127.0.0.1", port=0), limits, Clock()):
+                    access = Access.over(app.hub.keys, Clock(), master_key=MASTER)
+                    sanic_app = build_app(app.hub, access, limits, 10, **NO_MORE)
+                    async with Server(sanic_app, Address(host="127.0.0.1", port=0), limits, Clock()):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -195,8 +195,8 @@ FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | Non
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixture, flood: str) -> None:
     send, code = FLOODS[flood]
-    async with open_house() as house, call(house.url) as caller, read_events(house.url) as other:
-        async with read_events(house.url) as stream:
+    async with open_app() as app, call(app.url) as caller, read_events(app.url) as other:
+        async with read_events(app.url) as stream:
             sending = asyncio.create_task(send(stream))
             for _ in range(5):
                 await is_well(caller)
@@ -208,12 +208,12 @@ async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixt
             await asyncio.wait([sending], timeout=0 if code is None else SLACK)
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
-        await shown(house, "events", "readers", 1, SLACK)
+        await shown(app, "events", "readers", 1, SLACK)
 
 
 @pytest.mark.slow
 async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogCaptureFixture) -> None:
-    async with open_house() as house, call(house.url) as caller, read_events(house.url) as stream:
+    async with open_app() as app, call(app.url) as caller, read_events(app.url) as stream:
         sending = asyncio.create_task(_send_pings(stream))
         await is_well(caller)
         pongs = 0
@@ -225,10 +225,10 @@ async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogC
 
 @pytest.mark.slow
 async def test_a_hundred_floods_at_once_hold_up_nobody(quiet_log: pytest.LogCaptureFixture) -> None:
-    async with open_house() as house, call(house.url) as caller, sockets_to(house) as sockets:
+    async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
         upgrade = request("GET", "/events", KEY, *UPGRADE)
         await sockets.dial("127.0.0.2", 100, upgrade)
-        await shown(house, "events", "readers", 100, SLACK)
+        await shown(app, "events", "readers", 100, SLACK)
         trickling = asyncio.create_task(_trickle(sockets, frame(PING, b"x" * 125) * 100))
         for _ in range(5):
             await is_well(caller)
@@ -248,9 +248,9 @@ EXPECTED_HEADERS = {
 READABLE = [route.path for route in ROUTES if route.method == "GET" and "<" not in route.path]
 
 
-async def test_nothing_is_compressed_and_nobody_boasts(house: House) -> None:
+async def test_nothing_is_compressed_and_nobody_boasts(app: App) -> None:
     for path, token in itertools.product([*READABLE, "/nothing"], (KEY, "X: y")):
-        async with call(house.url) as caller:
+        async with call(app.url) as caller:
             reply = await caller.ask(request("GET", path, token, "Accept-Encoding: gzip, deflate, br, zstd"))
         received = {name for name, _ in reply.headers}
         of_file = {"cache-control", "content-disposition"} if path.endswith("/backup") else set()

@@ -7,7 +7,7 @@ from sanic.exceptions import BadRequest
 
 from appliance.api.sanic_http.framing import check_trailer, parse_chunk, parse_head
 from tests.api.caller import KEY, call, request
-from tests.fakes.house import House
+from tests.fakes.app import App
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -133,7 +133,7 @@ async def test_heads_that_could_be_read_in_two_ways_are_refused() -> None:
     assert not taken
 
 
-async def test_a_transfer_coding_that_is_not_known_is_told_so_and_ends_the_connection(shared: House) -> None:
+async def test_a_transfer_coding_that_is_not_known_is_told_so_and_ends_the_connection(shared: App) -> None:
     for value in UNKNOWN:
         coded = request("POST", "/rooms", KEY, f"Transfer-Encoding: {value.decode()}") + ROOM
         async with call(shared.url) as caller:
@@ -182,7 +182,7 @@ SERVED: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize("in_drops", [False, True], ids=["at once", "in drops"])
-async def test_chunks_are_served_or_end_the_connection(shared: House, in_drops: bool) -> None:
+async def test_chunks_are_served_or_end_the_connection(shared: App, in_drops: bool) -> None:
     for what, (body, status) in SERVED.items():
         async with call(shared.url) as caller:
             step = 7 if in_drops else len(CHUNKED + body)
@@ -197,14 +197,14 @@ async def test_chunks_are_served_or_end_the_connection(shared: House, in_drops: 
                 assert (reply.header("connection"), await caller.rest()) == ("close", b""), what
 
 
-async def test_an_empty_line_in_front_of_a_request_is_passed_over_and_a_second_is_not(shared: House) -> None:
+async def test_an_empty_line_in_front_of_a_request_is_passed_over_and_a_second_is_not(shared: App) -> None:
     async with call(shared.url) as caller:
         for _ in range(2):
             assert (await caller.ask(b"\r\n" + request("GET", "/health"))).status == 200
         assert (await caller.ask(b"\r\n\r\n" + request("GET", "/health"))).status == 400
 
 
-async def test_http_1_0_is_served_without_chunks_and_without_expectations(shared: House) -> None:
+async def test_http_1_0_is_served_without_chunks_and_without_expectations(shared: App) -> None:
     old = request("POST", "/rooms", KEY, "Expect: 100-continue", body=ROOM).replace(b"HTTP/1.1", b"HTTP/1.0")
     async with call(shared.url) as caller:
         reply = await caller.ask(old)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from appliance.api.app import ROUTES
-from tests.fakes.house import LIGHT, MASTER, TV, open_house
+from tests.fakes.app import LIGHT, MASTER, TV, open_app
 
 SECONDS = 60
 """Seconds that it runs, unless the environment sets them."""
@@ -56,15 +56,15 @@ probability = 0.7
 
 
 @pytest.mark.slow(minutes=1)
-async def test_a_fuzzer_finds_nothing_in_a_house_that_holds_a_little_of_everything(
+async def test_a_fuzzer_finds_nothing_in_a_home_that_holds_a_little_of_everything(
     tmp_path: Path, quiet_log: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "schemathesis.toml").write_text(SETTINGS)
-    async with open_house() as house:
-        await house.post("/rooms", {"id": "hall", "name": "Hall"})
-        await house.post(f"/devices/{LIGHT}/room", {"room_id": "hall"})
-        await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
-        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{house.url}/openapi.json", "--no-color"]
+    async with open_app() as app:
+        await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        await app.post(f"/devices/{LIGHT}/room", {"room_id": "hall"})
+        await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
+        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{app.url}/openapi.json", "--no-color"]
         process = await asyncio.create_subprocess_exec(
             *command,
             *("--header", f"Authorization: Bearer {MASTER}", *OPTIONS),
@@ -77,7 +77,7 @@ async def test_a_fuzzer_finds_nothing_in_a_house_that_holds_a_little_of_everythi
         finally:
             if process.returncode is None:
                 process.kill()
-        assert (await house.get("/health")).status == 200
+        assert (await app.get("/health")).status == 200
     assert process.returncode == 0, said
     # it leaves out the one that it has the document from
     assert (tested := re.search(r"Tested: +(\d+)", said)) is not None and int(tested[1]) == len(ROUTES) - 1, said

@@ -15,7 +15,7 @@ from appliance.api.keyring import make_master
 from appliance.clock import Clock
 from appliance.errors import AuthenticationUnavailable, Unauthenticated
 from appliance.store.stored_keys import MASTER, Key
-from tests.fakes.house import open_house
+from tests.fakes.app import open_app
 
 OWNER = KeyToken.make(MASTER)
 
@@ -66,15 +66,15 @@ async def test_a_guess_at_the_master_key_costs_no_hash_and_the_owner_gets_in() -
 
 
 async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait(tmp_path: Path) -> None:
-    async with open_house(data_dir=tmp_path) as house:
-        made = (await house.post("/auth/keys", {"label": "owner", "role": "admin"})).json
+    async with open_app(data_dir=tmp_path) as app:
+        made = (await app.post("/auth/keys", {"label": "owner", "role": "admin"})).json
     prefix = made["key"].rsplit("_", 1)[0]
-    async with open_house(data_dir=tmp_path) as house:
+    async with open_app(data_dir=tmp_path) as app:
         guesses = [
-            house.get("/rooms", token=f"{prefix}_{secrets.token_urlsafe(32).replace('_', '-')}") for _ in range(100)
+            app.get("/rooms", token=f"{prefix}_{secrets.token_urlsafe(32).replace('_', '-')}") for _ in range(100)
         ]
         guessing = asyncio.gather(*guesses)
-        assert (await house.get("/rooms", token=made["key"])).status == 200
+        assert (await app.get("/rooms", token=made["key"])).status == 200
         assert {each.status for each in await guessing} == {401}
 
 

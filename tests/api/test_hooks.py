@@ -21,7 +21,7 @@ from appliance.settings import RateLimit
 from appliance.store.stored_keys import Key
 from tests.api.caller import call, request
 from tests.api.test_roles import FORBIDDEN, REFUSED, ask, of
-from tests.fakes.house import MASTER, READER, House, open_house
+from tests.fakes.app import MASTER, READER, App, open_app
 from tests.fakes.keys import MADE_AT
 from tests.fakes.lua import automation, write
 from tests.fakes.patience import until
@@ -40,7 +40,7 @@ MISSING = {"error": "hook 'nobody' not found", "code": "hook_not_found"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     """A home with an automation for the hook `bell`, one that is off, and a virtual door."""
     files = {
         "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'rung' }"),
@@ -48,30 +48,30 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hous
     }
     root = write(tmp_path_factory.mktemp("home"), files)
     adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_house(root=root, adapters=adapters, toml="[api.rate_limit]\nenabled = false\n") as house:
-        yield house
+    async with open_app(root=root, adapters=adapters, toml="[api.rate_limit]\nenabled = false\n") as app:
+        yield app
 
 
-async def key_for(house: House, hook: str) -> Any:
+async def key_for(app: App, hook: str) -> Any:
     """A new key for the hook."""
-    made = await house.post("/auth/keys", {"label": f"for {hook}", "role": "hook", "hook": hook})
+    made = await app.post("/auth/keys", {"label": f"for {hook}", "role": "hook", "hook": hook})
     assert made.status == 200
     return made.json
 
 
-async def payloads(house: House, automation: str = "bell") -> list[Any]:
+async def payloads(app: App, automation: str = "bell") -> list[Any]:
     """What has fired the automation until now, the newest first."""
-    entries = (await house.get(f"/automations/{automation}/history")).json["entries"]
+    entries = (await app.get(f"/automations/{automation}/history")).json["entries"]
     return [entry["trigger_payload"] for entry in entries]
 
 
-async def fired(house: House, count: int) -> Any:
+async def fired(app: App, count: int) -> Any:
     """The newest payload, once so many executions have ended."""
-    await until(lambda: house.hub.automations.figures()["ended"]["ok"] >= count)
-    return (await payloads(house))[0]
+    await until(lambda: app.hub.automations.figures()["ended"]["ok"] >= count)
+    return (await payloads(app))[0]
 
 
-async def test_a_call_fires_the_automation_with_what_it_stated(shared: House) -> None:
+async def test_a_call_fires_the_automation_with_what_it_stated(shared: App) -> None:
     key, before = (await key_for(shared, "bell"))["key"], shared.hub.automations.figures()["ended"]["ok"]
     answer = await shared.post("/hooks/bell?a=1&a=2&token=mine&b", {"who": ["ann", None]}, token=key)
     assert of(answer) == (200, {"status": "ok"})
@@ -83,7 +83,7 @@ async def test_a_call_fires_the_automation_with_what_it_stated(shared: House) ->
     assert await fired(shared, before + 2) == {**heard, "query": {"x": "ä"}}
 
 
-async def test_a_key_of_a_hook_opens_that_hook_and_nothing_else(shared: House) -> None:
+async def test_a_key_of_a_hook_opens_that_hook_and_nothing_else(shared: App) -> None:
     made = await key_for(shared, "bell")
     for route in ROUTES:
         answer = await ask(shared, route, f"Bearer {made['key']}")
@@ -99,7 +99,7 @@ async def test_a_key_of_a_hook_opens_that_hook_and_nothing_else(shared: House) -
 
 
 @pytest.mark.parametrize("role", Role)
-async def test_which_roles_may_call_a_hook(shared: House, role: Role) -> None:
+async def test_which_roles_may_call_a_hook(shared: App, role: Role) -> None:
     stated = {"label": "x", "role": role} | ({"hook": "bell"} if role is Role.HOOK else {})
     key = (await shared.post("/auth/keys", stated)).json["key"]
     may = role in (Role.ADMIN, Role.AUTOMATION, Role.HOOK)
@@ -109,7 +109,7 @@ async def test_which_roles_may_call_a_hook(shared: House, role: Role) -> None:
     assert nobody == (FORBIDDEN if not may or role is Role.HOOK else (404, MISSING))
 
 
-async def test_head_fires_nothing(shared: House) -> None:
+async def test_head_fires_nothing(shared: App) -> None:
     before = shared.hub.bus.published
     assert (await shared.ask("HEAD", "/hooks/bell")).status == 200
     assert (await shared.ask("HEAD", "/hooks/nobody")).status == 404
@@ -127,7 +127,7 @@ async def test_head_fires_nothing(shared: House) -> None:
     ],
 )
 async def test_a_body_that_cannot_be_used_is_refused_and_fires_nothing(
-    shared: House, body: bytes, status: int, code: str
+    shared: App, body: bytes, status: int, code: str
 ) -> None:
     calls = [each for each in shared.events if isinstance(each, events.HookCalled)]
     answer = await shared.post("/hooks/bell", data=body)
@@ -171,7 +171,7 @@ async def test_json_of_more_than_32_levels_is_refused() -> None:
         read_data(b"[" * 33 + b"]" * 33, "")
 
 
-async def test_a_virtual_device_shows_what_its_hook_is_told_and_an_automation_hears_it_too(shared: House) -> None:
+async def test_a_virtual_device_shows_what_its_hook_is_told_and_an_automation_hears_it_too(shared: App) -> None:
     key = (await key_for(shared, DOOR))["key"]
     told = {"attributes": {"contact": "open"}, "event": "pushed", "data": {"by": "wind"}}
     assert (await shared.post(f"/hooks/{DOOR}", told, token=key)).status == 200
@@ -191,7 +191,7 @@ async def test_a_virtual_device_shows_what_its_hook_is_told_and_an_automation_he
     assert (await shared.post("/hooks/device:virtual:window", told)).status == 404
 
 
-async def test_who_makes_a_key_is_told_when_nothing_listens(shared: House) -> None:
+async def test_who_makes_a_key_is_told_when_nothing_listens(shared: App) -> None:
     for hook in ("bell", DOOR):
         made = await key_for(shared, hook)
         assert set(made) == {"id", "label", "role", "created_at", "hook", "key"} and made["hook"] == hook
@@ -213,7 +213,7 @@ async def test_who_makes_a_key_is_told_when_nothing_listens(shared: House) -> No
         ({"role": "hook", "hook": 5}, "hook must be a string, not 5"),
     ],
 )
-async def test_a_key_that_makes_no_sense_is_refused(shared: House, stated: dict[str, Any], sentence: str) -> None:
+async def test_a_key_that_makes_no_sense_is_refused(shared: App, stated: dict[str, Any], sentence: str) -> None:
     answer = await shared.post("/auth/keys", {"label": "x", **stated})
     assert (answer.status, answer.json["error"]) == (400, sentence)
 
@@ -223,22 +223,22 @@ async def test_a_key_of_a_hook_survives_a_restart_and_its_secret_is_in_no_log(
 ) -> None:
     caplog.set_level("DEBUG")
     root = write(tmp_path, {"automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell' }")})
-    async with open_house(root=root, data_dir=tmp_path, adapters={}) as house:
-        key = (await key_for(house, "bell"))["key"]
-    async with open_house(root=root, data_dir=tmp_path, adapters={}) as house:
+    async with open_app(root=root, data_dir=tmp_path, adapters={}) as app:
+        key = (await key_for(app, "bell"))["key"]
+    async with open_app(root=root, data_dir=tmp_path, adapters={}) as app:
         for path in ("/hooks/bell", "/hooks/other", "/devices", "/nothing"):
-            await house.get(f"{path}?token={key}", token=None)
-            await house.post(f"{path}?token={key}", data=b"\xff", token=None)
-        assert (await house.get("/hooks/bell", token=key)).status == 200
-        assert (await house.get("/hooks/other", token=key)).status == 403
-        shown = [(await house.get(f"/{path}")).json for path in ("automations/bell/history", "diagnostics/log")]
+            await app.get(f"{path}?token={key}", token=None)
+            await app.post(f"{path}?token={key}", data=b"\xff", token=None)
+        assert (await app.get("/hooks/bell", token=key)).status == 200
+        assert (await app.get("/hooks/other", token=key)).status == 403
+        shown = [(await app.get(f"/{path}")).json for path in ("automations/bell/history", "diagnostics/log")]
     assert key[-20:] not in caplog.text and key[-20:] not in str(shown)
 
 
 async def test_calls_count_against_the_rate_of_their_key(tmp_path: Path) -> None:
     limits = ApiLimits(rate=RateLimit(enabled=True, requests_per_second=1, burst_size=2))
-    async with open_house(adapters={}, limits=limits) as house:
-        statuses = [(await house.get("/hooks/x")).status for _ in range(3)]
+    async with open_app(adapters={}, limits=limits) as app:
+        statuses = [(await app.get("/hooks/x")).status for _ in range(3)]
     assert statuses == [404, 404, 429]
 
 
@@ -251,7 +251,7 @@ async def test_a_principal_reaches_its_own_hook_alone() -> None:
             principal.require(role, hook)
 
 
-async def test_a_token_in_the_query_opens_hooks_alone_and_a_header_counts_more(shared: House) -> None:
+async def test_a_token_in_the_query_opens_hooks_alone_and_a_header_counts_more(shared: App) -> None:
     assert (await shared.get(f"/hooks/bell?token={MASTER}", token=None)).status == 200
     assert (await shared.get(f"/hooks/bell?token={MASTER}", token=READER.text)).status == 403
     assert (await shared.get("/hooks/bell?token=wrong", token=None)).status == 401

@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from appliance.api.metrics import Family, expose, labels
 from appliance.home.model import DeviceKind, Observation, Report
-from tests.fakes.house import LIGHT, READER, House
+from tests.fakes.app import LIGHT, READER, App
 from tests.fakes.programs import need
 
 
@@ -21,19 +21,19 @@ def sample(text: str, name: str) -> float:
     return float(value)
 
 
-async def scrape(house: House) -> str:
+async def scrape(app: App) -> str:
     """What the route answers."""
-    answer = await house.get("/metrics", token=READER.text)
+    answer = await app.get("/metrics", token=READER.text)
     assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     return str(answer.json)
 
 
-async def test_requests_are_counted_by_method_route_and_status_and_timed(house: House) -> None:
-    await house.get(f"/devices/{LIGHT}")
-    await house.get("/devices/nope")
-    await house.get("/nowhere")
-    await house.get("/devices", token=None)
-    text = await scrape(house)
+async def test_requests_are_counted_by_method_route_and_status_and_timed(app: App) -> None:
+    await app.get(f"/devices/{LIGHT}")
+    await app.get("/devices/nope")
+    await app.get("/nowhere")
+    await app.get("/devices", token=None)
+    text = await scrape(app)
     row = 'lares_http_requests_total{method="GET",route='
     assert sample(text, row + '"/devices/<device_id>",status="200"}') == 1
     assert sample(text, row + '"/devices/<device_id>",status="404"}') == 1
@@ -44,12 +44,12 @@ async def test_requests_are_counted_by_method_route_and_status_and_timed(house: 
     assert sample(text, times.format("sum", "")) > 0
 
 
-async def test_the_home_and_its_parts_are_told(house: House) -> None:
-    await house.command(LIGHT, "power", "on")
-    async with house.stream() as frames:
-        await house.command(LIGHT, "brightness", "set", 33)
+async def test_the_home_and_its_parts_are_told(app: App) -> None:
+    await app.command(LIGHT, "power", "on")
+    async with app.stream() as frames:
+        await app.command(LIGHT, "brightness", "set", 33)
         await frames.until("device.state_changed")
-        text = await scrape(house)
+        text = await scrape(app)
     assert sample(text, 'lares_devices{state="online"}') == 2
     assert sample(text, "lares_commands_total") == 2
     assert sample(text, 'lares_adapter_up{adapter="elgato_lights"}') == 1
@@ -63,9 +63,9 @@ async def test_the_home_and_its_parts_are_told(house: House) -> None:
         assert sample(text, name) > 0, name
 
 
-async def test_a_strict_reader_is_content_with_each_family(house: House) -> None:
-    await house.get("/nowhere")
-    empty, *families = re.split(r"^(?=# HELP )", await scrape(house), flags=re.MULTILINE)
+async def test_a_strict_reader_is_content_with_each_family(app: App) -> None:
+    await app.get("/nowhere")
+    empty, *families = re.split(r"^(?=# HELP )", await scrape(app), flags=re.MULTILINE)
     names = [family.split()[2] for family in families]
     assert not empty and len(set(names)) == len(names)
     for name, family in zip(names, families, strict=True):
@@ -77,17 +77,17 @@ async def test_a_strict_reader_is_content_with_each_family(house: House) -> None
 
 
 @pytest.mark.slow
-async def test_promtool_is_content(house: House) -> None:
+async def test_promtool_is_content(app: App) -> None:
     promtool = need("promtool")
-    await house.get("/nowhere")
-    text = await scrape(house)
+    await app.get("/nowhere")
+    text = await scrape(app)
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)  # noqa: ASYNC221
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
 @pytest.mark.slow
 async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of_a_core(
-    house: House, capsys: pytest.CaptureFixture[str]
+    app: App, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen = tuple(
         Observation(
@@ -98,13 +98,13 @@ async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of
         )
         for n in range(200)
     )
-    house.hub.registry.apply(
+    app.hub.registry.apply(
         Report(adapter="many", present=frozenset(each.device_id for each in seen), observations=seen)
     )
-    await scrape(house)
+    await scrape(app)
     began, scrapes = time.process_time(), 50
     for _ in range(scrapes):
-        await scrape(house)
+        await scrape(app)
     cost = (time.process_time() - began) / scrapes
     with capsys.disabled():
         print(f"\n  a scrape of 200 devices: {cost * 1000:.2f} ms of processor time, client included")

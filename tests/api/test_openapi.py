@@ -24,7 +24,7 @@ from appliance.home.json_shapes import COMMAND
 from appliance.home.values import CHECKS
 from appliance.tables.json_schema import Check, Schema, array_of, record
 from tests.fakes import contract_recorder
-from tests.fakes.house import READER, House
+from tests.fakes.app import READER, App
 
 DOCUMENT: Any = json.loads(json.dumps(describe(ROUTES)))
 
@@ -64,8 +64,8 @@ class TestTheDocument:
         with pytest.raises(ValueError, match="two schemas are called Thing"):
             describe(rows)
 
-    async def test_it_is_served_as_it_is_to_who_may_read(self, house: House) -> None:
-        answer = await house.get("/openapi.json", token=READER.text)
+    async def test_it_is_served_as_it_is_to_who_may_read(self, app: App) -> None:
+        answer = await app.get("/openapi.json", token=READER.text)
         assert (answer.status, answer.json) == (200, DOCUMENT)
 
 

@@ -28,7 +28,7 @@ from appliance.api.routes.system import GZIP
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request
 from tests.fakes import contract_recorder
-from tests.fakes.house import MASTER, READER, open_house
+from tests.fakes.app import MASTER, READER, open_app
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
 DECLARED = {501, 503}
@@ -89,8 +89,8 @@ def home() -> Iterator[Home]:
 
     async def live() -> None:
         over = asyncio.Event()
-        async with open_house(limits=ApiLimits(head_secs=2.0, body_secs=2.0)) as house:
-            found.extend((int(house.url.rpartition(":")[2]), asyncio.get_running_loop(), over))
+        async with open_app(limits=ApiLimits(head_secs=2.0, body_secs=2.0)) as app:
+            found.extend((int(app.url.rpartition(":")[2]), asyncio.get_running_loop(), over))
             ready.set()
             await over.wait()
 

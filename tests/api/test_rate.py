@@ -16,8 +16,8 @@ from appliance.api.routes.system import SystemApi
 from appliance.clock import Clock
 from appliance.errors import RateLimited
 from appliance.settings import RateLimit
+from tests.fakes.app import LIGHT, MASTER, READER, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, MASTER, READER, House, open_house
 
 TEN = RateLimit(enabled=True, requests_per_second=10, burst_size=3)
 TWO_AT_ALL = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
@@ -117,36 +117,36 @@ def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
 
 
 class TestOverHttp:
-    """A house in which a key may write twice in a quarter of an hour."""
+    """A running hub in which a key may write twice in a quarter of an hour."""
 
-    open = staticmethod(partial(open_house, limits=ApiLimits(rate=TWO_AT_ALL)))
+    open = staticmethod(partial(open_app, limits=ApiLimits(rate=TWO_AT_ALL)))
 
-    async def spend(self, house: House, token: str = MASTER) -> None:
+    async def spend(self, app: App, token: str = MASTER) -> None:
         """Write as often as the key may."""
         for _ in range(TWO_AT_ALL.burst_size):
-            assert (await house.post("/rooms", {"id": "den", "name": "Den"}, token=token)).status == 200
+            assert (await app.post("/rooms", {"id": "den", "name": "Den"}, token=token)).status == 200
 
     async def test_beyond_the_limit_it_is_429_and_says_when_to_come_back(self) -> None:
-        async with self.open() as house:
-            await self.spend(house)
-            answer = await house.post("/rooms", {"id": "hall", "name": "Hall"})
+        async with self.open() as app:
+            await self.spend(app)
+            answer = await app.post("/rooms", {"id": "hall", "name": "Hall"})
             assert (answer.status, answer.json) == (429, {"error": "rate limit exceeded", "code": "rate_limited"})
             assert 900 <= int(answer.headers["Retry-After"]) <= 1000
-            assert (await house.get("/rooms/hall")).status == 404
+            assert (await app.get("/rooms/hall")).status == 404
 
     async def test_reading_and_the_care_of_keys_go_on(self) -> None:
-        async with self.open() as house:
-            await self.spend(house)
+        async with self.open() as app:
+            await self.spend(app)
             for _ in range(5):
-                assert (await house.get("/devices")).status == 200
-            made = await house.post("/auth/keys", {"label": "x", "role": "write"})
+                assert (await app.get("/devices")).status == 200
+            made = await app.post("/auth/keys", {"label": "x", "role": "write"})
             assert made.status == 200
-            assert (await house.delete(f"/auth/keys/{made.json['id']}")).status == 204
-            assert (await house.get("/rooms")).status == 200
+            assert (await app.delete(f"/auth/keys/{made.json['id']}")).status == 204
+            assert (await app.get("/rooms")).status == 200
 
     async def test_it_comes_after_key_role_path_and_method_and_before_resource_and_body(self) -> None:
-        async with self.open() as house:
-            await self.spend(house)
+        async with self.open() as app:
+            await self.spend(app)
             for method, path, token, status in (
                 ("POST", "/rooms", "nobody's", 401),
                 ("POST", "/rooms", READER.text, 403),
@@ -157,18 +157,18 @@ class TestOverHttp:
                 ("POST", f"/devices/{LIGHT}/command", MASTER, 429),
                 ("POST", "/rooms", MASTER, 429),
             ):
-                assert (await house.ask(method, path, data=b"{", token=token)).status == status, (method, path)
+                assert (await app.ask(method, path, data=b"{", token=token)).status == status, (method, path)
 
     async def test_a_burst_at_once_is_counted_one_by_one(self) -> None:
-        async with self.open() as house:
-            asked = [house.post("/rooms", {"id": f"r{number}", "name": "R"}) for number in range(8)]
+        async with self.open() as app:
+            asked = [app.post("/rooms", {"id": f"r{number}", "name": "R"}) for number in range(8)]
             statuses = sorted(answer.status for answer in await asyncio.gather(*asked))
             assert statuses == [200] * 2 + [429] * 6
 
     async def test_the_hubs_own_clock_fills_the_bucket(self) -> None:
         quick = RateLimit(enabled=True, requests_per_second=1000, burst_size=1)
-        async with open_house(limits=ApiLimits(rate=quick), clock=Clock()) as house:
+        async with open_app(limits=ApiLimits(rate=quick), clock=Clock()) as app:
             async with asyncio.timeout(10):
                 done = 0
                 while done < 5:
-                    done += (await house.post("/rooms", {"id": "den", "name": "Den"})).status == 200
+                    done += (await app.post("/rooms", {"id": "den", "name": "Den"})).status == 200

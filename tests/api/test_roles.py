@@ -13,7 +13,7 @@ from appliance.api.app import ROUTES
 from appliance.api.auth import Authenticator, KeyToken, Principal, Role
 from appliance.api.route import Route
 from tests.api.caller import KEY, UPGRADE, call, request
-from tests.fakes.house import MASTER, READER, House, Received
+from tests.fakes.app import MASTER, READER, App, Received
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -61,15 +61,15 @@ def of(answer: Received) -> tuple[int, object]:
     return answer.status, answer.json
 
 
-async def ask(house: House, route: Route, authorization: str | None) -> Received:
+async def ask(app: App, route: Route, authorization: str | None) -> Received:
     """The route's own method on its path, with a body that no route takes, so that nothing is done."""
     headers = {} if authorization is None else {"Authorization": authorization}
     data = None if route.body is None else b"not JSON"
-    return await house.ask(route.method, path_of(route), data=data, token=None, headers=headers)
+    return await app.ask(route.method, path_of(route), data=data, token=None, headers=headers)
 
 
 @pytest.mark.parametrize("what", WRONG)
-async def test_what_is_no_key_opens_public_routes_only(shared: House, what: str) -> None:
+async def test_what_is_no_key_opens_public_routes_only(shared: App, what: str) -> None:
     wrong = []
     for route in {route.role: route for route in ROUTES}.values():  # the matrix below has all of them
         answer = await ask(shared, route, WRONG[what])
@@ -79,7 +79,7 @@ async def test_what_is_no_key_opens_public_routes_only(shared: House, what: str)
     assert not wrong
 
 
-async def test_who_may_not_is_not_told_to_authenticate(shared: House) -> None:
+async def test_who_may_not_is_not_told_to_authenticate(shared: App) -> None:
     answer = await shared.get("/diagnostics", token=READER.text)
     assert of(answer) == FORBIDDEN and "WWW-Authenticate" not in answer.headers
 
@@ -104,7 +104,7 @@ SORTS = ["no token", "a wrong one", "a malformed one", "of a revoked key", "the 
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def tokens(shared: House) -> dict[str, str | None]:
+async def tokens(shared: App) -> dict[str, str | None]:
     """A token of every sort, those of keys made over HTTP."""
 
     async def make(label: str, role: Role) -> tuple[str, str]:
@@ -122,7 +122,7 @@ async def tokens(shared: House) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("sort", SORTS)
-async def test_the_matrix_of_routes_and_tokens(shared: House, tokens: dict[str, str | None], sort: str) -> None:
+async def test_the_matrix_of_routes_and_tokens(shared: App, tokens: dict[str, str | None], sort: str) -> None:
     token, wrong = tokens[sort], []
     for route in ROUTES:
         answer = await ask(shared, route, None if token is None else f"Bearer {token}")
@@ -136,7 +136,7 @@ async def test_the_matrix_of_routes_and_tokens(shared: House, tokens: dict[str, 
     assert not wrong
 
 
-async def test_whose_a_connection_was_says_nothing_of_its_next_request(shared: House) -> None:
+async def test_whose_a_connection_was_says_nothing_of_its_next_request(shared: App) -> None:
     made = (await shared.post("/auth/keys", {"label": "x", "role": "read"})).json
     asked = request("GET", "/rooms", f"Authorization: Bearer {made['key']}")
     async with call(shared.url) as caller:
@@ -163,7 +163,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("path", [*UNKNOWN, "*"])
-async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: House, path: str) -> None:
+async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: App, path: str) -> None:
     for method in ("GET", "POST", "DELETE", "HEAD", "OPTIONS", "NONE", "get"):
         async with call(shared.url) as caller:
             refused = await caller.ask(request(method, path))
@@ -176,7 +176,7 @@ async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: Hou
                 assert found.json == {"error": "there is no such path", "code": "path_not_found"}
 
 
-async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: House) -> None:
+async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: App) -> None:
     for path, routes in BY_PATH.items():
         methods = {route.method for route in routes}
         allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
@@ -190,7 +190,7 @@ async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: Hous
         assert of(await shared.ask("NONE", target, token=None)) == REFUSED, path
 
 
-async def test_a_method_in_small_letters_is_another_method(shared: House) -> None:
+async def test_a_method_in_small_letters_is_another_method(shared: App) -> None:
     async with call(shared.url) as caller:
         reply = await caller.ask(request("get", "/devices", KEY))
     assert (reply.status, reply.header("allow")) == (405, "GET, HEAD")
@@ -200,7 +200,7 @@ READABLE = [route for route in ROUTES if route.method == "GET"]
 
 
 @pytest.mark.parametrize("route", READABLE, ids=name_of)
-async def test_head_is_answered_as_get_without_the_body(shared: House, route: Route) -> None:
+async def test_head_is_answered_as_get_without_the_body(shared: App, route: Route) -> None:
     path = path_of(route)
     async with call(shared.url) as caller:
         got, head = await caller.ask(request("GET", path, KEY)), await caller.ask(request("HEAD", path, KEY))
@@ -239,14 +239,14 @@ ORDER = [
     ("method", "path", "token", "status"), [row[1:] for row in ORDER], ids=[row[0] for row in ORDER]
 )
 async def test_a_request_is_judged_in_order(
-    shared: House, method: str, path: str, token: str | None, status: int
+    shared: App, method: str, path: str, token: str | None, status: int
 ) -> None:
     assert (await shared.ask(method, path, data=b"{", token=token)).status == status
 
 
 @pytest.mark.parametrize("size", [0, 2 << 20])
 async def test_a_resource_that_is_missing_is_named_before_a_body_that_is_empty_or_too_large(
-    shared: House, size: int
+    shared: App, size: int
 ) -> None:
     for path in ("/devices/nothing/command", "/rooms/nothing/command", "/groups/nothing/members"):
         assert (await shared.post(path, data=b"x" * size)).status == 404
@@ -265,7 +265,7 @@ async def test_a_resource_that_is_missing_is_named_before_a_body_that_is_empty_o
     ],
 )
 async def test_a_resource_that_is_missing_is_named_before_a_query_or_a_body_that_nobody_asked_for(
-    shared: House, path: str, query: str
+    shared: App, path: str, query: str
 ) -> None:
     for body in (b"", b"x", b"x" * (2 << 20)):
         answer = await shared.get(f"{path}?{query}", data=body)
@@ -305,7 +305,7 @@ IDS = [
 
 
 @pytest.mark.parametrize(("written", "meant"), IDS)
-async def test_an_id_is_decoded_once(shared: House, written: str, meant: str) -> None:
+async def test_an_id_is_decoded_once(shared: App, written: str, meant: str) -> None:
     exists = meant == LIGHT
     for path, what in (("/devices/{}", "device"), ("/rooms/{}", "room"), ("/groups/{}/devices", "group")):
         async with call(shared.url) as caller:
@@ -322,7 +322,7 @@ async def test_an_id_is_decoded_once(shared: House, written: str, meant: str) ->
             )
 
 
-async def test_what_is_written_in_a_body_is_found_under_its_encoded_path(shared: House) -> None:
+async def test_what_is_written_in_a_body_is_found_under_its_encoded_path(shared: App) -> None:
     for written, meant in (("a%2Fb", "a/b"), ("100%25", "100%"), ("%25%32%46", "%2F"), ("%E2%98%83%3F", "☃?")):
         assert (await shared.post("/rooms", {"id": meant, "name": "a room"})).status == 200
         async with call(shared.url) as caller:
@@ -331,7 +331,7 @@ async def test_what_is_written_in_a_body_is_found_under_its_encoded_path(shared:
             assert (await caller.ask(request("GET", f"/rooms/{written}", KEY))).status == 404
 
 
-async def test_an_encoded_path_is_not_another_path(shared: House) -> None:
+async def test_an_encoded_path_is_not_another_path(shared: App) -> None:
     for path in ("/%64evices", "/devices%2Fnothing", "/%2Fdevices", "/devices/../health", "/devices%3Fids=x"):
         async with call(shared.url) as caller:
             assert (await caller.ask(request("GET", path, KEY))).status == 404
@@ -340,7 +340,7 @@ async def test_an_encoded_path_is_not_another_path(shared: House) -> None:
 class TestTheEventStream:
     """The upgrade is a request like any other, until it has been answered."""
 
-    async def test_it_is_refused_before_the_upgrade(self, shared: House) -> None:
+    async def test_it_is_refused_before_the_upgrade(self, shared: App) -> None:
         for what, authorization in WRONG.items():
             headers = [] if authorization is None else [f"Authorization: {authorization}"]
             raw = request("GET", "/events", *UPGRADE).removesuffix(b"\r\n")
@@ -351,12 +351,12 @@ class TestTheEventStream:
             assert reply.header("www-authenticate") == "Bearer"
             assert reply.header("sec-websocket-accept") is None
 
-    async def test_every_role_may_read_it(self, shared: House) -> None:
+    async def test_every_role_may_read_it(self, shared: App) -> None:
         for token in (READER.text, MASTER):
             async with shared.stream(token):
                 pass
 
-    async def test_a_browser_may_send_its_token_as_a_sub_protocol(self, shared: House) -> None:
+    async def test_a_browser_may_send_its_token_as_a_sub_protocol(self, shared: App) -> None:
         for offer in (
             f"lares.events, bearer.{READER.text}",
             f"bearer.{READER.text}, lares.events",
@@ -367,14 +367,14 @@ class TestTheEventStream:
                 reply = await caller.ask(request("GET", "/events", *UPGRADE, f"Sec-WebSocket-Protocol: {offer}"))
             assert (reply.status, reply.header("sec-websocket-protocol")) == (101, "lares.events")
 
-    async def test_a_browser_may_send_its_token_in_the_query(self, shared: House) -> None:
+    async def test_a_browser_may_send_its_token_in_the_query(self, shared: App) -> None:
         encoded = "".join(f"%{ord(each):02X}" for each in MASTER)
         for query in (f"token={READER.text}", f"token={encoded}", f"other=x&token={MASTER}"):
             async with call(shared.url) as caller:
                 reply = await caller.ask(request("GET", f"/events?{query}", *UPGRADE))
             assert (reply.status, reply.header("sec-websocket-protocol")) == (101, None)
 
-    async def test_a_wrong_token_of_a_browser_is_refused(self, shared: House) -> None:
+    async def test_a_wrong_token_of_a_browser_is_refused(self, shared: App) -> None:
         name = "Sec-WebSocket-Protocol: lares.events, bearer."
         offers = [("/events", f"{name}{each}") for each in ("wrong", "", "%ff")]
         queries = [(f"/events?{query}", "X: y") for query in ("token=wrong", "token=", "token", "token=%FF")]
@@ -382,19 +382,19 @@ class TestTheEventStream:
             async with call(shared.url) as caller:
                 assert (await caller.ask(request("GET", path, *UPGRADE, header))).status == 401, (path, header)
 
-    async def test_two_tokens_are_refused_whichever_is_right(self, shared: House) -> None:
+    async def test_two_tokens_are_refused_whichever_is_right(self, shared: App) -> None:
         right, offer = f"token={MASTER}", f"Sec-WebSocket-Protocol: bearer.{MASTER}, lares.events"
         for query, header in ((f"{right}&token=x", "X: y"), (f"token=x&{right}", "X: y"), ("", f"{offer}, bearer.x")):
             async with call(shared.url) as caller:
                 reply = await caller.ask(request("GET", f"/events?{query}", *UPGRADE, header))
             assert (reply.status, reply.json["error"]) == (400, "the request states more than one token")
 
-    async def test_a_header_counts_more_than_what_a_browser_sends(self, shared: House) -> None:
+    async def test_a_header_counts_more_than_what_a_browser_sends(self, shared: App) -> None:
         async with call(shared.url) as caller:
             wrong = "Authorization: Bearer wrong"
             assert (await caller.ask(request("GET", f"/events?token={MASTER}", *UPGRADE, wrong))).status == 401
 
-    async def test_no_other_path_takes_a_token_that_way(self, shared: House) -> None:
+    async def test_no_other_path_takes_a_token_that_way(self, shared: App) -> None:
         for route in GUARDED:
             if route.path != "/events" and route.role is not Role.HOOK:
                 path = f"{path_of(route)}?token={MASTER}"
@@ -407,7 +407,7 @@ class TestTheEventStream:
 
 
 async def test_on_a_kept_connection_each_request_has_the_rights_of_its_own_key_and_of_this_moment(
-    shared: House,
+    shared: App,
 ) -> None:
     made = {role: (await shared.post("/auth/keys", {"label": role, "role": role})).json for role in ("read", "admin")}
     mine = {role: f"Authorization: Bearer {key['key']}" for role, key in made.items()}
@@ -434,7 +434,7 @@ async def test_on_a_kept_connection_each_request_has_the_rights_of_its_own_key_a
 
 
 async def test_headers_that_repeat_are_identified_once_a_connection(
-    shared: House, monkeypatch: pytest.MonkeyPatch
+    shared: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identify, asked = Authenticator.identify, list[str | None]()
 

@@ -13,7 +13,7 @@ import pytest
 
 from appliance.api.sanic_http.connection import Application, StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
-from tests.fakes.house import open_house
+from tests.fakes.app import open_app
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
@@ -50,7 +50,7 @@ async def test_a_start_says_nothing_of_sanic(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with open_house(adapters={}):
+    async with open_app(adapters={}):
         pass
     said = [each.getMessage() for each in caplog.records] + [*capfd.readouterr()]
     assert not [each for each in said if "PRODUCTION" in each or "Sanic is running" in each]

@@ -40,8 +40,8 @@ from tests.api.caller import (
     request,
     shown,
 )
+from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import House, open_house
 from tests.fakes.patience import until
 
 SLACK = 20.0
@@ -143,11 +143,11 @@ FRAMES: list[tuple[Event, str, dict[str, Any]]] = [
 EVENT_FRAMES = [(event, {"type": type_, **fields}) for event, type_, fields in FRAMES]
 
 
-def quiet_house(**more: Any) -> Any:
-    """A house in which time stands still, so that nothing happens but what the test does."""
+def quiet_app(**more: Any) -> Any:
+    """A running hub in which time stands still, so that nothing happens but what the test does."""
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
-    return open_house(clock=clock, light=light, tv=tv, **more)
+    return open_app(clock=clock, light=light, tv=tv, **more)
 
 
 def note(number: int, size: int = 0) -> SystemErrorReported:
@@ -172,37 +172,37 @@ class TestFrames:
         assert frame_of(events.KeyRevoked(key_id="key_nobody_has")) is None
 
     async def test_all_of_them_arrive_in_their_order_and_nothing_else(self) -> None:
-        async with quiet_house() as house, read_events(house.url) as stream:
+        async with quiet_app() as app, read_events(app.url) as stream:
             for event, _ in EVENT_FRAMES:
-                house.hub.bus.publish(event)
-            house.hub.bus.publish(events.AdapterAnswered(adapter="roku_tv", at=MOMENT))
+                app.hub.bus.publish(event)
+            app.hub.bus.publish(events.AdapterAnswered(adapter="roku_tv", at=MOMENT))
             for _, received in EVENT_FRAMES:
                 assert await stream.event() == received
             assert await stream.is_open(0.05)
 
     async def test_a_frame_of_any_size_arrives_whole(self) -> None:
-        async with quiet_house() as house, read_events(house.url) as stream, house.stream() as client:
+        async with quiet_app() as app, read_events(app.url) as stream, app.stream() as client:
             overhead = len(frame_of(SystemErrorReported(message="")) or b"")
             for size in (0, 125, 126, 127, 65_535, 65_536, 200_000):
-                house.hub.bus.publish(SystemErrorReported(message="x" * max(0, size - overhead)))
+                app.hub.bus.publish(SystemErrorReported(message="x" * max(0, size - overhead)))
                 opcode, payload = await stream.frame()
                 assert opcode == TEXT and len(payload) == max(size, overhead)
                 assert await client.next() == json.loads(payload)
 
     async def test_what_the_api_changes_is_told_as_the_contract_says(self) -> None:
-        async with quiet_house() as house, house.stream() as stream:
+        async with quiet_app() as app, app.stream() as stream:
             light, tv = "elgato_lights:light:0", "roku_tv:tv"
-            await house.post("/rooms", {"id": "hall", "name": "Hall"})
-            await house.post("/rooms", {"id": "hall", "name": "Entrance"})
-            await house.post("/rooms", {"id": "hall", "name": "Entrance"})
-            await house.post(f"/devices/{light}/room", {"room_id": "hall"})
-            await house.post(f"/devices/{light}/room", {"room_id": "hall"})
-            await house.post("/groups", {"id": "all", "name": "All", "members": [light, tv]})
-            await house.post("/groups/all/members", {"members": [tv, light, tv]})
-            await house.post("/groups/all/members", {"members": [tv, light]})
-            await house.delete("/groups/all")
-            await house.command(light, "brightness", "set", 70)
-            await house.delete("/rooms/hall")
+            await app.post("/rooms", {"id": "hall", "name": "Hall"})
+            await app.post("/rooms", {"id": "hall", "name": "Entrance"})
+            await app.post("/rooms", {"id": "hall", "name": "Entrance"})
+            await app.post(f"/devices/{light}/room", {"room_id": "hall"})
+            await app.post(f"/devices/{light}/room", {"room_id": "hall"})
+            await app.post("/groups", {"id": "all", "name": "All", "members": [light, tv]})
+            await app.post("/groups/all/members", {"members": [tv, light, tv]})
+            await app.post("/groups/all/members", {"members": [tv, light]})
+            await app.delete("/groups/all")
+            await app.command(light, "brightness", "set", 70)
+            await app.delete("/rooms/hall")
             got = [await stream.next() for _ in range(9)]
         assert got == [
             {"type": "room.added", "room": {"id": "hall", "name": "Hall"}},
@@ -211,7 +211,7 @@ class TestFrames:
             {"type": "group.added", "group": {"id": "all", "name": "All", "members": [light, tv]}},
             {"type": "group.members_changed", "id": "all", "members": [tv, light]},
             {"type": "group.removed", "id": "all"},
-            {"type": "device.state_changed", "id": light, "state": house.hub.registry.get_device(light).attributes},
+            {"type": "device.state_changed", "id": light, "state": app.hub.registry.get_device(light).attributes},
             {"type": "device.room_changed", "id": light, "room_id": None},
             {"type": "room.removed", "id": "hall"},
         ]
@@ -240,16 +240,16 @@ class TestReading:
     """From the handshake to the Close frame."""
 
     async def test_a_reader_is_subscribed_before_it_hears_that_it_is(self) -> None:
-        async with quiet_house() as house, call(house.url) as caller:
-            house.hub.bus.publish(note(0))
+        async with quiet_app() as app, call(app.url) as caller:
+            app.hub.bus.publish(note(0))
             await caller.send(request("GET", "/events", KEY, *UPGRADE))
             number = 0
-            while not (await house.get("/diagnostics")).json["events"]["readers"]:
+            while not (await app.get("/diagnostics")).json["events"]["readers"]:
                 number += 1
-                house.hub.bus.publish(note(number))
+                app.hub.bus.publish(note(number))
             first = number + 1
             for number in range(first, first + 100):
-                house.hub.bus.publish(note(number))
+                app.hub.bus.publish(note(number))
             assert (await caller.reply()).status == 101
             got = [number_of(await caller.event())]
             while got[-1] < first + 99:
@@ -268,58 +268,58 @@ class TestReading:
                 self.looks += 1
                 return "Counting"
 
-        async with quiet_house() as house, AsyncExitStack() as stack:
+        async with quiet_app() as app, AsyncExitStack() as stack:
             counting = Counting()
-            house.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
+            app.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
             assert counting.looks == 0, "nobody reads"
-            streams = [await stack.enter_async_context(read_events(house.url)) for _ in range(50)]
+            streams = [await stack.enter_async_context(read_events(app.url)) for _ in range(50)]
             for round_ in range(1, 4):
-                house.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
+                app.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
                 for stream in streams:
                     assert (await stream.event())["room"]["id"] == "counting"
                 assert counting.looks == round_
 
     async def test_readers_come_and_go_and_are_counted(self) -> None:
-        async with quiet_house() as house:
-            async with read_events(house.url) as one, read_events(house.url):
-                await shown(house, "events", "readers", 2)
+        async with quiet_app() as app:
+            async with read_events(app.url) as one, read_events(app.url):
+                await shown(app, "events", "readers", 2)
                 await one.send(frame(CLOSE, b"\x03\xe8bye"))
                 assert await one.frame() == (CLOSE, b"\x03\xe8bye")
                 assert await one.rest() == b""
-                await shown(house, "events", "readers", 1)
-            await shown(house, "events", "readers", 0)
+                await shown(app, "events", "readers", 1)
+            await shown(app, "events", "readers", 0)
 
     async def test_what_a_client_says_is_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with quiet_house() as house, read_events(house.url) as stream:
+        async with quiet_app() as app, read_events(app.url) as stream:
             await stream.send(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
             await stream.send(frame(BINARY, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
             await stream.send(frame(TEXT, b"x" * 65_536))
             await stream.send(frame(TEXT, b"x" * 30_000, is_last=False) + frame(CONTINUATION, b"x" * 35_536))
             await stream.send(frame(PING, b"there?"))
             assert await stream.frame() == (PONG, b"there?")
-            house.hub.bus.publish(note(1))
+            app.hub.bus.publish(note(1))
             assert number_of(await stream.event()) == 1
 
     async def test_what_is_too_large_or_no_websocket_ends_it(
         self, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests
     ) -> None:
-        async with quiet_house() as house:
+        async with quiet_app() as app:
             for number, (said, code) in enumerate(ENDS_IT):
                 with subtests.test(str(number)):
-                    async with read_events(house.url) as stream:
+                    async with read_events(app.url) as stream:
                         await stream.send(said)
                         opcode, payload = await stream.frame()
                         assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, code)
                         assert await stream.rest() == b""
 
     async def test_what_is_said_in_one_breath_with_the_handshake_is_heard(self) -> None:
-        async with quiet_house() as house, call(house.url) as caller:
+        async with quiet_app() as app, call(app.url) as caller:
             await caller.send(request("GET", "/events", KEY, *UPGRADE) + frame(PING, b"early") + frame(CLOSE))
             assert (await caller.reply()).status == 101
             assert [await caller.frame(), await caller.frame()] == [(PONG, b"early"), (CLOSE, b"")]
 
     async def test_a_frame_that_comes_byte_by_byte_is_heard(self) -> None:
-        async with quiet_house() as house, read_events(house.url) as stream:
+        async with quiet_app() as app, read_events(app.url) as stream:
             for byte in frame(PING, b"slow"):
                 await stream.send(bytes([byte]))
                 await asyncio.sleep(0.001)
@@ -330,15 +330,15 @@ class TestHeartbeat:
     """A page cannot see pings; it may ask for frames."""
 
     async def test_who_asks_hears_at_once_and_ever_again_and_the_others_nothing(self) -> None:
-        async with quiet_house() as house, house.stream() as other, house.stream(query="?heartbeat_secs=1") as stream:
+        async with quiet_app() as app, app.stream() as other, app.stream(query="?heartbeat_secs=1") as stream:
             assert [await stream.next() for _ in range(2)] == [{"type": "heartbeat"}] * 2
-            house.hub.bus.publish(note(1))
+            app.hub.bus.publish(note(1))
             assert (await other.next())["message"] == "1:"
             assert [each["type"] for each in await stream.until("system.error")][-1] == "system.error"
 
     @pytest.mark.parametrize("asked", ["0", "3601", "1.5", "", "soon", "-1", "9" * 40])
     async def test_an_interval_that_cannot_be_is_refused_in_words(self, asked: str) -> None:
-        async with quiet_house() as house, call(house.url) as caller:
+        async with quiet_app() as app, call(app.url) as caller:
             answer = await caller.ask(request("GET", f"/events?heartbeat_secs={asked}", KEY, *UPGRADE))
             assert answer.status == 400
             assert "heartbeat_secs must be a whole number from 1 to 3600" in answer.json["error"]
@@ -348,21 +348,21 @@ class TestPings:
     """The stream finds out who is still there."""
 
     async def test_a_reader_is_pinged_again_and_again(self) -> None:
-        async with quiet_house(limits=ApiLimits(ping_secs=0.2)) as house, read_events(house.url) as stream:
+        async with quiet_app(limits=ApiLimits(ping_secs=0.2)) as app, read_events(app.url) as stream:
             for _ in range(6):
                 opcode, payload = await stream.frame()
                 assert opcode == PING
                 await stream.send(frame(PONG, payload))
-            house.hub.bus.publish(note(1))
+            app.hub.bus.publish(note(1))
             while (answer := await stream.frame())[0] == PING:
                 await stream.send(frame(PONG, answer[1]))
             assert answer[0] == TEXT
 
     async def test_a_reader_that_never_answers_is_cut_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
         began = time.monotonic()
-        async with quiet_house(limits=ApiLimits(ping_secs=0.5)) as house, read_events(house.url) as stream:
+        async with quiet_app(limits=ApiLimits(ping_secs=0.5)) as app, read_events(app.url) as stream:
             assert (await stream.frame())[0] == PING
-            house.hub.bus.publish(note(1))
+            app.hub.bus.publish(note(1))
             assert (await stream.frame())[0] == TEXT, "events do not count as life of the reader"
             opcode, payload = await stream.frame()
             assert (opcode, payload[:2]) == (CLOSE, b"\x03\xf3")
@@ -370,10 +370,10 @@ class TestPings:
             assert await stream.rest() == b""
 
     async def test_a_real_client_lives(self) -> None:
-        async with quiet_house(limits=ApiLimits(ping_secs=0.4)) as house, house.stream() as stream:
+        async with quiet_app(limits=ApiLimits(ping_secs=0.4)) as app, app.stream() as stream:
             waiting = asyncio.create_task(stream.next(10))
             await asyncio.sleep(1.3)
-            house.hub.bus.publish(note(1))
+            app.hub.bus.publish(note(1))
             assert number_of(await waiting) == 1
 
 
@@ -381,22 +381,22 @@ class TestFallingBehind:
     """A slow reader loses frames, is told how many, and delays no other."""
 
     async def test_too_many_at_once_are_counted_exactly(self) -> None:
-        async with quiet_house(event_capacity=10) as house, read_events(house.url) as stream:
+        async with quiet_app(event_capacity=10) as app, read_events(app.url) as stream:
             for number in range(25):
-                house.hub.bus.publish(note(number))
+                app.hub.bus.publish(note(number))
             lost = await account_for(stream, 25)
             assert 0 < lost <= 14, "the first is sent at once, and ten wait"
-            house.hub.bus.publish(note(25))
+            app.hub.bus.publish(note(25))
             assert number_of(await stream.event()) == 25, "and it goes on"
-            assert (await house.get("/diagnostics")).json["events"]["dropped"] == lost
+            assert (await app.get("/diagnostics")).json["events"]["dropped"] == lost
 
     async def test_a_reader_that_pauses_gets_what_was_left_and_the_exact_number_of_what_was_not(self) -> None:
-        async with quiet_house(event_capacity=50) as house, read_events(house.url, small=True) as stream:
+        async with quiet_app(event_capacity=50) as app, read_events(app.url, small=True) as stream:
             stream.stop_reading()
             number = 0
-            while not (await house.get("/diagnostics")).json["events"]["dropped"] > 500:
+            while not (await app.get("/diagnostics")).json["events"]["dropped"] > 500:
                 for _ in range(20):
-                    house.hub.bus.publish(note(number, 2000))
+                    app.hub.bus.publish(note(number, 2000))
                     number += 1
             stream.resume_reading()
             expected = 0
@@ -408,52 +408,52 @@ class TestFallingBehind:
                 else:
                     assert number_of(received) == expected
                     expected += 1
-            house.hub.bus.publish(note(number))
+            app.hub.bus.publish(note(number))
             assert number_of(await stream.event()) == number
 
     async def test_a_reader_that_takes_nothing_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
         async with (
-            quiet_house(limits=ApiLimits(stall_secs=0.4)) as house,
-            read_events(house.url, small=True) as stream,
+            quiet_app(limits=ApiLimits(stall_secs=0.4)) as app,
+            read_events(app.url, small=True) as stream,
         ):
             stream.stop_reading()
-            fill(house)
+            fill(app)
             began = time.monotonic()
-            await shown(house, "events", "readers", 0)
+            await shown(app, "events", "readers", 0)
             assert time.monotonic() - began >= 0.4
         assert "event stream: closed a reader that took nothing for 0.4 s" in caplog.messages
 
     @pytest.mark.slow
     async def test_a_slow_reader_that_moves_is_kept(self) -> None:
         limits = ApiLimits(stall_secs=1.0, ping_secs=1.0)
-        async with quiet_house(limits=limits) as house, read_events(house.url, small=True) as stream:
+        async with quiet_app(limits=limits) as app, read_events(app.url, small=True) as stream:
             stream.stop_reading()
-            fill(house)
+            fill(app)
             ends = time.monotonic() + 2.5
             while time.monotonic() < ends:
                 stream.resume_reading()
                 assert await stream.read(4096), "it is still open"
                 stream.stop_reading()
                 await asyncio.sleep(0.01)
-            await shown(house, "events", "readers", 1)
+            await shown(app, "events", "readers", 1)
 
     async def test_a_reader_that_is_closed_takes_nobody_with_it(self) -> None:
-        async with quiet_house(limits=ApiLimits(stall_secs=0.3), event_capacity=100) as house:
-            async with read_events(house.url) as good, read_events(house.url, small=True) as bad:
+        async with quiet_app(limits=ApiLimits(stall_secs=0.3), event_capacity=100) as app:
+            async with read_events(app.url) as good, read_events(app.url, small=True) as bad:
                 bad.stop_reading()
                 for number in range(1000):
-                    house.hub.bus.publish(note(number, 1000))
+                    app.hub.bus.publish(note(number, 1000))
                     assert number_of(await good.event()) == number
-                await shown(house, "events", "readers", 1)
-                house.hub.bus.publish(note(1000))
+                await shown(app, "events", "readers", 1)
+                app.hub.bus.publish(note(1000))
                 assert number_of(await good.event()) == 1000
 
 
-def fill(house: House, count: int = 1000, size: int = 2000) -> None:
+def fill(app: App, count: int = 1000, size: int = 2000) -> None:
     """Publish more than the system takes for a reader that does not read."""
     for number in range(count):
-        house.hub.bus.publish(note(number, size))
+        app.hub.bus.publish(note(number, size))
 
 
 class Counter(asyncio.Protocol):
@@ -484,9 +484,9 @@ class Counter(asyncio.Protocol):
 @pytest.mark.slow
 async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_frames() -> None:
     total, loop = 4000, asyncio.get_running_loop()
-    async with quiet_house() as house, read_events(house.url, small=True) as stuck:
+    async with quiet_app() as app, read_events(app.url, small=True) as stuck:
         stuck.stop_reading()
-        host, port = "127.0.0.1", int(house.url.rpartition(":")[2])
+        host, port = "127.0.0.1", int(app.url.rpartition(":")[2])
         readers = [await loop.create_connection(Counter, host, port) for _ in range(199)]
         await asyncio.gather(*(reader.opened for _, reader in readers))
         expected, length = hashlib.blake2b(), 0
@@ -495,14 +495,14 @@ async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_fr
             data = encode_text_frame(frame_of(event) or b"")
             expected.update(data)
             length += len(data)
-            house.hub.bus.publish(event)
+            app.hub.bus.publish(event)
             if number % 200 == 199:
                 await until(lambda: all(reader.count >= length - 50_000 for _, reader in readers), 30)  # noqa: B023
         await until(lambda: all(reader.count >= length for _, reader in readers), 30)
         for transport, reader in readers:
             assert (reader.count, reader.digest.digest()) == (length, expected.digest())
             transport.abort()
-        figures = (await house.get("/diagnostics")).json["events"]
+        figures = (await app.get("/diagnostics")).json["events"]
         assert figures["dropped"] > 0, "the one that never read"
         stuck.resume_reading()
         assert await account_for(stuck, total) == figures["dropped"]
@@ -526,8 +526,8 @@ async def test_what_was_wrong_at_the_start_reaches_the_first_reader_and_no_other
     broken = tmp_path / "config" / "scenes" / "broken.lua"
     broken.parent.mkdir(parents=True)
     broken.write_text("return {")
-    async with open_house(root=tmp_path, adapters={}) as house, read_events(house.url) as first:
+    async with open_app(root=tmp_path, adapters={}) as app, read_events(app.url) as first:
         assert (await first.event())["message"].startswith("left out: config/scenes/broken.lua")
-        async with read_events(house.url) as second:
-            house.hub.bus.publish(SystemErrorReported(message="now"))
+        async with read_events(app.url) as second:
+            app.hub.bus.publish(SystemErrorReported(message="now"))
             assert (await first.event())["message"] == (await second.event())["message"] == "now"

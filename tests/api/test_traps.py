@@ -26,7 +26,7 @@ from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room
 from appliance.tables.addresses import Address
 from tests.api.caller import CLOSE, KEY, PING, TEXT, UPGRADE, Caller, call, read_events, request, shown
-from tests.fakes.house import MASTER, NO_MORE, House, open_house
+from tests.fakes.app import MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 from tests.fakes.registry import make
 
@@ -39,14 +39,14 @@ SLACK = 20.0
 
 
 @asynccontextmanager
-async def ending(limits: ApiLimits) -> AsyncIterator[tuple[House, AsyncExitStack]]:
-    """A house, and what to close to stop it."""
+async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]:
+    """A running hub, and what to close to stop it."""
     async with AsyncExitStack() as stack:
-        yield await stack.enter_async_context(open_house(limits=limits)), stack
+        yield await stack.enter_async_context(open_app(limits=limits)), stack
 
 
 async def stop(stack: AsyncExitStack, within: float) -> float:
-    """Stop the house; the seconds that it took. More than are allowed for is a failure."""
+    """Stop the hub; the seconds that it took. More than are allowed for is a failure."""
     began = time.monotonic()
     async with asyncio.timeout(within):
         await stack.aclose()
@@ -57,16 +57,16 @@ class TestStopping:
     """A stop never hangs, whatever is open."""
 
     async def test_a_hub_that_nobody_asks_ends_at_once(self) -> None:
-        async with ending(ApiLimits()) as (house, stack), call(house.url) as silent, call(house.url) as idle:
+        async with ending(ApiLimits()) as (app, stack), call(app.url) as silent, call(app.url) as idle:
             assert (await idle.ask(request("GET", "/health"))).status == 200
             assert await stop(stack, SLACK) < ApiLimits().stop_secs
             assert await silent.rest() == await idle.rest() == b""
 
     async def test_a_request_in_progress_is_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with ending(ApiLimits()) as (house, stack), call(house.url) as caller:
-            house.light.faults.delay = 0.1
+        async with ending(ApiLimits()) as (app, stack), call(app.url) as caller:
+            app.light.faults.delay = 0.1
             await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
-            await until(lambda: house.light.writes)
+            await until(lambda: app.light.writes)
             assert await stop(stack, ApiLimits().stop_secs + SLACK) < ApiLimits().stop_secs
             assert (await caller.reply()).json == {"status": "ok"}
             assert await caller.rest() == b""
@@ -74,10 +74,10 @@ class TestStopping:
     async def test_a_command_that_takes_too_long_is_told_that_the_hub_stops(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with ending(ApiLimits(stop_secs=0.2)) as (house, stack), call(house.url) as caller:
-            house.light.faults.silent = True
+        async with ending(ApiLimits(stop_secs=0.2)) as (app, stack), call(app.url) as caller:
+            app.light.faults.silent = True
             await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
-            await until(lambda: house.light.writes or ("GET", "/elgato/lights") in house.light.requests)
+            await until(lambda: app.light.writes or ("GET", "/elgato/lights") in app.light.requests)
             assert await stop(stack, SLACK) >= 0.2
             answer = await caller.reply()
             assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; wh")
@@ -85,9 +85,9 @@ class TestStopping:
 
     async def test_a_request_that_nothing_ends_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
         limits = ApiLimits(stop_secs=0.1, abort_secs=0.1)
-        async with ending(limits) as (house, stack), call(house.url) as caller:
+        async with ending(limits) as (app, stack), call(app.url) as caller:
             await caller.send(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
-            assert (await house.get("/health")).status == 200
+            assert (await app.get("/health")).status == 200
             assert await stop(stack, SLACK) >= 0.2
             assert await caller.rest() == b""
 
@@ -105,9 +105,9 @@ class TestStopping:
     async def test_half_sent_requests_do_not_hold_it_up(
         self, quiet_log: pytest.LogCaptureFixture, half: bytes
     ) -> None:
-        async with ending(ApiLimits(stop_secs=0.5)) as (house, stack), call(house.url) as caller:
+        async with ending(ApiLimits(stop_secs=0.5)) as (app, stack), call(app.url) as caller:
             await caller.send(half)
-            assert (await house.get("/health")).status == 200
+            assert (await app.get("/health")).status == 200
             await stop(stack, SLACK)
             await caller.rest()
 
@@ -115,12 +115,12 @@ class TestStopping:
     async def test_three_hundred_streams_hear_goodbye_though_one_is_stuck(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=0.5)) as (house, stack):
-            streams = [await readers.enter_async_context(read_events(house.url)) for _ in range(299)]
-            stuck = await readers.enter_async_context(read_events(house.url, small=True))
+        async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=0.5)) as (app, stack):
+            streams = [await readers.enter_async_context(read_events(app.url)) for _ in range(299)]
+            stuck = await readers.enter_async_context(read_events(app.url, small=True))
             stuck.stop_reading()
             for _ in range(300):
-                house.hub.bus.publish(SystemErrorReported(message="x" * 1500))
+                app.hub.bus.publish(SystemErrorReported(message="x" * 1500))
             await asyncio.gather(*(take(stream, 300) for stream in streams))
             assert await stop(stack, 0.5 + SLACK) >= 0.5, "it waited for the one"
             goodbyes = await asyncio.gather(*(next_frame(stream) for stream in streams))
@@ -128,12 +128,12 @@ class TestStopping:
 
     async def test_nothing_is_left_behind(self) -> None:
         tasks, apps = len(asyncio.all_tasks()), set(Sanic._app_registry)
-        async with ending(ApiLimits(stop_secs=0.2)) as (house, stack):
-            async with read_events(house.url), call(house.url) as caller:
+        async with ending(ApiLimits(stop_secs=0.2)) as (app, stack):
+            async with read_events(app.url), call(app.url) as caller:
                 await caller.send(b"GET /hea")
                 await stop(stack, SLACK)
             with pytest.raises(OSError):
-                async with call(house.url):
+                async with call(app.url):
                     pass
         await until(lambda: len(asyncio.all_tasks()) <= tasks)
         assert set(Sanic._app_registry) == apps
@@ -156,10 +156,10 @@ class TestLettingGo:
     """No client holds a connection longer than the limits say."""
 
     async def test_a_body_that_never_comes_is_408_and_the_end(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house(limits=ApiLimits(body_secs=0.1)) as house:
+        async with open_app(limits=ApiLimits(body_secs=0.1)) as app:
             for path in ("/rooms", "/groups", f"/devices/{LIGHT}/command", f"/devices/{LIGHT}/room"):
                 for length in ("Content-Length: 10", "Transfer-Encoding: chunked"):
-                    async with call(house.url) as caller:
+                    async with call(app.url) as caller:
                         reply = await caller.ask(request("POST", path, KEY, length))
                         assert (reply.status, reply.header("connection")) == (408, "close")
                         assert reply.json == {
@@ -169,7 +169,7 @@ class TestLettingGo:
                         assert await caller.rest() == b""
 
     async def test_a_body_that_trickles_is_408_as_well(self) -> None:
-        async with open_house(limits=ApiLimits(body_secs=0.3)) as house, call(house.url) as caller:
+        async with open_app(limits=ApiLimits(body_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(request("POST", "/rooms", KEY, "Content-Length: 1000000"))
             trickle = asyncio.create_task(trickle_into(caller))
             assert (await caller.reply()).status == 408
@@ -179,12 +179,12 @@ class TestLettingGo:
     async def test_a_body_that_nobody_wants_and_that_never_comes_is_the_end(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with open_house(limits=ApiLimits(body_secs=0.3)) as house, call(house.url) as caller:
+        async with open_app(limits=ApiLimits(body_secs=0.3)) as app, call(app.url) as caller:
             assert (await caller.ask(request("GET", "/health", "Content-Length: 10"))).status == 200
             assert await caller.rest(0.3 + LINGER_SECS + SLACK) == b""
 
     async def test_a_body_that_floods_behind_its_answer_ends(self) -> None:
-        async with open_house(limits=ApiLimits(body_bytes=10_000)) as house, call(house.url) as caller:
+        async with open_app(limits=ApiLimits(body_bytes=10_000)) as app, call(app.url) as caller:
             assert (await caller.ask(request("POST", "/rooms", "Content-Length: 1000000000"))).status == 401
             caller.send_at_once(b"x" * 50_000)
             assert await caller.rest() == b""
@@ -192,7 +192,7 @@ class TestLettingGo:
     async def test_a_head_that_trickles_is_408_though_it_never_rests(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with open_house(limits=ApiLimits(head_secs=0.3)) as house, call(house.url) as caller:
+        async with open_app(limits=ApiLimits(head_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             trickle = asyncio.create_task(trickle_into(caller))
             reply = await caller.reply(0.3 + SLACK)
@@ -206,30 +206,30 @@ class TestLettingGo:
     async def test_a_late_head_is_told_the_same_where_the_loop_was_held_and_sanics_timer_rings_first(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with open_house(limits=ApiLimits(head_secs=0.3)) as house, call(house.url) as caller:
+        async with open_app(limits=ApiLimits(head_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             await asyncio.sleep(0.05)
             time.sleep(0.5)  # noqa: ASYNC251 - the loop is to be held
             assert (await caller.reply()).json["error"] == "the head did not arrive within 0.3 s"
 
     async def test_a_client_that_says_nothing_is_let_go(self) -> None:
-        async with open_house(limits=ApiLimits(idle_secs=0.3)) as house:
-            async with call(house.url) as caller:
+        async with open_app(limits=ApiLimits(idle_secs=0.3)) as app:
+            async with call(app.url) as caller:
                 assert await caller.rest(0.3 + SLACK) == b""
-            async with call(house.url) as caller:
+            async with call(app.url) as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 assert await caller.rest(0.3 + SLACK) == b""
 
     async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house(limits=ApiLimits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
-            make(house.hub.registry, lambda layout, _: layout.put_room(Room(id="large", name="x" * 1000)))
+        async with open_app(limits=ApiLimits(stall_secs=0.3)) as app, call(app.url, small=True) as caller:
+            make(app.hub.registry, lambda layout, _: layout.put_room(Room(id="large", name="x" * 1000)))
             caller.stop_reading()
             caller.send_at_once(request("GET", "/capabilities", KEY) * 300)
-            await shown(house, "sockets", "open", 1)
+            await shown(app, "sockets", "open", 1)
 
     async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
-        async with open_house(limits=ApiLimits(idle_secs=0.2, head_secs=0.2)) as house, call(house.url) as caller:
-            house.light.faults.delay = 0.2
+        async with open_app(limits=ApiLimits(idle_secs=0.2, head_secs=0.2)) as app, call(app.url) as caller:
+            app.light.faults.delay = 0.2
             reply = await caller.ask(
                 request("POST", f"/devices/{LIGHT}/command", KEY, "Upgrade: websocket", body=TURN_ON)
             )
@@ -245,81 +245,81 @@ async def trickle_into(caller: Caller, drop: bytes = b"x") -> None:
 
 
 async def test_a_command_is_finished_though_its_client_hangs_up(quiet_log: pytest.LogCaptureFixture) -> None:
-    async with open_house() as house:
-        house.light.faults.delay = 0.05
+    async with open_app() as app:
+        app.light.faults.delay = 0.05
         for round_, action in enumerate(["on", "off", "on"]):
-            async with call(house.url) as caller:
+            async with call(app.url) as caller:
                 body = TURN_ON.replace(b'"on"', f'"{action}"'.encode())
                 await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=body))
-                await until(lambda: len(house.light.writes) > round_)  # noqa: B023
+                await until(lambda: len(app.light.writes) > round_)  # noqa: B023
                 caller.close()
-            await until(lambda: house.hub.registry.get_device(LIGHT).attributes["power"] == action)  # noqa: B023
-        assert (await house.device(LIGHT))["attributes"]["power"] == "on"
+            await until(lambda: app.hub.registry.get_device(LIGHT).attributes["power"] == action)  # noqa: B023
+        assert (await app.device(LIGHT))["attributes"]["power"] == "on"
 
 
 async def test_a_client_that_hangs_up_anywhere_leaves_no_trace(quiet_log: pytest.LogCaptureFixture) -> None:
     asked = request("POST", "/rooms", KEY, body=b'{"id": "hall", "name": "Hall"}')
     upgrade = request("GET", "/events", KEY, *UPGRADE)
-    async with open_house() as house:
+    async with open_app() as app:
         for data in (asked, upgrade):
             for at in range(0, len(data) + 1, 7):
-                async with call(house.url) as caller:
+                async with call(app.url) as caller:
                     await caller.send(data[:at])
                     await asyncio.sleep(0)
                     caller.close()
-        await shown(house, "sockets", "open", 1)
-        assert (await house.get("/health")).status == 200
+        await shown(app, "sockets", "open", 1)
+        assert (await app.get("/health")).status == 200
 
 
 async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_closes_none(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with open_house() as house, read_events(house.url) as one, house.stream() as other:
+    async with open_app() as app, read_events(app.url) as one, app.stream() as other:
         broken = Room(id="hall", name=cast("str", object()))
-        house.hub.bus.publish(RoomAdded(room=broken))
-        house.hub.bus.publish(SystemErrorReported(message="go on"))
+        app.hub.bus.publish(RoomAdded(room=broken))
+        app.hub.bus.publish(SystemErrorReported(message="go on"))
         for said in ("an event could not be encoded (RoomAdded); the log says why", "go on"):
             assert await one.event() == await other.next() == {"type": "system.error", "message": said}
-        assert (await house.get("/health")).status == 200
+        assert (await app.get("/health")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert entry.getMessage().startswith("event stream: RoomAdded has no frame: ")
     assert entry.exc_info is not None
 
 
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def settings(house: House) -> dict[str, str]:
-        app = build_app(
-            house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE
+    def settings(app: App) -> dict[str, str]:
+        sanic_app = build_app(
+            app.hub, Access.over(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE
         )
-        found = {key: repr(value) for key, value in app.config.items()}
-        Sanic.unregister_app(app)
+        found = {key: repr(value) for key, value in sanic_app.config.items()}
+        Sanic.unregister_app(sanic_app)
         return found
 
-    async with open_house() as house:
-        usual = settings(house)
+    async with open_app() as app:
+        usual = settings(app)
         for key in usual:
             for prefix in ("SANIC_", "LARES_SANIC_", "LARES_", ""):
                 monkeypatch.setenv(f"{prefix}{key}", "1")
         monkeypatch.setenv("SANIC_FALLBACK_ERROR_FORMAT", "html")
-        assert settings(house) == usual
-        async with open_house() as other:
+        assert settings(app) == usual
+        async with open_app() as other:
             assert (await other.post("/rooms", {"id": "hall", "name": "a name of more than one byte"})).status == 200
             assert (await other.get("/nothing")).json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 TWO_HUBS = """
 import asyncio
-from tests.fakes.house import open_house
+from tests.fakes.app import open_app
 
 async def main():
-    async with open_house() as one, open_house() as other:
+    async with open_app() as one, open_app() as other:
         async with one.stream() as frames, other.stream():
             await one.post("/rooms", {"id": "hall", "name": "Hall"})
             assert (await frames.until("room.added"))[-1]["room"]["id"] == "hall"
             assert (await one.get("/rooms/hall")).status == 200
             assert (await other.get("/rooms/hall")).status == 404
-    async with open_house() as third:
+    async with open_app() as third:
         assert (await third.get("/rooms")).json == []
 
 asyncio.run(main())
@@ -338,14 +338,14 @@ def test_two_hubs_work_in_one_process_and_others_after_them() -> None:
 
 
 async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting() -> None:
-    async with open_house() as house:
+    async with open_app() as app:
         answered: list[int] = []
 
         async def knock(number: int) -> None:
-            answered.append((await house.get("/devices", token=f"lrs_reader_{number:043}")).status)
+            answered.append((await app.get("/devices", token=f"lrs_reader_{number:043}")).status)
 
         knocking = asyncio.gather(*(knock(number) for number in range(8)))
-        async with call(house.url) as caller:
+        async with call(app.url) as caller:
             assert (await caller.ask(request("GET", "/health"))).status == 200
         assert len(answered) < 8, "the checks take a while, one after another"
         await knocking
@@ -353,11 +353,11 @@ async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting(
 
 
 async def test_small_answers_do_not_wait_for_each_other() -> None:
-    async with open_house() as house:
-        access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
+    async with open_app() as app:
+        access = Access.over(app.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
-        app = build_app(house.hub, access, ApiLimits(), 10, **NO_MORE)
-        async with Server(app, address, ApiLimits(), Clock()) as server:
+        sanic_app = build_app(app.hub, access, ApiLimits(), 10, **NO_MORE)
+        async with Server(sanic_app, address, ApiLimits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 [connection] = server._connections
@@ -367,14 +367,14 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 
 
 async def test_a_port_can_be_served_again_at_once() -> None:
-    async with open_house() as house:
-        access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
-        app = build_app(house.hub, access, ApiLimits(), 10, **NO_MORE)
+    async with open_app() as app:
+        access = Access.over(app.hub.keys, Clock(), master_key=MASTER)
+        sanic_app = build_app(app.hub, access, ApiLimits(), 10, **NO_MORE)
         address = Address(host="127.0.0.1", port=0)
-        async with Server(app, address, ApiLimits(), Clock()) as server:
+        async with Server(sanic_app, address, ApiLimits(), Clock()) as server:
             port = server.port
         async with Server(
-            build_app(house.hub, access, ApiLimits(), 10, **NO_MORE),
+            build_app(app.hub, access, ApiLimits(), 10, **NO_MORE),
             Address(host="127.0.0.1", port=port),
             ApiLimits(),
             Clock(),
@@ -382,6 +382,6 @@ async def test_a_port_can_be_served_again_at_once() -> None:
             assert again.port == port
 
 
-async def test_no_start_reads_the_source_of_the_handlers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_start_reads_the_source_of_the_handlers(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
-    assert build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)
+    assert build_app(app.hub, Access.over(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)

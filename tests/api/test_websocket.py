@@ -26,7 +26,7 @@ from tests.api.caller import (
     read_events,
     request,
 )
-from tests.fakes.house import House
+from tests.fakes.app import App
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -178,7 +178,7 @@ class TestEachCase:
     """Said in one breath, and in drops."""
 
     async def test_at_once(
-        self, shared: House, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
+        self, shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
     ) -> None:
         for what, case in FAMILIES[family].items():
             with subtests.test(what):
@@ -187,7 +187,7 @@ class TestEachCase:
                     await expect(stream, case)
 
     async def test_in_drops(
-        self, shared: House, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
+        self, shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
     ) -> None:
         for what, case in FAMILIES[family].items():
             with subtests.test(what):
@@ -204,17 +204,17 @@ class TestGoodbye:
     """7: a Close frame is answered with the same, and then nothing follows."""
 
     @pytest.mark.parametrize("code", [1000, 1014, 4999])
-    async def test_a_code_that_may_be_sent_is_echoed(self, shared: House, code: int) -> None:
+    async def test_a_code_that_may_be_sent_is_echoed(self, shared: App, code: int) -> None:
         await self.part(shared, goodbye(code, b"bye"), code.to_bytes(2, "big") + b"bye")
 
     @pytest.mark.parametrize("code", [0, 1005, 65_535])
-    async def test_a_code_that_may_not_is_1002(self, shared: House, code: int) -> None:
+    async def test_a_code_that_may_not_is_1002(self, shared: App, code: int) -> None:
         async with read_events(shared.url) as stream:
             await stream.send(goodbye(code, b"bye") + PONGS)
             await expect(stream, Case(b"", code=WRONG))
 
     @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123, b"\x03\xe8" + GREETING])
-    async def test_its_reason_may_be_as_long_as_a_frame_bears(self, shared: House, payload: bytes) -> None:
+    async def test_its_reason_may_be_as_long_as_a_frame_bears(self, shared: App, payload: bytes) -> None:
         await self.part(shared, frame(CLOSE, payload), payload)
 
     @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ class TestGoodbye:
         ],
         ids=["half a code", "too long", "not UTF-8", "half a letter"],
     )
-    async def test_one_that_is_malformed_ends_it_as_well(self, shared: House, payload: bytes, code: int) -> None:
+    async def test_one_that_is_malformed_ends_it_as_well(self, shared: App, payload: bytes, code: int) -> None:
         async with read_events(shared.url) as stream:
             await stream.send(frame(CLOSE, payload) + PONGS)
             opcode, said = await stream.frame()
@@ -239,10 +239,10 @@ class TestGoodbye:
         [goodbye(DONE), frame(PING, b"p"), frame(TEXT, b"x"), first(TEXT, b"x"), frame(TEXT, b"\xff"), b"\xff" * 100],
         ids=["another", "a ping", "a text", "half a text", "no text", "nothing like it"],
     )
-    async def test_what_follows_it_is_not_heard(self, shared: House, after: bytes) -> None:
+    async def test_what_follows_it_is_not_heard(self, shared: App, after: bytes) -> None:
         await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
 
-    async def part(self, shared: House, said: bytes, heard: bytes) -> None:
+    async def part(self, shared: App, said: bytes, heard: bytes) -> None:
         """Send it, and receive that and the end."""
         async with read_events(shared.url) as stream:
             await stream.send(frame(PING, b"a") + said)
@@ -250,7 +250,7 @@ class TestGoodbye:
             assert await stream.rest() == b""
 
 
-async def test_compression_is_not_taken_up(shared: House) -> None:
+async def test_compression_is_not_taken_up(shared: App) -> None:
     """12 and 13: what is offered is passed over, and a frame that is compressed all the same is a fault."""
     for offer in ("permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"):
         async with call(shared.url) as caller:

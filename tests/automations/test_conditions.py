@@ -168,14 +168,14 @@ def test_presence_is_asked_as_any_state() -> None:
     ],
 )
 def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: str) -> None:
-    house = home(device({}), device({}, "desk:light:1"), device({}, "desk:light:2"))
-    registry = cast("PromptRegistry", house.registry)
+    app = home(device({}), device({}, "desk:light:1"), device({}, "desk:light:2"))
+    registry = cast("PromptRegistry", app.registry)
     registry.put_room("hall", "Hall")
     for device_id in (LAMP, "desk:light:1"):
         registry.assign_room(device_id, "hall")
-    assert PlaceState(place_id="hall", min_devices=least, max_devices=most).holds(house, NOW).reason == why
+    assert PlaceState(place_id="hall", min_devices=least, max_devices=most).holds(app, NOW).reason == why
     registry.assign_room(LAMP, None)
-    one = PlaceState(place_id="hall", min_devices=2).holds(house, NOW)
+    one = PlaceState(place_id="hall", min_devices=2).holds(app, NOW)
     assert one.reason == "room 'hall' had 1 device, needs at least 2"
 
 
@@ -220,15 +220,15 @@ def faults(*conditions: Any) -> list[str]:
     return [fault for fault in parsed(*conditions).faults if not fault.startswith("execute")]
 
 
-def why_not(house: Environment, *conditions: Any, instant: datetime | None = NOW) -> str:
+def why_not(app: Environment, *conditions: Any, instant: datetime | None = NOW) -> str:
     """Why the conditions do not hold; empty if they do."""
     findings = Findings(LUA)
     found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
     assert findings.faults == []
-    return check_all(found, house, instant).reason
+    return check_all(found, app, instant).reason
 
 
-HOUSE = home(device({"power": "on", "brightness": 20}))
+HOME_DEVICES = home(device({"power": "on", "brightness": 20}))
 
 
 @each_row(
@@ -259,14 +259,14 @@ HOUSE = home(device({"power": "on", "brightness": 20}))
     ],
 )
 def test_the_reason_names_the_branch(conditions: list[Any], why: str) -> None:
-    assert why_not(HOUSE, *conditions) == why
+    assert why_not(HOME_DEVICES, *conditions) == why
 
 
 def test_a_variable_is_compared() -> None:
-    house = home(variables={"n": 5})
-    assert why_not(house, {"type": "variable", "name": "n", "equals": 5.0}) == ""
+    app = home(variables={"n": 5})
+    assert why_not(app, {"type": "variable", "name": "n", "equals": 5.0}) == ""
     assert (
-        why_not(house, {"type": "variable", "name": "n", "above": 5})
+        why_not(app, {"type": "variable", "name": "n", "above": 5})
         == "condition 1: variable 'n' was 5, needs above 5"
     )
 
@@ -292,23 +292,23 @@ def test_a_variable_is_compared() -> None:
     ],
 )
 def test_days_are_those_of_the_homes_clocks(condition: Any, local: str, why: str) -> None:
-    assert why_not(HOUSE, condition, instant=at(local)) == why
-    assert "the clock is not trusted yet" in why_not(HOUSE, condition, instant=None)
+    assert why_not(HOME_DEVICES, condition, instant=at(local)) == why
+    assert "the clock is not trusted yet" in why_not(HOME_DEVICES, condition, instant=None)
 
 
 def test_for_secs_counts_from_the_attributes_last_change() -> None:
     lasting = {**ON, "for_secs": 600}
     changed_at = NOW
-    house = home(device({"power": "on", "brightness": 20}), changed={LAMP: {"power": changed_at}})
+    app = home(device({"power": "on", "brightness": 20}), changed={LAMP: {"power": changed_at}})
     for secs, why in (
         (0, "power changed 0 s ago, needs 'on' for 600 s"),
         (599, "power changed 599 s ago"),
         (600, ""),
     ):
-        refusal = why_not(house, lasting, instant=changed_at + timedelta(seconds=secs))
+        refusal = why_not(app, lasting, instant=changed_at + timedelta(seconds=secs))
         assert refusal == (why and f"condition 1: {why}") or (why and refusal.startswith(f"condition 1: {why}"))
-    assert "the clock is not trusted yet" in why_not(house, lasting, instant=None)
-    assert why_not(house, lasting, instant=changed_at - timedelta(days=1)).endswith(
+    assert "the clock is not trusted yet" in why_not(app, lasting, instant=None)
+    assert why_not(app, lasting, instant=changed_at - timedelta(days=1)).endswith(
         "changed 0 s ago, needs 'on' for 600 s"
     )
 
@@ -357,7 +357,7 @@ LEAVES: dict[str, Any] = {
     "noon": {"type": "time_window", "start": "23:00", "end": "13:00"},
     "day": {"type": "sun_position", "after": "sunrise", "before": "sunset"},
     "lasting": {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "for_secs": 60},
-    "housed": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
+    "sheltered": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
 }
 """A condition of each sort, by what makes it true; there is no room, so that one never holds."""
 
@@ -366,7 +366,7 @@ TREES = st.recursive(
     lambda inner: st.tuples(st.sampled_from(["all", "any", "none"]), st.lists(inner, min_size=1, max_size=4)),
     max_leaves=12,
 )
-FACTS = st.fixed_dictionaries({name: st.booleans() for name in LEAVES if name != "housed"})
+FACTS = st.fixed_dictionaries({name: st.booleans() for name in LEAVES if name != "sheltered"})
 
 
 def stated(tree: Any) -> Any:
@@ -415,7 +415,7 @@ def test_conditions_agree_with_a_direct_evaluation_and_blame_the_same_branch(
     instant = instant_of(facts)
     changed_at = instant - timedelta(seconds=60 if facts["lasting"] else 59)
     shows = device({"power": power, "brightness": brightness})
-    house = home(shows, variables={"n": 1 if facts["one"] else 2}, changed={LAMP: {"brightness": changed_at}})
-    why = why_not(house, *conditions, instant=instant)
+    app = home(shows, variables={"n": 1 if facts["one"] else 2}, changed={LAMP: {"brightness": changed_at}})
+    why = why_not(app, *conditions, instant=instant)
     assert (why == "") is all(truth(tree, facts) for tree in trees)
     assert why == "" or why.startswith(f"condition {blamed(trees, facts)}: ")

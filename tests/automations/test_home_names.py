@@ -407,8 +407,8 @@ def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     """What is told of an automation, on a Monday at 14:00 in Berlin."""
-    house = home(device({"occupancy": "unoccupied"}, MOTION), BUTTON_ITSELF, variables={"mode": "away"})
+    app = home(device({"occupancy": "unoccupied"}, MOTION), BUTTON_ITSELF, variables={"mode": "away"})
     fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
     definition = parse(fields).definition
     assert definition is not None
-    return [*definition.explain(house, AT)]
+    return [*definition.explain(app, AT)]

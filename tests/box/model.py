@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from tests.box.emulator import Emulator, NoAnswer
-from tests.box.house import JOBS, TIMERS
+from tests.box.home import JOBS, TIMERS
 
 LAMP = "virtual:lamp"
 MAX_KEYS = 6

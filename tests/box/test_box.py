@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.box.emulator import Emulator, make_overlay
-from tests.box.house import CONFIG, DEVICES, put_automations
+from tests.box.home import CONFIG, DEVICES, put_automations
 from tests.box.image import Image, debian_image
 from tests.box.model import LAMP, Model
 from tests.firmware.conftest import ROOT, build, clone

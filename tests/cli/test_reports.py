@@ -28,7 +28,7 @@ from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
-from tests.fakes.house import LIGHT
+from tests.fakes.app import LIGHT
 from tests.fakes.process import ROOT, Process, configure, lares, light_section, running
 from tests.fakes.programs import need
 from tests.fakes.rows import each_row

@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
 
-from tests.fakes import house as houses
-from tests.fakes.house import MASTER, House, open_house
+from tests.fakes import app as apps
+from tests.fakes.app import MASTER, App, open_app
 from tests.fakes.programs import need
 
 SWITCHES = (
@@ -40,16 +40,16 @@ def find_browser() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a hub is that is no house of this process."""
+    """Where a hub is that is no hub of this process."""
 
     url: str
 
 
 @dataclass(slots=True, kw_only=True)
 class Visit:
-    """A page of the house, what it asked for, and its errors."""
+    """A page of the hub, what it asked for, and its errors."""
 
-    house: House | Place
+    app: App | Place
     page: Page
     context: BrowserContext
     requests: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Visit:
     async def open(self, path: str = "", token: str | None = MASTER) -> None:
         """Open the page with a token in its address, or without one."""
         query = "" if token is None else f"?token={token}"
-        await self.page.goto(f"{self.house.url}/dashboard/{query}{path}")
+        await self.page.goto(f"{self.app.url}/dashboard/{query}{path}")
         if token is not None:
             await self.page.wait_for_selector("main:not(.offline)")
 
@@ -69,7 +69,7 @@ class Visit:
 
     def asked(self, path: str) -> int:
         """How often the page asked for this path."""
-        return sum(each.split("?")[0] == f"{self.house.url}{path}" for each in self.requests)
+        return sum(each.split("?")[0] == f"{self.app.url}{path}" for each in self.requests)
 
 
 def card(page: Page, name: str) -> Locator:
@@ -80,10 +80,10 @@ def card(page: Page, name: str) -> Locator:
 
 @pytest.fixture(scope="module", autouse=True)
 def _with_dashboard() -> Iterator[None]:
-    """Houses serve the page."""
-    houses.HAS_DASHBOARD = True
+    """Hubs serve the page."""
+    apps.HAS_DASHBOARD = True
     yield
-    houses.HAS_DASHBOARD = False
+    apps.HAS_DASHBOARD = False
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -96,26 +96,26 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared() -> AsyncIterator[House]:
-    """The house of all tests of a module; its devices are polled every second."""
-    async with open_house() as house:
-        yield house
+async def shared() -> AsyncIterator[App]:
+    """The hub of all tests of a module; its devices are polled every second."""
+    async with open_app() as app:
+        yield app
 
 
 @asynccontextmanager
-async def visiting(browser: Browser, house: House | Place, **options: Any) -> AsyncIterator[Visit]:
+async def visiting(browser: Browser, app: App | Place, **options: Any) -> AsyncIterator[Visit]:
     """A browser of its own, like another person's; a fault of the page or a foreign request fails the test."""
     context = await browser.new_context(**{"viewport": {"width": 390, "height": 844}, **options})
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()
-    visit = Visit(house=house, page=page, context=context)
+    visit = Visit(app=app, page=page, context=context)
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("pageerror", lambda error: visit.faults.append(str(error)))
     page.on("console", lambda said: visit.faults.append(said.text) if "Content Security" in said.text else None)
     try:
         yield visit
         assert not visit.faults
-        foreign = [each for each in visit.requests if not each.startswith((house.url, "blob:"))]
+        foreign = [each for each in visit.requests if not each.startswith((app.url, "blob:"))]
         assert not foreign
     finally:
         await context.close()

@@ -21,7 +21,7 @@ from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.capabilities import CAPABILITIES
 from tests.fakes import process
-from tests.fakes.house import LIGHT, MASTER, House, open_house
+from tests.fakes.app import LIGHT, MASTER, App, open_app
 
 PAGE = "/dashboard/"
 
@@ -42,27 +42,27 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield opened
 
 
-async def fetch(house: House, session: aiohttp.ClientSession, path: str, method: str = "GET", **headers: str) -> Raw:
+async def fetch(app: App, session: aiohttp.ClientSession, path: str, method: str = "GET", **headers: str) -> Raw:
     """What the hub answers; names of headers are written with underscores."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with session.request(method, house.url + path, headers=sent, allow_redirects=False) as response:
+    async with session.request(method, app.url + path, headers=sent, allow_redirects=False) as response:
         got = {name.lower(): value for name, value in response.headers.items()}
         return Raw(status=response.status, headers=got, body=await response.read())
 
 
-async def test_every_file_needs_no_key_and_is_what_it_says(house: House, session: aiohttp.ClientSession) -> None:
+async def test_every_file_needs_no_key_and_is_what_it_says(app: App, session: aiohttp.ClientSession) -> None:
     for path, file in load_files().items():
-        plain = await fetch(house, session, path)
+        plain = await fetch(app, session, path)
         assert (plain.status, plain.body, plain.headers["content-type"]) == (200, file.body, file.type), path
-        packed = await fetch(house, session, path, Accept_Encoding="br, gzip;q=0.5")
+        packed = await fetch(app, session, path, Accept_Encoding="br, gzip;q=0.5")
         is_packed = packed.headers.get("content-encoding") == "gzip"
         assert (gzip.decompress(packed.body) if is_packed else packed.body) == file.body, path
         assert is_packed or path.endswith(".png"), path
-        refused = await fetch(house, session, path, Accept_Encoding="gzip;q=0")
+        refused = await fetch(app, session, path, Accept_Encoding="gzip;q=0")
         assert "content-encoding" not in refused.headers, path
-        again = await fetch(house, session, path, If_None_Match=plain.headers["etag"])
+        again = await fetch(app, session, path, If_None_Match=plain.headers["etag"])
         assert (again.status, again.body, again.headers["etag"]) == (304, b"", plain.headers["etag"]), path
-        head = await fetch(house, session, path, method="HEAD")
+        head = await fetch(app, session, path, method="HEAD")
         assert (head.status, head.body, head.headers["content-length"]) == (200, b"", str(len(file.body))), path
         is_hashed = re.fullmatch(r"/dashboard/[0-9a-f]{16}/.+", path) is not None
         assert ("immutable" in plain.headers["cache-control"]) == is_hashed, path
@@ -70,10 +70,10 @@ async def test_every_file_needs_no_key_and_is_what_it_says(house: House, session
 
 
 async def test_the_policy_lets_the_page_load_and_ask_nothing_but_its_hub(
-    house: House, session: aiohttp.ClientSession
+    app: App, session: aiohttp.ClientSession
 ) -> None:
     for path in load_files():
-        headers = (await fetch(house, session, path)).headers
+        headers = (await fetch(app, session, path)).headers
         policy = headers["content-security-policy"]
         assert "unsafe" not in policy and "*" not in policy and "data:" not in policy, policy
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';"), policy
@@ -86,32 +86,32 @@ async def test_the_policy_lets_the_page_load_and_ask_nothing_but_its_hub(
     )
 
 
-async def test_the_root_leads_to_the_page_with_its_query(house: House, session: aiohttp.ClientSession) -> None:
+async def test_the_root_leads_to_the_page_with_its_query(app: App, session: aiohttp.ClientSession) -> None:
     for path, location in (("/", PAGE), ("/?token=a%20b&api=x", f"{PAGE}?token=a%20b&api=x")):
-        found = await fetch(house, session, path)
+        found = await fetch(app, session, path)
         assert (found.status, found.headers["location"], found.body) == (302, location, b"")
-    assert (await fetch(house, session, PAGE + "?token=abc")).status == 200
+    assert (await fetch(app, session, PAGE + "?token=abc")).status == 200
 
 
 UNKNOWN = ("/dashboard", "/dashboard/nothing.js", "/dashboard/app.js", "/dashboard/vendor/")
 
 
-async def test_nothing_else_is_public(house: House, session: aiohttp.ClientSession) -> None:
+async def test_nothing_else_is_public(app: App, session: aiohttp.ClientSession) -> None:
     for path in UNKNOWN:
-        assert (await fetch(house, session, path)).status == 401, path
-        assert (await fetch(house, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
+        assert (await fetch(app, session, path)).status == 401, path
+        assert (await fetch(app, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
     for method in ("POST", "DELETE", "PUT"):
-        assert (await fetch(house, session, PAGE, method=method)).status == 401
-        answer = await fetch(house, session, PAGE, method=method, Authorization=f"Bearer {MASTER}")
+        assert (await fetch(app, session, PAGE, method=method)).status == 401
+        answer = await fetch(app, session, PAGE, method=method, Authorization=f"Bearer {MASTER}")
         assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
-    assert (await fetch(house, session, "/overview")).status == 401
+    assert (await fetch(app, session, "/overview")).status == 401
 
 
 async def test_a_hub_without_a_dashboard_has_no_such_path(session: aiohttp.ClientSession) -> None:
-    async with open_house(toml="[dashboard]\nenabled = false", wait_until_ready=False) as house:
+    async with open_app(toml="[dashboard]\nenabled = false", wait_until_ready=False) as app:
         for path in ("/", PAGE, *load_files()):
-            assert (await fetch(house, session, path)).status == 401, path
-            assert (await fetch(house, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
+            assert (await fetch(app, session, path)).status == 401, path
+            assert (await fetch(app, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
 
 
 def test_the_configuration_switches_it_off() -> None:
@@ -144,10 +144,10 @@ SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
 
 
 async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
-    house: House, session: aiohttp.ClientSession
+    app: App, session: aiohttp.ClientSession
 ) -> None:
     scripts = {
-        PurePosixPath(path).name: (await fetch(house, session, path)).body.decode()
+        PurePosixPath(path).name: (await fetch(app, session, path)).body.decode()
         for path in load_files()
         if path.endswith(".js")
     }
@@ -216,17 +216,17 @@ def words(text: str) -> dict[str, str]:
     return table
 
 
-async def test_the_overview_is_what_the_lists_say(house: House) -> None:
-    overview = (await house.get("/overview")).json
+async def test_the_overview_is_what_the_lists_say(app: App) -> None:
+    overview = (await app.get("/overview")).json
     for part in ("rooms", "groups", "scenes", "automations", "adapters"):
-        assert overview[part] == (await house.get(f"/{part}")).json, part
+        assert overview[part] == (await app.get(f"/{part}")).json, part
     ids = [device["id"] for device in overview["devices"]]
-    assert ids == [device["id"] for device in (await house.get("/devices")).json]
+    assert ids == [device["id"] for device in (await app.get("/devices")).json]
     assert overview["caller"] == {"key_id": "master", "role": "admin"}
 
 
-async def test_a_device_names_who_uses_it(house: House, tmp_path: Path) -> None:
-    assert (await house.get(f"/devices/{LIGHT}/uses")).json == {"device_id": LIGHT, "automations": [], "scenes": []}
+async def test_a_device_names_who_uses_it(app: App, tmp_path: Path) -> None:
+    assert (await app.get(f"/devices/{LIGHT}/uses")).json == {"device_id": LIGHT, "automations": [], "scenes": []}
     files = {
         "scenes/one.lua": f"return {{ id = 'one', name = 'One', execute = function(c) c:get_device('{LIGHT}') end }}",
         "scenes/other.lua": f'return {{ id = "other", name = "x{LIGHT}", execute = function(ctx) end }}',
@@ -237,7 +237,7 @@ async def test_a_device_names_who_uses_it(house: House, tmp_path: Path) -> None:
         file = tmp_path / "config" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    async with open_house(root=tmp_path) as other:
+    async with open_app(root=tmp_path) as other:
         uses = (await other.get(f"/devices/{LIGHT}/uses")).json
         assert uses == {"device_id": LIGHT, "automations": ["a"], "scenes": ["one"]}
         assert (await other.get("/devices/nothing/uses")).status == 404

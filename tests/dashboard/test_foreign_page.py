@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Page
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.dashboard.conftest import PATIENCE_MS
 from tests.fakes import process
-from tests.fakes.house import LIGHT
+from tests.fakes.app import LIGHT
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

@@ -14,7 +14,7 @@ from appliance.home.events import DeviceEvent
 from tests.dashboard.conftest import Visit, visiting
 from tests.dashboard.homes import announced_home, large
 from tests.dashboard.test_views import AUTOMATION, EDITING, VIEWS, prepare
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -50,8 +50,8 @@ async def test_tab_reaches_every_control_of_every_view_and_shows_where_it_is(
     folder.mkdir(parents=True)
     (folder / "good_morning.lua").write_text(AUTOMATION)
     options = {"viewport": {"width": width, "height": 844}}
-    async with announced_home(tmp_path) as (house, _), visiting(browser, house, **options) as visit:
-        await prepare(house)
+    async with announced_home(tmp_path) as (app, _), visiting(browser, app, **options) as visit:
+        await prepare(app)
         await visit.open()
         faults: list[tuple[str, str]] = []
         for view in VIEWS:
@@ -99,29 +99,29 @@ async def press(visit: Visit, role: str, name: str, *keys: str) -> None:
         await visit.page.keyboard.press(key)
 
 
-def shows(house: House, device: str, name: str) -> object:
+def shows(app: App, device: str, name: str) -> object:
     """What a device shows."""
-    return house.hub.registry.find_devices([device])[0].attributes.get(name)
+    return app.hub.registry.find_devices([device])[0].attributes.get(name)
 
 
-def has_changed(house: House, device: str, name: str, before: object) -> bool:
+def has_changed(app: App, device: str, name: str, before: object) -> bool:
     """Whether the device shows something else."""
-    return shows(house, device, name) != before
+    return shows(app, device, name) != before
 
 
 async def test_one_control_of_each_kind_works_by_keys(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         page, light = visit.page, "elgato_lights:light:0"
-        await large(house, 20)
-        await house.ask("PUT", "/variables/mode", json={"value": "away"})
+        await large(app, 20)
+        await app.ask("PUT", "/variables/mode", json={"value": "away"})
         await visit.open()
-        before = shows(house, light, "power")
+        before = shows(app, light, "power")
         await press(visit, "switch", "Simulated light: Power", "Space")
-        await until(lambda: shows(house, light, "power") != before, 20)
-        level = house.light.lights[0].brightness + 3
+        await until(lambda: shows(app, light, "power") != before, 20)
+        level = app.light.lights[0].brightness + 3
         await press(visit, "slider", "Simulated light: Brightness", *["ArrowRight"] * 3)
-        await until(lambda: shows(house, light, "brightness") == level, 20)
-        assert [each["lights"][0].get("brightness") for each in house.light.writes].count(level) == 1
+        await until(lambda: shows(app, light, "brightness") == level, 20)
+        assert [each["lights"][0].get("brightness") for each in app.light.writes].count(level) == 1
 
         await press(visit, "button", "Fold Room 3", "Enter")
         await expect(page.get_by_role("button", name="Fold Room 3")).to_have_attribute("aria-expanded", "false")
@@ -143,12 +143,12 @@ async def test_one_control_of_each_kind_works_by_keys(browser: Browser) -> None:
 
         await visit.go("arrange")
         await press(visit, "combobox", "Lamp 1", "ArrowDown")
-        await until(lambda: house.hub.registry.find_devices(["shown:lamp_001"])[0].room_id != "room_1", 20)
+        await until(lambda: app.hub.registry.find_devices(["shown:lamp_001"])[0].room_id != "room_1", 20)
         await dialog_by_keys(visit)
 
         await visit.go("automations")
         await press(visit, "textbox", "Value of mode", "ControlOrMeta+A", *"home", "Enter")
-        await until(lambda: house.hub.variables.find("mode") == "home", 20)
+        await until(lambda: app.hub.variables.find("mode") == "home", 20)
         await visit.go("device/elgato_lights%3Alight%3A0")
         await press(visit, "button", "Week", "Enter")
         await expect(page.get_by_role("button", name="Week")).to_have_attribute("aria-pressed", "true")
@@ -176,20 +176,20 @@ FOUND = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="a", secti
 async def test_rarer_controls_work_by_keys_too_and_the_focus_stays_near_what_is_gone(browser: Browser) -> None:
     adapters = config.parse(RARE, "x", {}).adapters
     options = {"viewport": {"width": 768, "height": 844}}
-    async with open_house(adapters=adapters, found=[FOUND]) as house, visiting(browser, house, **options) as visit:
+    async with open_app(adapters=adapters, found=[FOUND]) as app, visiting(browser, app, **options) as visit:
         page, hall = visit.page, "virtual:hall"
         for name in ("first", "second"):
-            await house.hub.timers.start(name, 3600, None, "test")
-            await house.post("/rooms", {"id": name, "name": name})
+            await app.hub.timers.start(name, 3600, None, "test")
+            await app.post("/rooms", {"id": name, "name": name})
         await visit.open("#/device/virtual%3Ahall")
         for slider in ("Hall: Colour", "Hall: Colour, Saturation"):
-            before = shows(house, hall, "color_hs")
+            before = shows(app, hall, "color_hs")
             await press(visit, "slider", slider, "ArrowLeft")
-            await until(partial(has_changed, house, hall, "color_hs", before), 20)
+            await until(partial(has_changed, app, hall, "color_hs", before), 20)
         await press(visit, "button", "Open", "Enter")
-        await until(lambda: shows(house, hall, "contact") == "open", 20)
+        await until(lambda: shows(app, hall, "contact") == "open", 20)
         await press(visit, "textbox", "Event", "ControlOrMeta+A", *"double", "Enter")
-        await until(lambda: DeviceEvent(device_id=hall, event="double", data={}) in house.events, 20)
+        await until(lambda: DeviceEvent(device_id=hall, event="double", data={}) in app.events, 20)
 
         await visit.go("automations")
         cancel = page.get_by_role("button", name="Cancel")
@@ -199,7 +199,7 @@ async def test_rarer_controls_work_by_keys_too_and_the_focus_stays_near_what_is_
         await expect(cancel).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(cancel).to_have_count(0)
-        assert house.hub.timers.list_all() == []
+        assert app.hub.timers.list_all() == []
         assert await page.evaluate("document.activeElement !== document.body")
 
         await visit.go("arrange")

@@ -14,8 +14,8 @@ from playwright.async_api import Browser, Locator, Page, expect
 from tests.dashboard.conftest import card, visiting
 from tests.dashboard.homes import announced_home, large
 from tests.fakes.announced import ANNOUNCED
+from tests.fakes.app import LIGHT, READER, App, open_app
 from tests.fakes.furnished import furnish
-from tests.fakes.house import LIGHT, READER, House, open_house
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -99,7 +99,7 @@ async def heard(messages: Any, topic: str, part: str) -> None:
 
 
 async def test_every_component_has_a_card_with_controls_of_its_own(browser: Browser, tmp_path: Path) -> None:
-    async with announced_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+    async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
         messages = aiter(client.messages)
         for component, words in SHOWN.items():
@@ -119,7 +119,7 @@ def name_of(component: str) -> str:
 
 
 async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(browser: Browser, tmp_path: Path) -> None:
-    async with announced_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+    async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         page, messages = visit.page, aiter(client.messages)
         await visit.open()
         lock = card(page, "Lock")
@@ -153,7 +153,7 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(brows
 
 
 async def test_a_device_that_is_away_says_so_and_takes_nothing(browser: Browser, tmp_path: Path) -> None:
-    async with announced_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+    async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
         plug = card(visit.page, "Switch")
         await expect(plug.get_by_role("switch")).to_be_enabled()
@@ -172,8 +172,8 @@ async def names(page: Page, section: str) -> list[str]:
 
 
 async def test_among_a_hundred_and_twenty_devices_each_is_near(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
-        await large(house, 120)
+    async with open_app() as app, visiting(browser, app) as visit:
+        await large(app, 120)
         page = visit.page
         await visit.open()
         await expect(page.locator("article.card")).to_have_count(122)
@@ -215,8 +215,8 @@ async def tabs_to(page: Page, place: Locator) -> int:
 
 
 async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
-        await large(house, 6)
+    async with open_app() as app, visiting(browser, app) as visit:
+        await large(app, 6)
         page = visit.page
         await visit.open()
         await page.get_by_role("button", name="Favourites and order").click()
@@ -234,12 +234,12 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
         await expect(card(page, "Lamp 0")).to_have_count(0)
         await expect(page.get_by_text("1 hidden")).to_be_visible()
         ids = ["shown:lamp_004", "shown:lamp_002"]
-        await until(lambda: ids in [each.get("favourites") for each in kept(house)], 20)
-        async with visiting(browser, house) as other:
+        await until(lambda: ids in [each.get("favourites") for each in kept(app)], 20)
+        async with visiting(browser, app) as other:
             await other.open()
             assert await names(other.page, "Favourites") == ["Lamp 4", "Lamp 2"]
             await expect(card(other.page, "Lamp 0")).to_have_count(0)
-        async with visiting(browser, house) as reader:
+        async with visiting(browser, app) as reader:
             await reader.open(token=READER.text)
             await expect(card(reader.page, "Lamp 0")).to_have_count(1)
             await reader.go("device/shown%3Alamp_003")
@@ -253,9 +253,9 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
             assert reader.asked("/preferences") == 0
 
 
-def kept(house: House) -> list[dict[str, Any]]:
+def kept(app: App) -> list[dict[str, Any]]:
     """What the hub keeps of its clients."""
-    return [value for _, value in house.hub.document.items("preferences/")]
+    return [value for _, value in app.hub.document.items("preferences/")]
 
 
 async def drag(page: Page, handle: Locator, onto: Locator) -> None:
@@ -283,11 +283,11 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
     folder.mkdir(parents=True)
     (folder / "sleeper.lua").write_text(SLEEPER.replace("LIGHT", LIGHT))
     (folder / "failing.lua").write_text(FAILING)
-    async with open_house(root=tmp_path) as house, visiting(browser, house) as visit:
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
-        running_ = asyncio.create_task(house.post("/automations/sleeper/execute", {}))
-        await house.post("/automations/failing/execute", {})
-        await until(lambda: bool(house.hub.automations.list_views()) and busy(house), 20)
+        running_ = asyncio.create_task(app.post("/automations/sleeper/execute", {}))
+        await app.post("/automations/failing/execute", {})
+        await until(lambda: bool(app.hub.automations.list_views()) and busy(app), 20)
         await visit.open()
         await expect(page.get_by_role("region", name="Running now")).to_contain_text("Sleeper")
         await visit.go("automations")
@@ -303,36 +303,36 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
         await expect(page.get_by_role("region", name="What happened")).to_contain_text("Cancelled")
 
 
-def busy(house: House) -> bool:
+def busy(app: App) -> bool:
     """Whether anything runs."""
-    return any(view.running for view in house.hub.automations.list_views())
+    return any(view.running for view in app.hub.automations.list_views())
 
 
 async def test_variables_and_timers_are_seen_and_set(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         page = visit.page
-        await house.ask("PUT", "/variables/mode", json={"value": "away"})
+        await app.ask("PUT", "/variables/mode", json={"value": "away"})
         await visit.open("#/automations")
         await page.get_by_label("Value of mode").fill("home")
         await page.keyboard.press("Enter")
-        await until(lambda: house.hub.variables.find("mode") == "home", 20)
+        await until(lambda: app.hub.variables.find("mode") == "home", 20)
         await page.get_by_label("Name of a new variable").fill("heat")
         await page.keyboard.press("Enter")
         await page.get_by_label("Value of heat").fill("21.5")
         await page.keyboard.press("Enter")
-        await until(lambda: house.hub.variables.find("heat") == 21.5, 20)
+        await until(lambda: app.hub.variables.find("heat") == 21.5, 20)
         await page.get_by_role("button", name="Delete mode").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-        await until(lambda: house.hub.variables.find("mode") is None, 20)
+        await until(lambda: app.hub.variables.find("mode") is None, 20)
 
 
 async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
-        await furnish(house)
+    async with open_app() as app, visiting(browser, app) as visit:
+        await furnish(app)
         for value in (19.9, 20.6, 21.2):
             for device, name in (("air", "temperature"), ("heater", "temperature")):
                 measured = {"value": value, "unit": "°C"}
-                house.hub.registry.update_attributes("shown", f"shown:{device}", {name: measured})
+                app.hub.registry.update_attributes("shown", f"shown:{device}", {name: measured})
         await visit.open()
         await visit.page.get_by_role("link", name="Bedroom", exact=True).click()
         await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Bedroom")
@@ -344,7 +344,7 @@ async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:
 
 
 async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house, viewport={"width": 1280, "height": 800}) as visit:
+    async with open_app() as app, visiting(browser, app, viewport={"width": 1280, "height": 800}) as visit:
         page = visit.page
         await page.clock.install()
         await visit.open("#/wall")
@@ -375,7 +375,7 @@ LANGUAGES = {
 
 @pytest.mark.parametrize("locale", LANGUAGES)
 async def test_each_language_is_fetched_alone(browser: Browser, locale: str) -> None:
-    async with open_house() as house, visiting(browser, house, locale=locale) as visit:
+    async with open_app() as app, visiting(browser, app, locale=locale) as visit:
         await visit.open()
         await expect(visit.page.locator("nav a").first).to_have_text(LANGUAGES[locale])
         fetched = [each for each in visit.requests if "/words_" in each]
@@ -385,7 +385,7 @@ async def test_each_language_is_fetched_alone(browser: Browser, locale: str) -> 
 
 
 async def test_what_the_hub_refuses_is_told_in_the_language_of_the_page(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house, locale="de-DE") as visit:
+    async with open_app() as app, visiting(browser, app, locale="de-DE") as visit:
         page, problem = visit.page, visit.page.get_by_role("alert")
         await visit.open("#/automations")
         await page.get_by_label("Name einer neuen Variablen").fill("a b")
@@ -394,6 +394,6 @@ async def test_what_the_hub_refuses_is_told_in_the_language_of_the_page(browser:
         await page.keyboard.press("Enter")
         await expect(problem).to_have_text(re.compile("^Das geht so nicht: .*a b"))
         await visit.go("")
-        await house.tv.unplug()
+        await app.tv.unplug()
         await card(page, "Simulated TV - LARES0000002").get_by_role("switch").click()
         await expect(problem).to_have_text("Simulated TV - LARES0000002: Das Gerät antwortet nicht.")

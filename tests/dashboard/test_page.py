@@ -20,8 +20,8 @@ from appliance.home.model import DeviceKind
 from tests.dashboard.conftest import Place, card, visiting
 from tests.dashboard.npm import JSQR, script
 from tests.fakes import process
+from tests.fakes.app import LIGHT, MASTER, READER, TV, App, open_app
 from tests.fakes.furnished import ADAPTER, furnish, many, seen, show
-from tests.fakes.house import LIGHT, MASTER, READER, TV, House, open_house
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -32,7 +32,7 @@ PATIENCE_SECS = 20.0
 VIEWS = ("", "automations", "arrange", "box", f"device/{LIGHT.replace(':', '%3A')}", f"device/{ADAPTER}%3Aair")
 
 
-async def test_a_first_visit_asks_for_the_key_and_keeps_it(browser: Browser, shared: House) -> None:
+async def test_a_first_visit_asks_for_the_key_and_keeps_it(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared) as visit:
         page = visit.page
         await visit.open(token=None)
@@ -49,7 +49,7 @@ async def test_a_first_visit_asks_for_the_key_and_keeps_it(browser: Browser, sha
         await expect(card(page, "Simulated light")).to_be_visible()
 
 
-async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: House) -> None:
+async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared) as visit:
         await visit.open(f"&api={shared.url}/#/box")
         assert visit.page.url == f"{shared.url}/dashboard/#/box"
@@ -69,7 +69,7 @@ async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: Ho
 
 
 async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_accepts_it(
-    browser: Browser, shared: House
+    browser: Browser, shared: App
 ) -> None:
     async with visiting(browser, shared) as visit:
         page = visit.page
@@ -88,7 +88,7 @@ async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_acce
         assert "token" not in page.url
 
 
-async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(browser: Browser, shared: House) -> None:
+async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(browser: Browser, shared: App) -> None:
     shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.open()
@@ -110,11 +110,11 @@ async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(bro
 
 
 async def test_a_refusal_is_a_sentence_at_the_device_and_the_switch_stays(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         await visit.open()
         tv = card(visit.page, "Simulated TV - LARES0000002")
         before = await tv.get_by_role("switch").get_attribute("aria-checked")
-        await house.tv.unplug()
+        await app.tv.unplug()
         await tv.get_by_role("switch").click()
         await expect(tv.get_by_role("alert")).to_contain_text("does not answer")
         assert await tv.get_by_role("switch").get_attribute("aria-checked") == before
@@ -123,15 +123,15 @@ async def test_a_refusal_is_a_sentence_at_the_device_and_the_switch_stays(browse
 
 
 async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         await visit.open("#/arrange")
         page = visit.page
         await page.get_by_label("Name of a new room").fill("Küche & Bad")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("heading", name="Küche & Bad")).to_be_visible()
-        assert (await house.get("/rooms")).json == [{"id": "kuche_bad", "name": "Küche & Bad"}]
+        assert (await app.get("/rooms")).json == [{"id": "kuche_bad", "name": "Küche & Bad"}]
         await page.get_by_label("Simulated light", exact=True).select_option("Küche & Bad")
-        await until(lambda: house.hub.registry.get_device(LIGHT).room_id == "kuche_bad", PATIENCE_SECS)
+        await until(lambda: app.hub.registry.get_device(LIGHT).room_id == "kuche_bad", PATIENCE_SECS)
         await expect(page.locator("[aria-busy]")).to_have_count(0)
         await page.get_by_role("button", name="Rename Küche & Bad").click()
         await expect(page.get_by_role("textbox", name="Rename Küche & Bad")).to_be_focused()
@@ -146,7 +146,7 @@ async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Brow
             await expect(group.get_by_text(name)).to_be_visible()
         await group.get_by_role("button", name="Move Simulated light up").click()
         await expect(group.locator(".member span").first).to_have_text("Simulated light")
-        assert (await house.get("/groups/evening")).json["members"] == [LIGHT, "roku_tv:tv"]
+        assert (await app.get("/groups/evening")).json["members"] == [LIGHT, "roku_tv:tv"]
         await visit.go("")
         await expect(card(page, "Evening").get_by_role("switch")).to_be_visible()
         await card(page, "Simulated light").get_by_role("link").click()
@@ -155,16 +155,16 @@ async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Brow
         await page.keyboard.type("Desk lamp")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("heading", level=1)).to_have_text("Desk lamp")
-        assert (await house.device(LIGHT))["name"] == "Desk lamp"
+        assert (await app.device(LIGHT))["name"] == "Desk lamp"
         await visit.go("arrange")
         for name in ("Evening", "Bad"):
             await page.get_by_role("button", name=f"Delete {name}").click()
             await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
             await expect(page.get_by_role("heading", name=name, exact=True)).to_have_count(0)
-        assert (await house.get("/rooms")).json == (await house.get("/groups")).json == []
+        assert (await app.get("/rooms")).json == (await app.get("/groups")).json == []
 
 
-async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browser: Browser, shared: House) -> None:
+async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browser: Browser, shared: App) -> None:
     reader = script(JSQR)
     async with visiting(browser, shared, device_scale_factor=2) as visit:
         page = visit.page
@@ -196,7 +196,7 @@ async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browse
             await expect(phone.page.get_by_label("Name of a new room")).to_have_value("half a na")
 
 
-async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser, shared: House) -> None:
+async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser, shared: App) -> None:
     reader = script(JSQR)
     async with visiting(browser, shared, device_scale_factor=2) as visit:
         page = visit.page
@@ -220,13 +220,13 @@ async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser,
 async def test_what_a_search_finds_is_listed_with_the_section_to_paste(browser: Browser) -> None:
     section = '[adapters.wled]\nbase_url = "http://10.0.0.2"\n'
     lamp = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="aabb", section=section)
-    async with open_house(adapters={}, found=[lamp]) as house, visiting(browser, house) as visit:
+    async with open_app(adapters={}, found=[lamp]) as app, visiting(browser, app) as visit:
         await visit.open("#/box")
         part = visit.page.locator("section", has_text="Devices in the network").last
         await part.get_by_role("button", name="Search").click()
         await expect(part).to_contain_text("wled · 10.0.0.2:80 · aabb")
         await expect(part.get_by_label("Section for Desk")).to_have_value(section)
-    async with open_house(adapters={}) as house, visiting(browser, house) as visit:
+    async with open_app(adapters={}) as app, visiting(browser, app) as visit:
         await visit.open("#/box")
         await visit.page.get_by_role("button", name="Search").last.click()
         await expect(visit.page.get_by_text("Nothing was found")).to_be_visible()
@@ -245,8 +245,8 @@ async def test_what_is_wrong_with_files_stands_where_somebody_looks(browser: Bro
         {},
     ).adapters
     async with (
-        open_house(root=tmp_path, adapters=adapters, wait_until_ready=False) as house,
-        visiting(browser, house) as visit,
+        open_app(root=tmp_path, adapters=adapters, wait_until_ready=False) as app,
+        visiting(browser, app) as visit,
     ):
         page = visit.page
         await visit.open("#/automations")
@@ -258,10 +258,10 @@ async def test_what_is_wrong_with_files_stands_where_somebody_looks(browser: Bro
         (tmp_path / "config" / "adapters" / "oven.lua").write_text(
             "return { name = 'Oven', poll = function() return {} end }"
         )
-        await house.post("/adapters/reload", {})
+        await app.post("/adapters/reload", {})
         await expect(page.locator(".problem")).to_have_count(0)
         (tmp_path / "config" / "adapters" / "oven.lua").write_text("return {")
-        await house.post("/adapters/reload", {})
+        await app.post("/adapters/reload", {})
         await expect(page.locator(".problem")).to_contain_text("oven.lua:1: ")
 
 
@@ -287,9 +287,7 @@ async def read_qr(page: Page, reader: str) -> str:
     return found
 
 
-async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(
-    browser: Browser, shared: House
-) -> None:
+async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared) as visit:
         await visit.open(token=READER.text)
         page = visit.page
@@ -361,17 +359,17 @@ preset_mode = "eco"
 
 async def test_whatever_a_virtual_device_takes_can_be_commanded(browser: Browser) -> None:
     adapters = config.parse(EVERYTHING, "default.toml", {}).adapters
-    async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         page = visit.page
-        device = house.hub.registry.get_device("virtual:all")
-        key = (await house.post("/auth/keys", {"label": "w", "role": "write"})).json["key"]
+        device = app.hub.registry.get_device("virtual:all")
+        key = (await app.post("/auth/keys", {"label": "w", "role": "write"})).json["key"]
         await visit.open("#/device/virtual%3Aall", token=key)
         await expect(page.get_by_role("heading", level=1)).to_have_text("All")
         assert device.commands is not None and len(device.commands) == len(device.attributes) - 1  # but for state
         await expect(page.locator(".control")).to_have_count(len(device.commands))
 
         def is_now(attribute: str, value: Any) -> bool:
-            return bool(house.hub.registry.get_device("virtual:all").attributes[attribute] == value)
+            return bool(app.hub.registry.get_device("virtual:all").attributes[attribute] == value)
 
         async def clicks(name: str, attribute: str, value: Any) -> None:
             await page.get_by_role("button", name=name, exact=True).click()
@@ -387,40 +385,40 @@ async def test_whatever_a_virtual_device_takes_can_be_commanded(browser: Browser
         await until(lambda: is_now("custom.virtual.word", "y"))
 
 
-def shows(house: House, attribute: str, value: Any) -> bool:
+def shows(app: App, attribute: str, value: Any) -> bool:
     """Whether the virtual device shows that."""
-    return bool(house.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
+    return bool(app.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
 
 
 async def test_an_admin_moves_what_a_virtual_device_takes_no_command_for_and_nobody_else_may(
     browser: Browser,
 ) -> None:
     adapters = config.parse(HOME, "x", {}).adapters
-    async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         await visit.open("#/device/virtual%3Ahall")
         part = visit.page.get_by_role("region", name="Simulate")
         contact = part.get_by_role("group", name="Hall: Contact")
         await contact.get_by_role("button", name="Open").click()
-        await until(lambda: shows(house, "contact", "open"), PATIENCE_SECS)
+        await until(lambda: shows(app, "contact", "open"), PATIENCE_SECS)
         for name, attribute in (("Smoke", "smoke"), ("Presence", "presence")):
             await part.get_by_role("switch", name=f"Hall: {name}").click()
-            await until(partial(shows, house, attribute, True), PATIENCE_SECS)
+            await until(partial(shows, app, attribute, True), PATIENCE_SECS)
         await part.get_by_role("spinbutton", name="Hall: Temperature").fill("21.5")
         await visit.page.keyboard.press("Enter")
         warm = {"value": 21.5, "unit": "°C"}
-        await until(lambda: shows(house, "temperature", warm), PATIENCE_SECS)
+        await until(lambda: shows(app, "temperature", warm), PATIENCE_SECS)
         await part.get_by_role("textbox", name="Event").fill("double")
         await visit.page.keyboard.press("Enter")
         pressed = DeviceEvent(device_id="virtual:hall", event="double", data={})
-        await until(lambda: pressed in house.events, PATIENCE_SECS)
+        await until(lambda: pressed in app.events, PATIENCE_SECS)
         await expect(part.get_by_label("Hall: Power")).to_have_count(0)
-    async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         await visit.open("#/device/virtual%3Ahall", token=READER.text)
         await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Hall")
         await expect(visit.page.get_by_role("region", name="Simulate")).to_have_count(0)
 
 
-async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Browser, shared: House) -> None:
+async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Browser, shared: App) -> None:
     shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.page.clock.install()
@@ -468,7 +466,7 @@ async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, 
 
 async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Browser) -> None:
     """The hub's answers come through; its frames do not, and nothing closes the socket."""
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         page, is_lost, opened = visit.page, False, 0
 
         def pass_on(socket: WebSocketRoute) -> None:
@@ -491,11 +489,11 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
         is_lost = False
         await page.clock.run_for(60_000)
         await expect(page.locator("main:not(.offline)")).to_be_visible()
-        assert (await house.command(LIGHT, "brightness", "set", 72)).status == 200
+        assert (await app.command(LIGHT, "brightness", "set", 72)).status == 200
         await expect(card(page, "Simulated light").locator("output").first).to_have_text("72 %")
 
 
-async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared: House) -> None:
+async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared: App) -> None:
     """A change between the two would be in neither."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
@@ -510,7 +508,7 @@ async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared
         assert 0 < await visit.page.evaluate("openedAt") <= asked
 
 
-async def test_a_view_that_does_not_come_is_asked_for_until_it_does(browser: Browser, shared: House) -> None:
+async def test_a_view_that_does_not_come_is_asked_for_until_it_does(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared, service_workers="block") as visit:
         await visit.page.route("**/box.js", lambda route: route.abort())
         await visit.open("#/")
@@ -523,11 +521,11 @@ async def test_a_view_that_does_not_come_is_asked_for_until_it_does(browser: Bro
 
 
 async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_anything_else(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
-        await house.post("/rooms", {"id": "den", "name": "Den"})
+    async with open_app() as app, visiting(browser, app) as visit:
+        await app.post("/rooms", {"id": "den", "name": "Den"})
         for device_id in (LIGHT, TV):
-            await house.post(f"/devices/{device_id}/room", {"room_id": "den"})
-            await house.command(device_id, "power", "off")
+            await app.post(f"/devices/{device_id}/room", {"room_id": "den"})
+            await app.command(device_id, "power", "off")
         await visit.open()
         page = visit.page
         switch = page.locator("section", has=page.get_by_role("heading", name="Den")).get_by_role("switch").first
@@ -544,7 +542,7 @@ async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_an
             await expect(dialog).to_contain_text("Simulated TV")
             await dialog.get_by_role("button", name=answer, exact=True).click()
             await expect(page.locator("[aria-busy]")).to_have_count(0)
-            shown = [(await house.device(each))["attributes"]["power"] for each in (LIGHT, TV)]
+            shown = [(await app.device(each))["attributes"]["power"] for each in (LIGHT, TV)]
             assert tuple(shown) == expected
             await expect(switch).to_have_attribute("aria-checked", "true" if expected[0] == on else "false")
             await expect(page.locator(".outcomes")).to_have_count(0)
@@ -552,12 +550,12 @@ async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_an
 
 
 async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:
-    async with open_house(event_capacity=10) as house, visiting(browser, house) as visit:
+    async with open_app(event_capacity=10) as app, visiting(browser, app) as visit:
         await visit.open()
         await expect(card(visit.page, "Simulated light")).to_be_visible()
         before = visit.asked("/overview")
         for count in range(200):
-            house.hub.bus.publish(SystemErrorReported(message=f"number {count}"))
+            app.hub.bus.publish(SystemErrorReported(message=f"number {count}"))
         await visit.page.wait_for_function(
             "() => performance.getEntriesByName(new URL('/overview', location)).length > 1"
         )
@@ -580,17 +578,17 @@ HOSTILE = (
 
 
 async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         for at, text in enumerate(HOSTILE):
-            show(house.hub.registry, seen(f"evil{at}", text, DeviceKind.SENSOR, {"custom.shown.note": text}))
-            await house.post("/rooms", {"id": text, "name": text})
-            await house.post("/groups", {"id": text, "name": text, "members": [f"{ADAPTER}:evil{at}"]})
+            show(app.hub.registry, seen(f"evil{at}", text, DeviceKind.SENSOR, {"custom.shown.note": text}))
+            await app.post("/rooms", {"id": text, "name": text})
+            await app.post("/groups", {"id": text, "name": text, "members": [f"{ADAPTER}:evil{at}"]})
         await visit.open()
         for view in ("", "arrange", f"device/{ADAPTER}%3Aevil0", "box"):
             await visit.go(view)
             if view == "box":
                 for text in HOSTILE:
-                    house.hub.bus.publish(SystemErrorReported(message=text))
+                    app.hub.bus.publish(SystemErrorReported(message=text))
             named = HOSTILE[:-1] if view == "arrange" else HOSTILE  # no name turns text around: it was dropped
             for text in HOSTILE[:1] if view.startswith("device") else named:
                 shown = text.split("\u202e")[-1].strip()
@@ -608,26 +606,26 @@ async def test_a_part_that_fails_leaves_the_others_alone(browser: Browser) -> No
                 device["attributes"] = None
         await route.fulfill(response=answer, json=overview)
 
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         page = visit.page
         for id_, members in (("lit", [LIGHT]), ("watched", [TV])):
-            await house.post("/groups", {"id": id_, "name": id_, "members": members})
+            await app.post("/groups", {"id": id_, "name": id_, "members": members})
         await page.route("**/overview", break_lamp)
         await visit.open()
         await expect(card(page, "Simulated TV - LARES0000002")).to_be_visible()
         await expect(card(page, "watched")).to_be_visible()
         await expect(page.get_by_text("This cannot be shown.")).to_have_count(2)  # the lamp, and its group
         assert visit.faults
-        await house.command(LIGHT, "power", "on")
+        await app.command(LIGHT, "power", "on")
         await expect(page.get_by_text("This cannot be shown.")).to_have_count(0)
         await expect(card(page, "Simulated light")).to_be_visible()
         visit.faults.clear()
 
 
 async def test_nothing_is_wider_than_the_smallest_window(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house, viewport={"width": 320, "height": 700}) as visit:
-        await furnish(house)
-        show(house.hub.registry, seen("long", "W" * 200, DeviceKind.SENSOR, {"custom.shown.note": "x" * 300}))
+    async with open_app() as app, visiting(browser, app, viewport={"width": 320, "height": 700}) as visit:
+        await furnish(app)
+        show(app.hub.registry, seen("long", "W" * 200, DeviceKind.SENSOR, {"custom.shown.note": "x" * 300}))
         await visit.open()
         for view in VIEWS:
             await visit.go(view)
@@ -641,9 +639,9 @@ async def test_nothing_is_wider_than_the_smallest_window(browser: Browser) -> No
 
 
 async def test_two_hundred_devices_and_a_flood_of_events_draw_once_a_frame(browser: Browser) -> None:
-    async with open_house() as house, visiting(browser, house) as visit:
+    async with open_app() as app, visiting(browser, app) as visit:
         lamps = many(200)
-        show(house.hub.registry, *lamps)
+        show(app.hub.registry, *lamps)
         await visit.open()
         await expect(visit.page.locator("article.card")).to_have_count(202)
         await visit.page.evaluate(
@@ -659,7 +657,7 @@ async def test_two_hundred_devices_and_a_flood_of_events_draw_once_a_frame(brows
         sizes = []
         for count in (2_000, 10_000, 0, 0, 0, 0, 0, 0):
             for at in range(count):
-                house.hub.registry.update_attributes(
+                app.hub.registry.update_attributes(
                     ADAPTER, f"{ADAPTER}:lamp_{at % 200:03}", {"brightness": at * 7 % 101}
                 )
                 if at % 50 == 0:

@@ -15,7 +15,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, JSQR, script
 from tests.dashboard.test_page import read_qr
-from tests.fakes.house import READER, open_house
+from tests.fakes.app import READER, open_app
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -36,7 +36,7 @@ async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser
     reader = script(JSQR)
     async with MatterSimulator() as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
-        async with open_house(adapters=adapters) as house, visiting(browser, house, device_scale_factor=2) as visit:
+        async with open_app(adapters=adapters) as app, visiting(browser, app, device_scale_factor=2) as visit:
             page = visit.page
             await page.add_init_script(NO_CAMERA)
             await visit.open("#/box")
@@ -74,7 +74,7 @@ async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browse
     answers = [[{"error": {"type": 101}}], [{"success": {"username": "abc123"}}]]
     async with Vendor(lambda asked: answers.pop(0) if asked.path == "/api" else {"data": []}) as bridge:
         adapters = config.parse(f'[adapters.hue]\nbase_url = "{bridge.url}"\n', str(tmp_path / "x.toml"), {}).adapters
-        async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+        async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
             page = visit.page
             await visit.open("#/box")
             await expect(page.get_by_label("Pairing code, or text of the QR code")).to_have_count(0)
@@ -90,7 +90,7 @@ async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browse
 async def test_the_camera_reads_the_code_where_the_browser_can(browser: Browser) -> None:
     async with MatterSimulator() as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
-        async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+        async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
             await visit.page.add_init_script(CAMERA)
             await visit.open("#/box")
             await visit.page.get_by_role("button", name="Scan").click()
@@ -108,8 +108,8 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(browser: B
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
         viewport: Any = {"width": 320, "height": 700}
         async with (
-            open_house(adapters=adapters) as house,
-            visiting(browser, house, color_scheme=scheme, viewport=viewport) as visit,
+            open_app(adapters=adapters) as app,
+            visiting(browser, app, color_scheme=scheme, viewport=viewport) as visit,
         ):
             await visit.page.add_init_script(CAMERA.replace("(looks += 1) > 2", "false"))
             await visit.open("#/box")
@@ -129,7 +129,7 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(browser: B
 async def test_a_key_that_may_not_administer_sees_no_pairing(browser: Browser) -> None:
     async with MatterSimulator() as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
-        async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+        async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
             await visit.open("#/device/matter%3Asim-1%3A1", token=READER.text)
             await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Simulated lamp")
             await expect(visit.page.get_by_role("button", name="Unpair")).to_have_count(0)

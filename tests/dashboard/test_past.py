@@ -16,7 +16,7 @@ from appliance.store.disk import Disk
 from appliance.store.month_files import MonthFiles
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, script
-from tests.fakes.house import open_house
+from tests.fakes.app import open_app
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -62,7 +62,7 @@ def write_past(folder: Path) -> None:
 async def test_a_month_and_a_year_are_drawn(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
     adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_house(adapters=adapters, data_dir=tmp_path) as house, visiting(browser, house) as visit:
+    async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Ameter")
         await page.get_by_role("button", name="Temperature", exact=True).click()
@@ -83,7 +83,7 @@ async def test_a_month_and_a_year_are_drawn(browser: Browser, tmp_path: Path) ->
 async def test_energy_has_bars_by_day_and_by_month(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
     adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_house(adapters=adapters, data_dir=tmp_path) as house, visiting(browser, house) as visit:
+    async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Ameter")
         await page.get_by_role("button", name="Energy", exact=True).click()
@@ -104,7 +104,7 @@ async def test_energy_has_bars_by_day_and_by_month(browser: Browser, tmp_path: P
 async def test_several_attributes_are_compared_in_one_picture(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
     adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_house(adapters=adapters, data_dir=tmp_path) as house, visiting(browser, house) as visit:
+    async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Ameter")
         await page.get_by_role("button", name="Week", exact=True).click()

@@ -18,8 +18,8 @@ from tests.adapters.mqtt.broker import OwnBroker, running
 from tests.dashboard.conftest import card, visiting
 from tests.dashboard.homes import TOML
 from tests.fakes.announced import PNG
+from tests.fakes.app import App, open_app
 from tests.fakes.furnished import many, show
-from tests.fakes.house import House, open_house
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -35,16 +35,16 @@ COUNT_ADDRESSES = """() => {
 
 
 @asynccontextmanager
-async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[House, aiomqtt.Client]]:
+async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client]]:
     """A home with a camera that has not sent anything."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
         adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
         announced = {"topic": "porch/still", "unique_id": "porch", "name": None,
                      "device": {"identifiers": ["porch"], "name": "Porch"}}  # fmt: skip
         await client.publish("homeassistant/camera/porch/config", json.dumps(announced), qos=1, retain=True)
-        async with open_house(adapters=adapters) as house:
-            await until(lambda: bool(house.hub.registry.list_devices()), 20)
-            yield house, client
+        async with open_app(adapters=adapters) as app:
+            await until(lambda: bool(app.hub.registry.list_devices()), 20)
+            yield app, client
 
 
 async def size(still: Locator) -> Any:
@@ -55,7 +55,7 @@ async def size(still: Locator) -> Any:
 
 
 async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser: Browser, tmp_path: Path) -> None:
-    async with camera_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+    async with camera_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         page, still = visit.page, card(visit.page, "Porch").get_by_role("img", name="Picture of Porch")
         await page.add_init_script(f"({COUNT_ADDRESSES})()")
         await page.clock.install()
@@ -67,7 +67,7 @@ async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser:
         await expect(card(page, "Porch")).not_to_contain_text("No picture")
         await expect(card(page, "Porch")).not_to_contain_text("image/png")
         await client.publish("porch/still", GIF, qos=1)
-        await until(lambda: "image/gif" in house.hub.registry.get_device("mqtt:porch").attributes.values(), 20)
+        await until(lambda: "image/gif" in app.hub.registry.get_device("mqtt:porch").attributes.values(), 20)
         before = await still.get_attribute("src")
         await page.clock.run_for(10_000)
         await expect(still).not_to_have_attribute("src", before or "")
@@ -81,10 +81,10 @@ async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser:
 
 
 async def test_a_camera_out_of_sight_is_asked_again_when_it_is_seen(browser: Browser, tmp_path: Path) -> None:
-    async with camera_home(tmp_path) as (house, client), visiting(browser, house) as visit:
-        show(house.hub.registry, *many(60))
+    async with camera_home(tmp_path) as (app, client), visiting(browser, app) as visit:
+        show(app.hub.registry, *many(60))
         await client.publish("porch/still", base64.b64decode(PNG), qos=1)
-        await until(lambda: len(house.hub.registry.get_device("mqtt:porch").attributes) == 2, 20)
+        await until(lambda: len(app.hub.registry.get_device("mqtt:porch").attributes) == 2, 20)
         await visit.page.clock.install()
         await visit.open()
         assert await size(card(visit.page, "Porch").get_by_role("img")) == [1, 1]

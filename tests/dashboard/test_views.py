@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page
 from tests.dashboard.conftest import visiting
 from tests.dashboard.homes import announced_home
 from tests.dashboard.npm import AXE, script
-from tests.fakes.house import House
+from tests.fakes.app import App
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -49,16 +49,16 @@ BROKEN = """() => [...document.querySelectorAll("h1, h2, h3, button, dt, small, 
 """Words that two lines share, but for those that say where they may be parted, and those of addresses."""
 
 
-async def prepare(house: House) -> None:
+async def prepare(app: App) -> None:
     """A room, a group, a variable, a hook, and an automation that has failed."""
     for component in ("sensor", "climate", "light"):
         if component == "sensor":
-            await house.post("/rooms", {"id": "living", "name": "Living room"})
-        await house.post(f"/devices/mqtt:{component}/room", {"room_id": "living"})
-    await house.post("/groups", {"id": "lit", "name": "All lights", "members": ["mqtt:light", "mqtt:switch"]})
-    await house.ask("PUT", "/variables/mode", json={"value": "away"})
-    await house.post("/auth/keys", {"label": "doorbell", "role": "hook", "hook": "doorbell"})
-    await house.post("/automations/good_morning/execute", {})
+            await app.post("/rooms", {"id": "living", "name": "Living room"})
+        await app.post(f"/devices/mqtt:{component}/room", {"room_id": "living"})
+    await app.post("/groups", {"id": "lit", "name": "All lights", "members": ["mqtt:light", "mqtt:switch"]})
+    await app.ask("PUT", "/variables/mode", json={"value": "away"})
+    await app.post("/auth/keys", {"label": "doorbell", "role": "hook", "hook": "doorbell"})
+    await app.post("/automations/good_morning/execute", {})
 
 
 @pytest.mark.parametrize(("scheme", "locale"), [("light", "en-GB"), ("dark", "de-DE")])
@@ -70,9 +70,9 @@ async def test_every_view_is_readable_at_every_width_and_text_size(
     folder.mkdir(parents=True)
     (folder / "good_morning.lua").write_text(AUTOMATION)
     options = {"color_scheme": scheme, "locale": locale}
-    async with announced_home(tmp_path) as (house, client), visiting(browser, house, **options) as visit:
+    async with announced_home(tmp_path) as (app, client), visiting(browser, app, **options) as visit:
         await client.publish("home/switch/av", "offline", qos=1)
-        await prepare(house)
+        await prepare(app)
         await visit.open()
         await visit.page.evaluate(axe)
         faults: list[Any] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.house import LIGHT, House
+from tests.fakes.app import LIGHT, App
 from tests.fakes.programs import need
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,24 +22,24 @@ NAME = re.compile(r"\b(?:lares|process)_[a-z_]+\b")
 MADE_BY_PROMETHEUS = re.compile(r"_(bucket|sum|count)$")
 
 
-async def exposed(house: House) -> set[str]:
+async def exposed(app: App) -> set[str]:
     """The families of a home in which something has happened."""
-    await house.command(LIGHT, "power", "on")
-    async with house.stream():
-        text = str((await house.get("/metrics")).json)
+    await app.command(LIGHT, "power", "on")
+    async with app.stream():
+        text = str((await app.get("/metrics")).json)
     return set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
 
 
-async def test_the_page_names_every_metric_and_no_other(house: House) -> None:
+async def test_the_page_names_every_metric_and_no_other(app: App) -> None:
     named = set(NAME.findall(PAGE.split("| Metric |")[1].split("\n\n")[0]))
-    there = await exposed(house)
+    there = await exposed(app)
     # nothing was run yet, and there is no server
     optional = {"lares_executions_total", *(name for name in named - there if name.startswith("lares_influx_"))}
     assert named - optional == there - optional
 
 
-async def test_dashboard_and_alerts_name_metrics_that_are_there(house: House) -> None:
-    there = await exposed(house) | {"lares_executions_total"}
+async def test_dashboard_and_alerts_name_metrics_that_are_there(app: App) -> None:
+    there = await exposed(app) | {"lares_executions_total"}
     expressions = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
     assert len(expressions) >= 16 and len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
     for text in (*expressions, ALERTS.read_text()):

@@ -16,7 +16,7 @@ import pytest
 
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY
 from tests.docs.pages import DOCS
-from tests.fakes.house import LIGHT, MASTER, open_house
+from tests.fakes.app import LIGHT, MASTER, open_app
 from tests.fakes.programs import need
 
 NAME = "lares.home.arpa"
@@ -86,10 +86,10 @@ async def started(command: list[str], folder: Path) -> AsyncIterator[asyncio.sub
 async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -> None:
     program = "caddy" if proxy is caddy else "nginx"
     path = need(program)
-    async with open_house() as house:
+    async with open_app() as app:
         for _ in range(5):  # somebody else may take the port before the proxy does, which then ends
             port = free_port()
-            command = (caddy if proxy is caddy else nginx)(tmp_path, house.url.removeprefix("http://"), port)
+            command = (caddy if proxy is caddy else nginx)(tmp_path, app.url.removeprefix("http://"), port)
             async with started([path, *command[1:]], tmp_path) as process:
                 if await _is_passed_on(port, process):
                     return

@@ -8,7 +8,7 @@ from appliance.home.commands import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
-from tests.fakes.house import LIGHT, House
+from tests.fakes.app import LIGHT, App
 
 ADAPTER = "shown"
 
@@ -104,11 +104,11 @@ def many(count: int) -> list[Observation]:
     ]
 
 
-async def furnish(house: House) -> None:
+async def furnish(app: App) -> None:
     """Rooms, a group and devices of every class."""
-    show(house.hub.registry, *DEVICES)
+    show(app.hub.registry, *DEVICES)
     for room_id, (name, devices) in ROOMS.items():
-        await house.post("/rooms", {"id": room_id, "name": name})
+        await app.post("/rooms", {"id": room_id, "name": name})
         for device in devices:
-            await house.post(f"/devices/{device}/room", {"room_id": room_id})
-    await house.post("/groups", {"id": "lights", "name": "All lights", "members": [LIGHT, f"{ADAPTER}:strip"]})
+            await app.post(f"/devices/{device}/room", {"room_id": room_id})
+    await app.post("/groups", {"id": "lights", "name": "All lights", "members": [LIGHT, f"{ADAPTER}:strip"]})

@@ -16,7 +16,7 @@ from typing import Any
 from appliance import config
 from appliance.adapters.mqtt.adapter import QUIET_SECS, TICK_SECS
 from appliance.clock import Clock
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 from tests.fakes.mqtt_packets import Message
 from tests.fakes.patience import until
 
@@ -97,7 +97,7 @@ class Household:
     clock: JumpingClock
     broker: Any
     announced: frozenset[str]
-    house: House = field(init=False)
+    app: App = field(init=False)
     lines: list[str] = field(default_factory=list)
     lives: int = 0
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -110,15 +110,15 @@ class Household:
 
     def note(self, what: str) -> None:
         """Note what came to pass, with the home's time."""
-        zone = self.house.hub.timezone
+        zone = self.app.hub.timezone
         self.lines.append(f"{self.clock.now().astimezone(zone):%a %H:%M} {what}")
 
     async def start(self) -> None:
         """Start the hub, and wait until every device is there."""
         self.data.mkdir(exist_ok=True)
         adapters = config.parse(self.toml, str(self.root / "config/default.toml"), {}).adapters
-        self.house = await self._life.enter_async_context(
-            open_house(
+        self.app = await self._life.enter_async_context(
+            open_app(
                 clock=self.clock,
                 adapters=adapters,
                 data_dir=self.data,
@@ -127,12 +127,12 @@ class Household:
                 wait_until_ready=False,
             )
         )
-        health = self.house.hub.health
+        health = self.app.hub.health
         await until(lambda: not health.list_missing() and self.announced <= self._list_online())
         await self.settle()
 
     def _list_online(self) -> set[str]:
-        devices = self.house.hub.registry.list_devices()
+        devices = self.app.hub.registry.list_devices()
         return {each.id for each in devices if each.attributes["state"] == "online"}
 
     async def stop(self) -> None:
@@ -161,7 +161,7 @@ class Household:
     async def settle(self) -> None:
         """Wait until the hub has heard what was said so far, and what it does of it has ended or sleeps."""
         self._markers += 1
-        registry = self.house.hub.registry
+        registry = self.app.hub.registry
 
         def has_come() -> bool:
             self.show("marker", str(self._markers))
@@ -184,7 +184,7 @@ class Household:
 
     def _is_idle(self) -> bool:
         """Whether nothing is being written, and whatever runs sleeps."""
-        hub = self.house.hub
+        hub = self.app.hub
         listed = [each for executor in hub.executors for each in executor.list_executions()]
         return hub.document._is_idle.is_set() and all(each.doing.startswith("sleep") for each in listed)
 

@@ -1,4 +1,4 @@
-"""Houses in which time stands still."""
+"""Hubs in which time stands still."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import House, open_house
 
 
 @pytest.fixture
-async def quiet(clock: VirtualClock) -> AsyncIterator[House]:
-    """A house that is ready, at 12:00 UTC on the first of January 2026 until the clock is moved.
+async def quiet(clock: VirtualClock) -> AsyncIterator[App]:
+    """A running hub that is ready, at 12:00 UTC on the first of January 2026 until the clock is moved.
 
     The hub and both devices live by that clock; while it stands still nothing is polled.
     """
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
-    async with open_house(clock=clock, light=light, tv=tv) as house:
-        yield house
+    async with open_app(clock=clock, light=light, tv=tv) as app:
+        yield app

@@ -10,17 +10,17 @@ from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import STANDBY, TvSimulator
+from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.patience import until
 
 NOON = "2026-01-01T12:00:00.000Z"
 OK = {"status": "ok", "message": None, "last_updated": NOON}
 
 
-async def statuses(house: House) -> dict[str, str]:
+async def statuses(app: App) -> dict[str, str]:
     """The status of each adapter by its name."""
-    answer = await house.get("/adapters")
+    answer = await app.get("/adapters")
     assert answer.status == 200
     return {each["name"]: each["status"] for each in answer.json}
 
@@ -31,16 +31,16 @@ async def statuses(house: House) -> dict[str, str]:
 async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_ended(clock: VirtualClock) -> None:
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     light.faults.delay, tv.faults.delay = 1.0, 2.0
-    async with open_house(clock=clock, light=light, tv=tv, wait_until_ready=False) as house:
-        async with house.stream() as frames:
+    async with open_app(clock=clock, light=light, tv=tv, wait_until_ready=False) as app:
+        async with app.stream() as frames:
             await until(lambda: clock.sleepers == 3)
-            answer = await house.get("/ready", token=None)
+            answer = await app.get("/ready", token=None)
             assert (answer.status, answer.json) == (
                 503,
                 {"error": "starting: elgato_lights, roku_tv", "code": "not_ready"},
             )
-            assert await statuses(house) == {"elgato_lights": "starting", "roku_tv": "starting"}
-            assert (await house.get("/adapters/roku_tv")).json == {
+            assert await statuses(app) == {"elgato_lights": "starting", "roku_tv": "starting"}
+            assert (await app.get("/adapters/roku_tv")).json == {
                 "name": "roku_tv",
                 "runtime_status": "starting",
                 "health": {"status": "unknown", "message": None, "last_updated": None},
@@ -51,21 +51,21 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
             }
             light.faults.delay = 0.0
             await clock.advance(1.0, sleepers=3)
-            answer = await house.get("/ready", token=None)
+            answer = await app.get("/ready", token=None)
             assert (answer.status, answer.json) == (503, {"error": "starting: roku_tv", "code": "not_ready"})
-            assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "starting"}
+            assert await statuses(app) == {"elgato_lights": "running", "roku_tv": "starting"}
             await clock.advance(1.0, sleepers=3)
-            answer = await house.get("/ready", token=None)
+            answer = await app.get("/ready", token=None)
             assert (answer.status, answer.json) == (200, {"status": "ok"})
-            assert await house.heard(frames) == [
-                {"type": "device.state_changed", "id": LIGHT, "state": (await house.device(LIGHT))["attributes"]},
+            assert await app.heard(frames) == [
+                {"type": "device.state_changed", "id": LIGHT, "state": (await app.device(LIGHT))["attributes"]},
                 {"type": "adapter.started", "adapter": "elgato_lights"},
-                {"type": "device.state_changed", "id": TV, "state": (await house.device(TV))["attributes"]},
+                {"type": "device.state_changed", "id": TV, "state": (await app.device(TV))["attributes"]},
                 {"type": "adapter.started", "adapter": "roku_tv"},
             ]
 
 
-async def test_devices_that_were_never_there_do_not_keep_the_house_from_being_ready(clock: VirtualClock) -> None:
+async def test_devices_that_were_never_there_do_not_keep_the_hub_from_being_ready(clock: VirtualClock) -> None:
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with light, tv:
         await light.unplug()
@@ -74,36 +74,36 @@ async def test_devices_that_were_never_there_do_not_keep_the_house_from_being_re
             "elgato_lights": ElgatoLights(base_url=light.url, poll_interval_secs=1),
             "roku_tv": RokuTv(ip_address=tv.host, port=tv.port, poll_interval_secs=1),
         }
-        async with open_house(clock=clock, adapters=adapters, wait_until_ready=False) as house:
-            async with house.stream() as frames:
+        async with open_app(clock=clock, adapters=adapters, wait_until_ready=False) as app:
+            async with app.stream() as frames:
                 await clock.advance(0.25, sleepers=3)
-                assert (await house.get("/ready", token=None)).json == {"status": "ok"}
-                assert await statuses(house) == {"elgato_lights": "degraded", "roku_tv": "degraded"}
-                assert (await house.get("/devices")).json == []
-                assert (await house.command(LIGHT, "power", "on")).status == 404
-                received = [frame for frame in await house.heard(frames) if frame["type"] == "adapter.started"]
+                assert (await app.get("/ready", token=None)).json == {"status": "ok"}
+                assert await statuses(app) == {"elgato_lights": "degraded", "roku_tv": "degraded"}
+                assert (await app.get("/devices")).json == []
+                assert (await app.command(LIGHT, "power", "on")).status == 404
+                received = [frame for frame in await app.heard(frames) if frame["type"] == "adapter.started"]
                 assert sorted(frame["adapter"] for frame in received) == ["elgato_lights", "roku_tv"]
 
                 await light.plug_in()
                 tv.faults.status = None
                 await clock.advance(2.0, sleepers=3)
-                assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "running"}
-                frames_later = await house.heard(frames)
+                assert await statuses(app) == {"elgato_lights": "running", "roku_tv": "running"}
+                frames_later = await app.heard(frames)
                 assert {frame["id"] for frame in frames_later if "id" in frame} == {LIGHT, TV}
                 assert not any(frame["type"] == "adapter.started" for frame in frames_later)
 
 
-async def test_a_house_without_adapters_is_ready_and_empty() -> None:
-    async with open_house(adapters={}) as house:
-        assert (await house.get("/adapters")).json == []
-        assert (await house.get("/devices")).json == []
-        assert (await house.get("/ready", token=None)).status == 200
+async def test_a_hub_without_adapters_is_ready_and_empty() -> None:
+    async with open_app(adapters={}) as app:
+        assert (await app.get("/adapters")).json == []
+        assert (await app.get("/devices")).json == []
+        assert (await app.get("/ready", token=None)).status == 200
 
 
 # --- how they do ---------------------------------------------------------------------------------
 
 
-async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: House, clock: VirtualClock) -> None:
+async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: App, clock: VirtualClock) -> None:
     well: dict[str, Any] = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
     well |= {"operations": ["identify", "info"]}
     answer = await quiet.get("/adapters/elgato_lights")
@@ -136,7 +136,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
     }
 
 
-async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: House, clock: VirtualClock) -> None:
+async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: App, clock: VirtualClock) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 500 K\xe4se \xff\x00\r\nContent-Length: 0\r\n\r\n")
@@ -154,14 +154,14 @@ async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: Hous
         assert answer.status == 400 and answer.json["error"].isprintable()
 
 
-async def test_an_adapter_that_does_not_exist_is_named(house: House) -> None:
+async def test_an_adapter_that_does_not_exist_is_named(app: App) -> None:
     for written, named in (("nothing", "nothing"), ("Roku_tv", "Roku_tv"), ("a%2Fb", "a/b")):
-        answer = await house.get(f"/adapters/{written}")
+        answer = await app.get(f"/adapters/{written}")
         assert (answer.status, answer.json) == (
             404,
             {"error": f"adapter '{named}' not found", "code": "adapter_not_found"},
         )
-    assert (await house.get("/adapters/")).json == {"error": "there is no such path", "code": "path_not_found"}
+    assert (await app.get("/adapters/")).json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 # --- many of a kind ------------------------------------------------------------------------------
@@ -180,20 +180,20 @@ async def test_a_home_may_have_many_adapters_of_each_kind() -> None:
             "desk": ElgatoLights(base_url=lamps[0].url, poll_interval_secs=1),
             "attic": RokuTv(ip_address=sets[1].host, port=sets[1].port, poll_interval_secs=1),
         }
-        house = await stack.enter_async_context(open_house(adapters=adapters))
-        assert list(await statuses(house)) == ["attic", "den", "desk", "shelf"]
-        devices = {device["id"]: device for device in (await house.get("/devices")).json}
+        app = await stack.enter_async_context(open_app(adapters=adapters))
+        assert list(await statuses(app)) == ["attic", "den", "desk", "shelf"]
+        devices = {device["id"]: device for device in (await app.get("/devices")).json}
         assert list(devices) == ["attic:tv", "den:tv", "desk:light:0", "shelf:light:0", "shelf:light:1"]
         assert [device["attributes"]["power"] for device in devices.values()] == ["on", "off", "off", "off", "off"]
         assert [device["metadata"]["source"] for device in devices.values()] == [
             id_.partition(":")[0] for id_ in devices
         ]
         for device_id in devices:
-            assert (await house.command(device_id, "power", "on")).status == 200
+            assert (await app.command(device_id, "power", "on")).status == 200
         assert [lamp.lights[-1].on for lamp in lamps] == [True, True]
         assert [tv.keys for tv in sets] == [["PowerOn"], ["PowerOn"]]
         await lamps[0].unplug()
-        assert (await house.command("desk:light:0", "power", "off")).status == 400
-        assert (await house.command("shelf:light:0", "power", "off")).status == 200
-        states = {device["id"]: device["attributes"]["state"] for device in (await house.get("/devices")).json}
+        assert (await app.command("desk:light:0", "power", "off")).status == 400
+        assert (await app.command("shelf:light:0", "power", "off")).status == 200
+        states = {device["id"]: device["attributes"]["state"] for device in (await app.get("/devices")).json}
         assert {id_ for id_, state in states.items() if state == "offline"} == {"desk:light:0"}

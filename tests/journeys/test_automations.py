@@ -12,8 +12,8 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.home import events
+from tests.fakes.app import LIGHT, READER, TV, App, Received, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, READER, TV, House, Received, open_house
 from tests.fakes.lua import automation, write
 from tests.fakes.patience import until
 from tests.fakes.process import configure, running
@@ -33,25 +33,25 @@ FILES = {
 
 
 @pytest.fixture
-async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[House]:
-    """A house with automations in which time stands still, the light and the TV are off."""
+async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
+    """A running hub with automations in which time stands still, the light and the TV are off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
-    async with open_house(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES)) as house:
-        await house.command(TV, "power", "off")
-        await house.command(LIGHT, "power", "off")
-        yield house
+    async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES)) as app:
+        await app.command(TV, "power", "off")
+        await app.command(LIGHT, "power", "off")
+        yield app
 
 
-async def entries(house: House, id_: str, query: str = "") -> list[Any]:
+async def entries(app: App, id_: str, query: str = "") -> list[Any]:
     """The automation's history, the newest first."""
-    found: list[Any] = (await house.get(f"/automations/{id_}/history{query}")).json["entries"]
+    found: list[Any] = (await app.get(f"/automations/{id_}/history{query}")).json["entries"]
     return found
 
 
-async def ran(house: House, id_: str, times: int = 1) -> list[Any]:
+async def ran(app: App, id_: str, times: int = 1) -> list[Any]:
     """The automation's history, once it has so many entries."""
     async with asyncio.timeout(20):
-        while len(found := await entries(house, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
+        while len(found := await entries(app, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.002)
     return found
 
@@ -83,19 +83,19 @@ def shown(id_: str, trigger_type: str = "device_state_change", **more: Any) -> d
 
 
 async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES), poll_interval_secs=1) as house:
-        await house.command(TV, "power", "off")
-        await house.command(LIGHT, "power", "off")
-        assert house.tv.power_mode != "PowerOn"
-        async with house.stream() as frames:
+    async with open_app(root=write(tmp_path, FILES), poll_interval_secs=1) as app:
+        await app.command(TV, "power", "off")
+        await app.command(LIGHT, "power", "off")
+        assert app.tv.power_mode != "PowerOn"
+        async with app.stream() as frames:
             received: list[Any] = []
-            house.light.lights[0].on = True  # by hand, at the lamp itself: the next poll sees it
-            await until(lambda: house.tv.power_mode == "PowerOn")
+            app.light.lights[0].on = True  # by hand, at the lamp itself: the next poll sees it
+            await until(lambda: app.tv.power_mode == "PowerOn")
             while not received or received[-1]["id"] != TV:
                 received += await frames.until("device.state_changed")
         assert received[0]["id"] == LIGHT
-        assert (await house.device(TV))["attributes"]["power"] == "on"
-        [entry] = await ran(house, "follows")
+        assert (await app.device(TV))["attributes"]["power"] == "on"
+        [entry] = await ran(app, "follows")
         assert (entry["status"], entry["error"], entry["automation_id"]) == ("ok", None, "follows")
         assert entry["results"] == [{"target": TV, "status": "ok", "message": None}]
         payload = entry["trigger_payload"]
@@ -104,7 +104,7 @@ async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: 
         assert payload == {"type": "device_state_change", "device_id": LIGHT, **reported}
 
 
-async def test_history_tells_why_an_automation_did_not_run_with_the_values_compared(lua: House) -> None:
+async def test_history_tells_why_an_automation_did_not_run_with_the_values_compared(lua: App) -> None:
     await lua.post("/automations/follows/enabled", {"enabled": False})
     for number in range(2):
         await lua.command(LIGHT, "power", "off")
@@ -124,7 +124,7 @@ async def test_history_tells_why_an_automation_did_not_run_with_the_values_compa
 # --- listing, history ----------------------------------------------------------------------------
 
 
-async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: House) -> None:
+async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: App) -> None:
     answer = await lua.get("/automations", token=READER.text)
     assert [each["id"] for each in answer.json] == ["a b/ü", "bright", "cools", "fails", "follows"]
     assert answer.json[4] == shown("follows", description="TV follows the light")
@@ -136,7 +136,7 @@ async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: House
 # --- switching -----------------------------------------------------------------------------------
 
 
-async def test_one_that_is_switched_off_does_not_run_and_runs_again_when_switched_on(lua: House) -> None:
+async def test_one_that_is_switched_off_does_not_run_and_runs_again_when_switched_on(lua: App) -> None:
     off = await lua.post("/automations/follows/enabled", {"enabled": False})
     assert of(off) == (200, shown("follows", description="TV follows the light", status="disabled"))
     assert of(await lua.get("/automations/follows")) == of(off)
@@ -153,22 +153,22 @@ async def test_one_that_is_switched_off_does_not_run_and_runs_again_when_switche
 async def test_switches_survive_reload_and_restart_and_go_with_no_file(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     (tmp_path / "data").mkdir()
-    async with open_house(root=tmp_path, data_dir=tmp_path / "data") as house:
-        await house.post("/automations/follows/enabled", {"enabled": False})
-        await house.post("/automations/cools/enabled", {"enabled": False})
-        await house.post("/automations/cools/enabled", {"enabled": True})
+    async with open_app(root=tmp_path, data_dir=tmp_path / "data") as app:
+        await app.post("/automations/follows/enabled", {"enabled": False})
+        await app.post("/automations/cools/enabled", {"enabled": False})
+        await app.post("/automations/cools/enabled", {"enabled": True})
         write(tmp_path, {"automations/follows.lua": automation("follows", LIT, name="Renamed")})
-        assert (await house.post("/automations/reload")).json["status"] == "ok"
-        assert (await house.get("/automations/follows")).json["status"] == "disabled"
-    async with open_house(root=tmp_path, data_dir=tmp_path / "data") as house:
-        statuses = {each["id"]: each["status"] for each in (await house.get("/automations")).json}
+        assert (await app.post("/automations/reload")).json["status"] == "ok"
+        assert (await app.get("/automations/follows")).json["status"] == "disabled"
+    async with open_app(root=tmp_path, data_dir=tmp_path / "data") as app:
+        statuses = {each["id"]: each["status"] for each in (await app.get("/automations")).json}
         assert [id_ for id_, status in statuses.items() if status == "disabled"] == ["follows"]
 
 
 # --- by hand -------------------------------------------------------------------------------------
 
 
-async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lua: House) -> None:
+async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lua: App) -> None:
     await lua.post("/automations/follows/enabled", {"enabled": False})
     answer = await lua.post("/automations/follows/execute", {"trigger_payload": {"value": "on"}})
     result = {"target": TV, "status": "ok", "message": None}
@@ -180,7 +180,7 @@ async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lu
     assert (await lua.get("/automations/follows")).json["last_run"] == entry["executed_at"]
 
 
-async def test_by_hand_a_body_may_be_missing_or_empty(lua: House) -> None:
+async def test_by_hand_a_body_may_be_missing_or_empty(lua: App) -> None:
     for data, event in (
         (None, {"type": "manual"}),
         (b"", {"type": "manual"}),
@@ -200,18 +200,18 @@ def nested(depth: int) -> bytes:
     return b'{"trigger_payload": {"x": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}}"
 
 
-async def test_by_hand_a_payload_may_be_as_deep_as_lua_takes_it(lua: House) -> None:
+async def test_by_hand_a_payload_may_be_as_deep_as_lua_takes_it(lua: App) -> None:
     assert (await lua.post("/automations/follows/execute", data=nested(32))).json["status"] == "ok"
 
 
-async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: House) -> None:
+async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: App) -> None:
     for data in (b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)):
         answer = await lua.post("/automations/follows/execute", data=data)
         assert answer.status == 400 and answer.json["error"], data[:40]
         assert await entries(lua, "follows") == [], data[:40]
 
 
-async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_it(lua: House) -> None:
+async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_it(lua: App) -> None:
     answer = await lua.post("/automations/fails/execute")
     assert answer.status == 400
     wanted = "automation 'fails' failed: config/automations/fails.lua:7: attempt to perform arithmetic"
@@ -226,7 +226,7 @@ async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_
 # --- validate, reload ----------------------------------------------------------------------------
 
 
-async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: House, tmp_path: Path) -> None:
+async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: App, tmp_path: Path) -> None:
     answer = await lua.post("/automations/follows/validate")
     assert of(answer) == (200, {"status": "ok", "automation": shown("follows", description="TV follows the light")})
     write(tmp_path, {"automations/follows.lua": automation("follows", NEVER, name="Renamed")})
@@ -246,7 +246,7 @@ FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
 
 
 async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
-    lua: House, tmp_path: Path, subtests: pytest.Subtests
+    lua: App, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     file = tmp_path / "config/automations/follows.lua"
     for text, reported in FAULTY:
@@ -276,7 +276,7 @@ async def test_a_hub_that_was_started_safe_runs_none_and_says_so(tmp_path: Path)
         assert "started with --safe" in hub.log.read_text()
 
 
-async def test_diagnostics_tell_of_the_clock_and_of_each_automation(lua: House, tmp_path: Path) -> None:
+async def test_diagnostics_tell_of_the_clock_and_of_each_automation(lua: App, tmp_path: Path) -> None:
     write(tmp_path, {"automations/daily.lua": automation("daily", "{ type = 'wall_clock', hour = 18, minute = 30 }")})
     await lua.post("/automations/reload")
     await lua.post("/automations/bright/enabled", {"enabled": False})
@@ -299,7 +299,7 @@ async def test_diagnostics_tell_of_the_clock_and_of_each_automation(lua: House, 
 
 async def test_a_schedule_is_due_next_when_diagnostics_say(tmp_path: Path) -> None:
     write(tmp_path, {"automations/daily.lua": automation("daily", "{ type = 'cron', expression = '0 0 0 1 1 *' }")})
-    async with open_house(root=tmp_path) as house:
-        figures = (await house.get("/diagnostics")).json
+    async with open_app(root=tmp_path) as app:
+        figures = (await app.get("/diagnostics")).json
         assert (figures["clock"]["trusted"], figures["clock"]["waits_because"]) == (True, None)
         assert figures["automations"]["each"]["daily"]["next_fire"].endswith("-01-01T00:00:00.000Z")

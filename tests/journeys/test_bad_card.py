@@ -17,8 +17,8 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.errors import NotFound, StoreFailed
 from appliance.home.layout import Change, Layout
+from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.card import Card
-from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.moody_disk import MoodyDisk
 from tests.fakes.patience import until
 from tests.fakes.process import Process, configure, light_section, running
@@ -64,15 +64,15 @@ class TestEveryRoute:
         return MoodyDisk(tmp_path)
 
     @pytest.fixture
-    async def home(self, disk: MoodyDisk) -> AsyncIterator[House]:
+    async def home(self, disk: MoodyDisk) -> AsyncIterator[App]:
         """A furnished home on that card."""
-        async with open_house(disk=disk) as home:
+        async with open_app(disk=disk) as home:
             for method, path, body in FURNISHING:
                 assert (await home.ask(method, path, json=body)).status == 200
             yield home
 
     async def test_it_answers_503_shows_nothing_and_works_again_when_the_card_does(
-        self, home: House, disk: MoodyDisk
+        self, home: App, disk: MoodyDisk
     ) -> None:
         before = await _seen_in(home)
         async with home.stream() as frames:
@@ -95,7 +95,7 @@ class TestEveryRoute:
                 assert (await home.get("/diagnostics")).json["store"]["failure"] is None
 
     async def test_what_is_wrong_with_a_request_is_said_before_the_card_is_asked(
-        self, home: House, disk: MoodyDisk
+        self, home: App, disk: MoodyDisk
     ) -> None:
         disk.mood = errno.EIO
         assert (await home.delete("/rooms/nowhere")).status == 404
@@ -104,7 +104,7 @@ class TestEveryRoute:
         assert (await home.post("/rooms", {"id": "x"})).status == 400
 
     async def test_changes_that_came_to_nothing_are_no_reason_to_refuse_others(
-        self, home: House, disk: MoodyDisk
+        self, home: App, disk: MoodyDisk
     ) -> None:
         group, changes = "all-of-downstairs", home.hub.changes
         asked: tuple[Change, ...] = (
@@ -119,7 +119,7 @@ class TestEveryRoute:
         answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
         assert [type(each) for each in answers] == [Layout, NotFound, NotFound]
 
-    async def test_a_change_that_changes_nothing_needs_no_card(self, home: House, disk: MoodyDisk) -> None:
+    async def test_a_change_that_changes_nothing_needs_no_card(self, home: App, disk: MoodyDisk) -> None:
         disk.mood = errno.EIO
         assert (await home.post("/rooms", {"id": "den", "name": "Den"})).status == 200
 
@@ -129,7 +129,7 @@ class TestKeys:
 
     async def test_a_key_is_neither_made_nor_revoked_until_the_card_takes_it(self, tmp_path: Path) -> None:
         disk, wanted = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
-        async with open_house(disk=disk) as home:
+        async with open_app(disk=disk) as home:
             made = (await home.post("/auth/keys", wanted)).json
             async with home.stream(made["key"]) as frames:
                 disk.mood = errno.ENOSPC
@@ -145,7 +145,7 @@ class TestKeys:
             assert (await home.post("/auth/keys", wanted)).status == 200
 
 
-async def _seen_in(home: House) -> list[Any]:
+async def _seen_in(home: App) -> list[Any]:
     device = await home.device(LIGHT)
     return [(await home.get("/rooms")).json, (await home.get("/groups")).json, device["room_id"], device["name"]]
 

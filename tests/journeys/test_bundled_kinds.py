@@ -12,7 +12,7 @@ import pytest_asyncio
 from appliance.home.commands import Command
 from tests.adapters.lua_kinds.bundled import BUNDLED, Bundled
 from tests.adapters.lua_kinds.vendor import Vendor
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 from tests.fakes.lua import automation, scene, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -21,20 +21,20 @@ NEVER = '{ type = "wall_clock", hour = 3, minute = 0 }'
 
 
 class Home:
-    """The house, and its vendors by the names of their sections."""
+    """The hub, and its vendors by the names of their sections."""
 
-    def __init__(self, house: House, vendors: Mapping[str, Vendor]) -> None:
-        self.house = house
+    def __init__(self, app: App, vendors: Mapping[str, Vendor]) -> None:
+        self.app = app
         self.vendors = vendors
 
     async def run(self, kind: str, name: str) -> None:
         """Execute a scene or an automation, which has to succeed."""
-        ran = (await self.house.post(f"/{kind}/{name}/execute")).json
+        ran = (await self.app.post(f"/{kind}/{name}/execute")).json
         assert ran["status"] == "ok", ran
 
     async def noted(self, name: str) -> Any:
         """What a script has noted under the name."""
-        return (await self.house.get(f"/variables/{name}")).json["value"]
+        return (await self.app.get(f"/variables/{name}")).json["value"]
 
 
 def files(name: str, row: Bundled) -> dict[str, str]:
@@ -62,21 +62,21 @@ def _lua(command: Command) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
-    """A house with a section of each row of the table."""
+    """A running hub with a section of each row of the table."""
     root = tmp_path_factory.mktemp("bundled")
     async with AsyncExitStack() as stack:
         vendors = {name: await stack.enter_async_context(row.vendor()) for name, row in BUNDLED.items()}
         for name, row in BUNDLED.items():
             write(root, files(name, row))
         adapters = {name: row.section(vendors[name], name) for name, row in BUNDLED.items()}
-        yield Home(await stack.enter_async_context(open_house(adapters=adapters, root=root)), vendors)
+        yield Home(await stack.enter_async_context(open_app(adapters=adapters, root=root)), vendors)
 
 
 @pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.wishes])
 async def test_it_is_commanded_from_api_scene_and_automation(home: Home, name: str) -> None:
     row, vendor = BUNDLED[name], home.vendors[name]
     wish = row.wishes["on"].command
-    answer = await home.house.command(f"{name}:{row.device}", wish.capability, wish.action, wish.value)
+    answer = await home.app.command(f"{name}:{row.device}", wish.capability, wish.action, wish.value)
     assert answer.status == 200 and row.taken(vendor)
     await home.run("scenes", name)
     assert not row.taken(vendor)
@@ -89,10 +89,10 @@ async def test_it_is_read_from_api_scene_and_automation(home: Home, name: str) -
     row = BUNDLED[name]
     if row.device:
         attribute, shown = row.shown
-        told = (await home.house.device(f"{name}:{row.device}"))["attributes"][attribute]
+        told = (await home.app.device(f"{name}:{row.device}"))["attributes"][attribute]
     else:
         shown = "yes"
-        answer = await home.house.post(f"/adapters/{name}/operations/chat", {"prompt": "Is it going to rain?"})
+        answer = await home.app.post(f"/adapters/{name}/operations/chat", {"prompt": "Is it going to rain?"})
         told = answer.json["result"]["message"]["content"]
     await home.run("scenes", name)
     await home.run("automations", name)

@@ -15,8 +15,8 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import STANDBY, TvSimulator
 from appliance.cli.check import check
+from tests.fakes.app import LIGHT, TV, App, Received, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 
@@ -33,23 +33,23 @@ EXAMPLES = [
 
 
 @pytest.fixture
-async def home(clock: VirtualClock) -> AsyncIterator[House]:
+async def home(clock: VirtualClock) -> AsyncIterator[App]:
     """A home with a light and a TV, both off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     tv.power_mode = STANDBY
-    async with open_house(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
-        await house.command(LIGHT, "power", "off")
-        yield house
+    async with open_app(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as app:
+        await app.command(LIGHT, "power", "off")
+        yield app
 
 
-async def becomes(house: House, device: str, attribute: str, value: object) -> None:
+async def becomes(app: App, device: str, attribute: str, value: object) -> None:
     """Wait until the device shows this."""
-    await until(lambda: house.hub.registry.get_device(device).attributes.get(attribute) == value)
+    await until(lambda: app.hub.registry.get_device(device).attributes.get(attribute) == value)
 
 
-async def shown(house: House, device: str, attribute: str) -> object:
+async def shown(app: App, device: str, attribute: str) -> object:
     """One attribute of a device."""
-    return (await house.device(device))["attributes"].get(attribute)
+    return (await app.device(device))["attributes"].get(attribute)
 
 
 def targets(answer: Received) -> list[str]:
@@ -81,32 +81,32 @@ async def test_in_a_home_without_devices_they_do_nothing_and_say_so(
     clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "scripts")
-    async with open_house(root=ROOT, adapters={}, clock=clock) as house:
+    async with open_app(root=ROOT, adapters={}, clock=clock) as app:
         assert sorted(SAID) == SCENES
         for id_, lines in SAID.items():
             caplog.clear()
             began = clock.now()
-            assert targets(await house.post(f"/scenes/{id_}/execute")) == []
+            assert targets(await app.post(f"/scenes/{id_}/execute")) == []
             assert clock.now() == began
             reported = [each for each in caplog.records if each.name == "scripts"]
             assert [(each.levelname, each.message) for each in reported] == [("INFO", line) for line in lines]
 
 
-async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: House) -> None:
+async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> None:
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT, LIGHT, TV]
     await becomes(home, TV, "power", "on")
     assert [await shown(home, LIGHT, name) for name in ("power", "brightness")] == ["on", 10]
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT]
 
 
-async def test_movie_night_tells_the_log_when_the_tv_stays_off(home: House, caplog: pytest.LogCaptureFixture) -> None:
+async def test_movie_night_tells_the_log_when_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
     home.tv.faults.status = 500
     answer = await home.post("/scenes/movie_night/execute")
     assert (answer.status, answer.json["results"][-1]["status"]) == (200, "error")
     assert "movie night: the TV stays off" in caplog.text
 
 
-async def test_good_night_switches_off_what_is_on(home: House, clock: VirtualClock) -> None:
+async def test_good_night_switches_off_what_is_on(home: App, clock: VirtualClock) -> None:
     await home.command(LIGHT, "power", "on")
     began = clock.now()
     assert targets(await home.post("/scenes/good_night/execute")) == [LIGHT]
@@ -114,7 +114,7 @@ async def test_good_night_switches_off_what_is_on(home: House, clock: VirtualClo
     assert clock.now() == began
 
 
-async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: House, clock: VirtualClock) -> None:
+async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: App, clock: VirtualClock) -> None:
     await home.post("/groups", {"id": "night", "name": "Night", "members": [LIGHT]})
     await home.command(TV, "power", "on")
     await becomes(home, TV, "power", "on")
@@ -125,7 +125,7 @@ async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: House
     assert await shown(home, TV, "power") == "on"
 
 
-async def test_wake_up_brightens_the_light_in_a_quarter_of_an_hour(home: House, clock: VirtualClock) -> None:
+async def test_wake_up_brightens_the_light_in_a_quarter_of_an_hour(home: App, clock: VirtualClock) -> None:
     began = clock.now()
     answer = await clock.run(home.post("/scenes/wake_up/execute"))
     assert targets(answer) == [LIGHT] * (3 + 30)
@@ -133,7 +133,7 @@ async def test_wake_up_brightens_the_light_in_a_quarter_of_an_hour(home: House, 
     assert (clock.now() - began).total_seconds() >= 15 * 60
 
 
-async def test_wake_up_ends_when_the_light_is_switched_off(home: House, clock: VirtualClock) -> None:
+async def test_wake_up_ends_when_the_light_is_switched_off(home: App, clock: VirtualClock) -> None:
     running = asyncio.ensure_future(home.post("/scenes/wake_up/execute"))
     await until(lambda: 30.0 in clock.waits)
     await home.command(LIGHT, "power", "off")
@@ -152,42 +152,42 @@ async def test_what_the_documents_show_can_be_run(example: str, clock: VirtualCl
     [id_] = re.findall(r'^  id = "(\w+)"', text, re.MULTILINE)
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     root = write(tmp_path, {"scenes/example.lua": text})
-    async with open_house(root=root, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
-        targets(await clock.run(house.post(f"/scenes/{id_}/execute")))
+    async with open_app(root=root, clock=clock, light=light, tv=tv, poll_interval_secs=600) as app:
+        targets(await clock.run(app.post(f"/scenes/{id_}/execute")))
 
 
-async def power(house: House) -> tuple[str, str]:
+async def power(app: App) -> tuple[str, str]:
     """Of light and TV."""
-    shown = [(await house.device(device))["attributes"]["power"] for device in (LIGHT, TV)]
+    shown = [(await app.device(device))["attributes"]["power"] for device in (LIGHT, TV)]
     return shown[0], shown[1]
 
 
 async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else() -> None:
-    async with open_house(root=ROOT) as house:
-        await house.command(LIGHT, "power", "on")
-        await house.command(TV, "power", "on")
-        answer = await house.post("/scenes/all_off/execute")
+    async with open_app(root=ROOT) as app:
+        await app.command(LIGHT, "power", "on")
+        await app.command(TV, "power", "on")
+        answer = await app.post("/scenes/all_off/execute")
         assert [each["target"] for each in answer.json["results"]] == [LIGHT]
-        assert await power(house) == ("off", "on")
-        assert (await house.post("/scenes/all_off/execute")).json["results"] == []
+        assert await power(app) == ("off", "on")
+        assert (await app.post("/scenes/all_off/execute")).json["results"] == []
 
 
 async def test_wind_down_dims_warms_and_ends_the_light_and_begins_anew_when_started_again() -> None:
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
-    async with open_house(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
-        await house.command(LIGHT, "brightness", "set", 50)
-        await house.command(LIGHT, "power", "on")
-        first = asyncio.ensure_future(house.post("/scenes/wind_down/execute"))
+    async with open_app(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as app:
+        await app.command(LIGHT, "brightness", "set", 50)
+        await app.command(LIGHT, "power", "on")
+        first = asyncio.ensure_future(app.post("/scenes/wind_down/execute"))
         await until(lambda: 60.0 in clock.waits)
-        attributes = (await house.device(LIGHT))["attributes"]
+        attributes = (await app.device(LIGHT))["attributes"]
         assert abs(attributes["color_temperature"]["value"] - 2900) < 10
         began = clock.now()
-        second = asyncio.ensure_future(house.post("/scenes/wind_down/execute"))
+        second = asyncio.ensure_future(app.post("/scenes/wind_down/execute"))
         await until(lambda: clock.waits.count(60.0) == 2)
         answers: list[Received] = list(await clock.run(_both(first, second)))
         assert [each.status for each in answers] == [400, 200]
-        assert await power(house) == ("off", "on")
+        assert await power(app) == ("off", "on")
         results = answers[1].json["results"]
         assert {each["status"] for each in results} == {"ok"} and len(results) == 1 + 9 + 1
         assert (clock.now() - began).total_seconds() >= 600

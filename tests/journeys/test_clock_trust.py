@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance.store.records import CARD, KEY_PREFIX
+from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import House, open_house
 from tests.fakes.lua import automation, write
 from tests.fakes.moody_disk import MoodyDisk
 
@@ -24,36 +24,36 @@ WRONG = {
 }
 
 
-async def clock_of(house: House) -> Any:
+async def clock_of(app: App) -> Any:
     """What diagnostics tell of the clock."""
-    return (await house.get("/diagnostics")).json["clock"]
+    return (await app.get("/diagnostics")).json["clock"]
 
 
 async def test_what_a_clock_of_2036_stored_is_overruled_by_a_person_also_after_a_restart(tmp_path: Path) -> None:
-    async with open_house(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as house:
-        await house.hub.document.put_many(WRONG)
-    async with open_house(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as house:
-        clock = await clock_of(house)
+    async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
+        await app.hub.document.put_many(WRONG)
+    async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
+        clock = await clock_of(app)
         assert (clock["trusted"], clock["trusted_after"]) == (False, LATER)
         assert "lares clock trust" in clock["waits_because"]
-        done = await house.post("/diagnostics/clock/trust")
+        done = await app.post("/diagnostics/clock/trust")
         assert (done.status, done.json) == (200, {"status": "ok"})
-        clock = await clock_of(house)
+        clock = await clock_of(app)
         assert (clock["trusted"], clock["waits_because"], clock["forgotten"]) == (True, None, LATER)
     for months in (7, 8):
-        async with open_house(clock=VirtualClock(NOW.replace(month=months)), data_dir=tmp_path, adapters={}) as house:
-            assert (await clock_of(house))["trusted"] is True
-    async with open_house(clock=VirtualClock(NOW.replace(month=1)), data_dir=tmp_path, adapters={}) as house:
-        assert (await clock_of(house))["trusted"] is False, "a clock behind the present is wrong all the same"
+        async with open_app(clock=VirtualClock(NOW.replace(month=months)), data_dir=tmp_path, adapters={}) as app:
+            assert (await clock_of(app))["trusted"] is True
+    async with open_app(clock=VirtualClock(NOW.replace(month=1)), data_dir=tmp_path, adapters={}) as app:
+        assert (await clock_of(app))["trusted"] is False, "a clock behind the present is wrong all the same"
 
 
 async def test_a_synchronised_clock_forgets_what_is_ahead_of_it_and_says_so(tmp_path: Path) -> None:
-    async with open_house(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as house:
-        await house.hub.document.put_many(WRONG)
+    async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
+        await app.hub.document.put_many(WRONG)
     for is_synchronised in (True, False):
         clock = VirtualClock(NOW.replace(month=7 + (not is_synchronised)), is_synchronised=is_synchronised)
-        async with open_house(clock=clock, data_dir=tmp_path, adapters={}) as house:
-            reported = await clock_of(house)
+        async with open_app(clock=clock, data_dir=tmp_path, adapters={}) as app:
+            reported = await clock_of(app)
             assert reported["trusted"] is True
             assert (reported["synchronised"], reported["forgotten"]) == (
                 is_synchronised,
@@ -63,13 +63,13 @@ async def test_a_synchronised_clock_forgets_what_is_ahead_of_it_and_says_so(tmp_
 
 async def test_a_card_that_takes_nothing_leaves_the_clock_as_it_was(tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)
-    async with open_house(clock=VirtualClock(datetime(1970, 1, 1, tzinfo=UTC)), disk=disk, adapters={}) as house:
+    async with open_app(clock=VirtualClock(datetime(1970, 1, 1, tzinfo=UTC)), disk=disk, adapters={}) as app:
         disk.mood = errno.EIO
-        assert (await house.post("/diagnostics/clock/trust")).status == 503
-        assert (await clock_of(house))["trusted"] is False
+        assert (await app.post("/diagnostics/clock/trust")).status == 503
+        assert (await clock_of(app))["trusted"] is False
         disk.mood = None
-        assert (await house.post("/diagnostics/clock/trust")).status == 200
-        assert (await clock_of(house))["trusted"] is True
+        assert (await app.post("/diagnostics/clock/trust")).status == 200
+        assert (await clock_of(app))["trusted"] is True
 
 
 BOOT = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,15 +89,15 @@ FILES = {
 class Hub:
     """A hub and the time that it lives by."""
 
-    def __init__(self, house: House, clock: VirtualClock) -> None:
-        self.house = house
+    def __init__(self, app: App, clock: VirtualClock) -> None:
+        self.app = app
         self.clock = clock
 
     async def pass_by(self, **span: float) -> None:
         """Let time go by."""
         await self.clock.advance(timedelta(**span).total_seconds(), sleepers=IDLE)
         async with asyncio.timeout(10):
-            while self.house.hub.automations.figures()["running"]:  # noqa: ASYNC110 - nobody tells
+            while self.app.hub.automations.figures()["running"]:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.002)
 
     async def counts(self) -> Mapping[str, int]:
@@ -106,20 +106,20 @@ class Hub:
 
     async def entries(self, id_: str) -> list[Any]:
         """The automation's history."""
-        found: list[Any] = (await self.house.get(f"/automations/{id_}/history")).json["entries"]
+        found: list[Any] = (await self.app.get(f"/automations/{id_}/history")).json["entries"]
         return found
 
     async def time(self) -> Any:
         """What diagnostics tell of the clock."""
-        return (await self.house.get("/diagnostics")).json["clock"]
+        return (await self.app.get("/diagnostics")).json["clock"]
 
 
 @asynccontextmanager
 async def hub(folder: Path, start: datetime) -> AsyncIterator[Hub]:
     """A hub that starts when its clock shows this."""
     clock = VirtualClock(start)
-    async with open_house(clock=clock, root=write(folder, FILES), adapters={}) as house:
-        yield Hub(house, clock)
+    async with open_app(clock=clock, root=write(folder, FILES), adapters={}) as app:
+        yield Hub(app, clock)
 
 
 async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.log_buffer import fields_of
-from tests.fakes.house import LIGHT, TV, House, Received, open_house
+from tests.fakes.app import LIGHT, TV, App, Received, open_app
 from tests.fakes.lua import scene, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -112,19 +112,19 @@ FAILS = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def lua(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    """A house with a room, a group and a scene for each case."""
+async def lua(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    """A running hub with a room, a group and a scene for each case."""
     holds = {f"scenes/holds{n}.lua": scene(f"holds{n}", body) for n, body in enumerate(HOLDS.values())}
     fails = {f"scenes/fails{n}.lua": scene(f"fails{n}", body) for n, (body, _) in enumerate(FAILS.values())}
     logs = scene("logs", 'ctx:log("warn", "hello", { room = "den", level = 3 })\n    print("to the log", 1, nil)')
     root = write(tmp_path_factory.mktemp("lua"), {**holds, **fails, "scenes/logs.lua": logs})
-    async with open_house(root=root) as house:
+    async with open_app(root=root) as app:
         for room_id in ("den", "attic"):
-            await house.post("/rooms", {"id": room_id, "name": room_id.title()})
-        await house.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
-        await house.post("/groups", {"id": "both", "name": "Both", "members": [TV, LIGHT]})
-        await house.post("/groups", {"id": "none", "name": "None", "members": []})
-        yield house
+            await app.post("/rooms", {"id": room_id, "name": room_id.title()})
+        await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+        await app.post("/groups", {"id": "both", "name": "Both", "members": [TV, LIGHT]})
+        await app.post("/groups", {"id": "none", "name": "None", "members": []})
+        yield app
 
 
 def of(answer: Received) -> tuple[int, Any]:
@@ -133,13 +133,13 @@ def of(answer: Received) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("case", HOLDS)
-async def test_ctx_does_what_the_specification_says(lua: House, case: str) -> None:
+async def test_ctx_does_what_the_specification_says(lua: App, case: str) -> None:
     answer = await lua.post(f"/scenes/holds{[*HOLDS].index(case)}/execute")
     assert of(answer) == (200, None)
 
 
 @pytest.mark.parametrize("case", FAILS)
-async def test_what_cannot_be_is_an_error_at_its_line(lua: House, case: str) -> None:
+async def test_what_cannot_be_is_an_error_at_its_line(lua: App, case: str) -> None:
     number = [*FAILS].index(case)
     status, error = of(await lua.post(f"/scenes/fails{number}/execute"))
     assert status == 400
@@ -147,7 +147,7 @@ async def test_what_cannot_be_is_an_error_at_its_line(lua: House, case: str) -> 
     assert FAILS[case][1] in error.partition(".lua:5: ")[2]
 
 
-async def test_what_a_scene_logs_carries_its_id_and_its_fields(lua: House, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_a_scene_logs_carries_its_id_and_its_fields(lua: App, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     assert (await lua.post("/scenes/logs/execute")).status == 200
     [hello] = [entry for entry in caplog.records if entry.getMessage() == "hello"]

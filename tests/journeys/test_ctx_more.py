@@ -7,8 +7,8 @@ import errno
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.app import LARGE, LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LARGE, LIGHT, READER, House, open_house
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.moody_disk import MoodyDisk
 from tests.fakes.patience import until
@@ -74,78 +74,78 @@ FILES = {
 }
 
 
-async def run(house: House, id_: str) -> Any:
+async def run(app: App, id_: str) -> Any:
     """Run a scene; the answer."""
-    return await house.post(f"/scenes/{id_}/execute")
+    return await app.post(f"/scenes/{id_}/execute")
 
 
-async def variable(house: House, name: str) -> Any:
+async def variable(app: App, name: str) -> Any:
     """A variable's value, None where it is not set."""
-    return house.hub.variables.find(name)
+    return app.hub.variables.find(name)
 
 
 async def test_variables_and_timers_of_lua(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
+    async with open_app(root=write(tmp_path, FILES)) as app:
         for _ in range(3):
-            assert (await run(house, "count")).status == 200
-        assert await variable(house, "n") == 3
-        assert (await run(house, "forget")).status == 200 and await variable(house, "n") is None
-        bad = await run(house, "bad_set")
+            assert (await run(app, "count")).status == 200
+        assert await variable(app, "n") == 3
+        assert (await run(app, "forget")).status == 200 and await variable(app, "n") is None
+        bad = await run(app, "bad_set")
         assert bad.status == 400 and "config/scenes/bad_set.lua:5: the variable's name must be" in bad.json["error"]
-        assert "did you mean durable" in (await run(house, "bad_option")).json["error"]
-        assert (await run(house, "timer")).status == 200
-        await until(lambda: house.hub.variables.find("heard") == 7)
-        assert (await run(house, "cancel")).status == 200
-        assert (await variable(house, "was"), await variable(house, "is")) == (True, False)
-        assert "ctx:restore takes at most 1000 devices, not 1001" in (await run(house, "too_many")).json["error"]
-        assert "ctx:snapshot takes at most 1000 devices, not 1001" in str(await variable(house, "many"))
+        assert "did you mean durable" in (await run(app, "bad_option")).json["error"]
+        assert (await run(app, "timer")).status == 200
+        await until(lambda: app.hub.variables.find("heard") == 7)
+        assert (await run(app, "cancel")).status == 200
+        assert (await variable(app, "was"), await variable(app, "is")) == (True, False)
+        assert "ctx:restore takes at most 1000 devices, not 1001" in (await run(app, "too_many")).json["error"]
+        assert "ctx:snapshot takes at most 1000 devices, not 1001" in str(await variable(app, "many"))
 
 
 async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        assert (await run(house, "outer")).json == {"status": "ok", "results": []}
-        assert await variable(house, "status") == "ok"
-        round_ = await run(house, "round")
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        assert (await run(app, "outer")).json == {"status": "ok", "results": []}
+        assert await variable(app, "status") == "ok"
+        round_ = await run(app, "round")
         assert round_.status == 400 and "scene:round → scene:round_2 → scene:round" in round_.json["error"]
-        [entry] = (await house.get("/scenes/outer/history")).json["entries"]
+        [entry] = (await app.get("/scenes/outer/history")).json["entries"]
         assert [(step["step"], step["scene_id"], step["status"]) for step in entry["trace"]] == [
             ("scene", "light", "ok")
         ]
 
 
 async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
+    async with open_app(root=write(tmp_path, FILES)) as app:
         async with asyncio.timeout(10):
-            ends = await asyncio.gather(run(house, "left"), run(house, "right"))
+            ends = await asyncio.gather(run(app, "left"), run(app, "right"))
         assert [end.status for end in ends] == [400, 400]
         assert all("scenes run each other in a circle: scene:" in end.json["error"] for end in ends)
 
 
 async def test_scenes_that_run_each_other_at_once_and_wait_for_no_turn_are_no_circle(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        first = asyncio.ensure_future(run(house, "dusk"))  # it waits for the first run of "dark", which sleeps
-        await until(lambda: house.hub.variables.find("m"))
-        assert (await run(house, "dark")).status == 200, "it runs a dusk that ends at once"
-        await house.post("/scenes/dusk/cancel")
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        first = asyncio.ensure_future(run(app, "dusk"))  # it waits for the first run of "dark", which sleeps
+        await until(lambda: app.hub.variables.find("m"))
+        assert (await run(app, "dark")).status == 200, "it runs a dusk that ends at once"
+        await app.post("/scenes/dusk/cancel")
         assert (await first).status == 400
 
 
 async def test_what_a_scene_runs_counts_for_it_too(tmp_path: Path) -> None:
     toml = "[automations.runner]\nbackstop_timeout_secs = 0.5\n"
-    async with open_house(root=write(tmp_path, FILES), toml=toml) as house:
+    async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
         async with asyncio.timeout(10):
-            ended = await run(house, "again")
+            ended = await run(app, "again")
         assert ended.status == 400 and "took more than 0.5 s in all" in ended.json["error"]
 
 
 async def test_lights_are_brought_back_and_the_trace_tells_each_step(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        before = (await house.device(LIGHT))["attributes"]
-        assert (await run(house, "look")).status == 200
-        after = (await house.device(LIGHT))["attributes"]
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        before = (await app.device(LIGHT))["attributes"]
+        assert (await run(app, "look")).status == 200
+        after = (await app.device(LIGHT))["attributes"]
         assert after == before, "one that was off has its brightness again, too"
-        assert (await variable(house, "dim"), await variable(house, "never")) == (True, False)
-        [entry] = (await house.get("/scenes/look/history")).json["entries"]
+        assert (await variable(app, "dim"), await variable(app, "never")) == (True, False)
+        [entry] = (await app.get("/scenes/look/history")).json["entries"]
         steps = [step["step"] for step in entry["trace"]]
         assert steps[:5] == ["command", "command", "log", "wait", "wait"] and steps[-1] == "sleep"
         assert entry["trace"][1] | {"at_ms": 0} == {
@@ -162,55 +162,55 @@ async def test_lights_are_brought_back_and_the_trace_tells_each_step(tmp_path: P
 
 
 async def test_what_is_not_there_is_brought_back_with_a_sentence_and_names_are_cut(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        answer = await run(house, "absent")
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        answer = await run(app, "absent")
         assert answer.json["results"] == [
             {"target": "lost:1", "status": "error", "message": "device 'lost:1' not found"}
         ]
-        assert (await variable(house, "was"), await variable(house, "status")) == (True, "error")
+        assert (await variable(app, "was"), await variable(app, "status")) == (True, "error")
 
 
 async def test_the_trace_tells_of_a_scene_that_failed_and_of_a_wait_that_was_cancelled(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        assert (await run(house, "round")).status == 400
-        assert await last_step(house, "round") == {"step": "scene", "scene_id": "round_2", "status": "error"}
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        assert (await run(app, "round")).status == 400
+        assert await last_step(app, "round") == {"step": "scene", "scene_id": "round_2", "status": "error"}
         for id_, step in (
             ("waits", {"step": "wait", "device_id": LIGHT, "attribute": "brightness", "result": False}),
             ("nests", {"step": "scene", "scene_id": "sleepy", "status": "cancelled"}),
         ):
-            running = asyncio.create_task(run(house, id_))
-            await until(lambda: house.hub.scenes.figures()["running"] > 0)
+            running = asyncio.create_task(run(app, id_))
+            await until(lambda: app.hub.scenes.figures()["running"] > 0)
             await asyncio.sleep(0.4)  # until it waits for what never comes; nothing tells of that
-            await house.post(f"/scenes/{id_}/cancel")
+            await app.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400
-            assert await last_step(house, id_) == step
+            assert await last_step(app, id_) == step
 
 
-async def last_step(house: House, id_: str) -> dict[str, Any]:
+async def last_step(app: App, id_: str) -> dict[str, Any]:
     """The last step of the scene's latest execution, its time aside."""
-    entry = (await house.get(f"/scenes/{id_}/history")).json["entries"][0]
+    entry = (await app.get(f"/scenes/{id_}/history")).json["entries"][0]
     return {key: value for key, value in entry["trace"][-1].items() if key != "at_ms"}
 
 
 async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        await house.post("/rooms", {"id": "den", "name": "Den"})
-        await house.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
-        assert [each["target"] for each in (await run(house, "room")).json["results"]] == [LIGHT]
-        assert "room 'nowhere' not found" in (await run(house, "no_room")).json["error"]
-        assert (await run(house, "notify")).status == 200
-        assert await variable(house, "told") == "unsupported"
-        assert (await run(house, "gone")).json["results"][0]["status"] == "error"
-        [entry] = (await house.get("/scenes/gone/history")).json["entries"]
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        await app.post("/rooms", {"id": "den", "name": "Den"})
+        await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+        assert [each["target"] for each in (await run(app, "room")).json["results"]] == [LIGHT]
+        assert "room 'nowhere' not found" in (await run(app, "no_room")).json["error"]
+        assert (await run(app, "notify")).status == 200
+        assert await variable(app, "told") == "unsupported"
+        assert (await run(app, "gone")).json["results"][0]["status"] == "error"
+        [entry] = (await app.get("/scenes/gone/history")).json["entries"]
         assert entry["warnings"] == ["lost:1: device 'lost:1' not found"]
 
 
 async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
     toml = '[notify]\ntargets = ["elgato_lights:info", "nobody:send"]\n'
     files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello"))')}
-    async with open_house(root=write(tmp_path, files), toml=toml) as house:
-        assert (await run(house, "notify")).status == 200
-        reported = await variable(house, "told")
+    async with open_app(root=write(tmp_path, files), toml=toml) as app:
+        assert (await run(app, "notify")).status == 200
+        reported = await variable(app, "told")
         assert [(each["target"], each["status"]) for each in reported] == [
             ("elgato_lights:info", "ok"),
             ("nobody:send", "unsupported"),
@@ -218,95 +218,93 @@ async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
 
 
 async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        waiting = [asyncio.ensure_future(run(house, id_)) for id_ in ("sleepy", "nests")]
-        await until(lambda: house.hub.scenes.figures()["waiting"] == 1)
-        done = await house.post("/scenes/sleepy/cancel")
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        waiting = [asyncio.ensure_future(run(app, id_)) for id_ in ("sleepy", "nests")]
+        await until(lambda: app.hub.scenes.figures()["waiting"] == 1)
+        done = await app.post("/scenes/sleepy/cancel")
         assert (done.status, done.json) == (200, {"status": "ok", "cancelled": 2})
         answers = await asyncio.gather(*waiting)
         assert [(each.status, each.json["code"]) for each in answers] == [(400, "cancelled"), (400, "script_failed")]
-        assert {each["status"] for each in (await house.get("/scenes/sleepy/history")).json["entries"]} == {
-            "cancelled"
-        }
-        assert (await house.post("/scenes/sleepy/cancel")).json["cancelled"] == 0
-        assert (await house.post("/scenes/none/cancel")).status == 404
-        assert (await house.post("/automations/none/cancel")).status == 404
+        assert {each["status"] for each in (await app.get("/scenes/sleepy/history")).json["entries"]} == {"cancelled"}
+        assert (await app.post("/scenes/sleepy/cancel")).json["cancelled"] == 0
+        assert (await app.post("/scenes/none/cancel")).status == 404
+        assert (await app.post("/automations/none/cancel")).status == 404
 
 
 async def test_a_scene_that_waits_for_its_turn_does_not_begin_once_the_one_that_runs_it_is_cancelled(
     tmp_path: Path,
 ) -> None:
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        running = [asyncio.ensure_future(run(house, id_)) for id_ in ("sleepy", "nests")]
-        await until(lambda: house.hub.scenes.figures()["waiting"] == 1)
-        assert (await house.post("/scenes/nests/cancel")).json["cancelled"] == 1
-        await until(lambda: house.hub.scenes.figures()["waiting"] == 0)
-        (entry,) = (await house.get("/scenes/sleepy/history")).json["entries"]
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        running = [asyncio.ensure_future(run(app, id_)) for id_ in ("sleepy", "nests")]
+        await until(lambda: app.hub.scenes.figures()["waiting"] == 1)
+        assert (await app.post("/scenes/nests/cancel")).json["cancelled"] == 1
+        await until(lambda: app.hub.scenes.figures()["waiting"] == 0)
+        (entry,) = (await app.get("/scenes/sleepy/history")).json["entries"]
         assert (entry["status"], entry["error"]) == ("cancelled", "somebody asked for it")
-        assert (await house.post("/scenes/sleepy/cancel")).json["cancelled"] == 1
+        assert (await app.post("/scenes/sleepy/cancel")).json["cancelled"] == 1
         await asyncio.gather(*running)
 
 
 async def test_what_waits_for_its_turn_does_not_begin_once_its_automation_is_switched_off(tmp_path: Path) -> None:
     from appliance.home.events import SystemErrorReported
 
-    async with open_house(root=write(tmp_path, FILES)) as house:
+    async with open_app(root=write(tmp_path, FILES)) as app:
         for _ in range(3):
-            house.hub.bus.publish(SystemErrorReported(message="x"))
-        await until(lambda: house.hub.automations.figures()["waiting"] == 2)
-        await house.post("/automations/queue/enabled", {"enabled": False})
-        entries = (await house.get("/automations/queue/history")).json["entries"]
+            app.hub.bus.publish(SystemErrorReported(message="x"))
+        await until(lambda: app.hub.automations.figures()["waiting"] == 2)
+        await app.post("/automations/queue/enabled", {"enabled": False})
+        entries = (await app.get("/automations/queue/history")).json["entries"]
         assert [(each["status"], each["error"]) for each in entries] == [
             ("skipped", "disabled: the automation is switched off")
         ] * 2
-        assert (await house.post("/automations/queue/cancel")).json == {"status": "ok", "cancelled": 1}
+        assert (await app.post("/automations/queue/cancel")).json == {"status": "ok", "cancelled": 1}
 
 
 SOURCE = "automation:x"
 
 
 async def test_a_variable_is_set_read_told_and_removed_and_outlives_a_restart(tmp_path: Path) -> None:
-    async with open_house(data_dir=tmp_path, adapters={}) as house:
-        assert (await house.get("/variables")).json == []
-        done = await house.ask("PUT", "/variables/home.mode", json={"value": {"who": ["a", 1, 2.5, True]}})
+    async with open_app(data_dir=tmp_path, adapters={}) as app:
+        assert (await app.get("/variables")).json == []
+        done = await app.ask("PUT", "/variables/home.mode", json={"value": {"who": ["a", 1, 2.5, True]}})
         assert (done.status, done.json) == (200, {"name": "home.mode", "value": {"who": ["a", 1, 2.5, True]}})
-        await house.ask("PUT", "/variables/b", json={"value": False})
-    async with open_house(data_dir=tmp_path, adapters={}) as house:
-        assert [each["name"] for each in (await house.get("/variables", token=READER.text)).json] == [
+        await app.ask("PUT", "/variables/b", json={"value": False})
+    async with open_app(data_dir=tmp_path, adapters={}) as app:
+        assert [each["name"] for each in (await app.get("/variables", token=READER.text)).json] == [
             "b",
             "home.mode",
         ]
-        assert (await house.get("/variables/b")).json == {"name": "b", "value": False}
-        assert (await house.delete("/variables/b")).status == 204
-        gone = await house.get("/variables/b")
+        assert (await app.get("/variables/b")).json == {"name": "b", "value": False}
+        assert (await app.delete("/variables/b")).status == 204
+        gone = await app.get("/variables/b")
         assert (gone.status, gone.json["code"]) == (404, "variable_not_found")
-        assert (await house.delete("/variables/b")).status == 404
+        assert (await app.delete("/variables/b")).status == 404
 
 
 async def test_what_is_no_variable_is_refused() -> None:
-    async with open_house(adapters={}) as house:
+    async with open_app(adapters={}) as app:
         for name, body in (("A", {"value": 1}), ("a%20b", {"value": 1}), ("x" * 65, {"value": 1}), ("a", {})):
-            assert (await house.ask("PUT", f"/variables/{name}", json=body)).status == 400, name
+            assert (await app.ask("PUT", f"/variables/{name}", json=body)).status == 400, name
         for value in (None, "x" * (16 << 10)):
-            refused = await house.ask("PUT", "/variables/a", json={"value": value})
+            refused = await app.ask("PUT", "/variables/a", json={"value": value})
             assert (refused.status, refused.json["code"]) == (400, "invalid_value")
-        assert (await house.ask("PUT", "/variables/a", data=LARGE)).status == 413
-        assert (await house.ask("PUT", "/variables/a", json={"value": 1}, token=READER.text)).status == 403
-        assert (await house.get("/variables/A")).status == 404
+        assert (await app.ask("PUT", "/variables/a", data=LARGE)).status == 413
+        assert (await app.ask("PUT", "/variables/a", json={"value": 1}, token=READER.text)).status == 403
+        assert (await app.get("/variables/A")).status == 404
 
 
 async def test_a_change_of_a_variable_sets_off_an_automation_that_waits_for_it(tmp_path: Path) -> None:
     trigger = "{ type = 'variable_change', name = 'mode', equals = 'away', id = 'gone' }"
     root = write(tmp_path, {"automations/away.lua": automation("away", trigger)})
-    async with open_house(root=root, adapters={}) as house:
-        shown = (await house.get("/automations/away")).json
+    async with open_app(root=root, adapters={}) as app:
+        shown = (await app.get("/automations/away")).json
         assert shown["triggers"] == [{"id": "gone", "type": "variable_change"}]
-        assert (await house.get("/automations/away/next")).json == {"automation_id": "away", "next": []}
-        assert (await house.get("/automations/none/next")).status == 404
-        await house.ask("PUT", "/variables/mode", json={"value": "home"})
-        await house.ask("PUT", "/variables/mode", json={"value": "away"})
-        await until(lambda: house.hub.automations.figures()["ended"]["ok"])
-        [entry] = (await house.get("/automations/away/history")).json["entries"]
+        assert (await app.get("/automations/away/next")).json == {"automation_id": "away", "next": []}
+        assert (await app.get("/automations/none/next")).status == 404
+        await app.ask("PUT", "/variables/mode", json={"value": "home"})
+        await app.ask("PUT", "/variables/mode", json={"value": "away"})
+        await until(lambda: app.hub.automations.figures()["ended"]["ok"])
+        [entry] = (await app.get("/automations/away/history")).json["entries"]
         assert entry["trigger_payload"] == {
             "type": "variable_change",
             "name": "mode",
@@ -316,33 +314,33 @@ async def test_a_change_of_a_variable_sets_off_an_automation_that_waits_for_it(t
         }
 
 
-async def start(house: House, name: str, secs: float) -> None:
+async def start(app: App, name: str, secs: float) -> None:
     """Start a timer, as Lua does."""
-    await house.hub.timers.start(name, secs, {"lamp": 1}, SOURCE)
+    await app.hub.timers.start(name, secs, {"lamp": 1}, SOURCE)
 
 
 async def test_timers_are_listed_and_cancelled_and_outlive_a_restart(tmp_path: Path) -> None:
-    async with open_house(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as house:
-        await start(house, "off: desk", 600)
-        await start(house, "b", 60)
-    async with open_house(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as house:
-        reported = (await house.get("/timers")).json
+    async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
+        await start(app, "off: desk", 600)
+        await start(app, "b", 60)
+    async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
+        reported = (await app.get("/timers")).json
         assert [each["name"] for each in reported] == ["b", "off: desk"]
         assert reported[1] == {"name": "off: desk", "due_at": "2026-01-01T12:10:00.000Z", "payload": {"lamp": 1}}
-        assert (await house.delete("/timers/off%3A%20desk")).status == 204
-        gone = await house.delete("/timers/off%3A%20desk")
+        assert (await app.delete("/timers/off%3A%20desk")).status == 204
+        gone = await app.delete("/timers/off%3A%20desk")
         assert (gone.status, gone.json["code"]) == (404, "timer_not_found")
 
 
 async def test_a_card_that_takes_nothing_answers_503_and_nothing_changes(tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)
-    async with open_house(clock=VirtualClock(), disk=disk, adapters={}) as house:
-        await house.ask("PUT", "/variables/a", json={"value": 1})
-        await start(house, "t", 600)
+    async with open_app(clock=VirtualClock(), disk=disk, adapters={}) as app:
+        await app.ask("PUT", "/variables/a", json={"value": 1})
+        await start(app, "t", 600)
         disk.mood = errno.ENOSPC
-        assert (await house.ask("PUT", "/variables/a", json={"value": 2})).status == 503
-        assert (await house.delete("/variables/a")).status == 503
-        assert (await house.delete("/timers/t")).status == 503
+        assert (await app.ask("PUT", "/variables/a", json={"value": 2})).status == 503
+        assert (await app.delete("/variables/a")).status == 503
+        assert (await app.delete("/timers/t")).status == 503
         disk.mood = None
-        assert (await house.get("/variables/a")).json["value"] == 1
-        assert [each["name"] for each in (await house.get("/timers")).json] == ["t"]
+        assert (await app.get("/variables/a")).json["value"] == 1
+        assert [each["name"] for each in (await app.get("/timers")).json] == ["t"]

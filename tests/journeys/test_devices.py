@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from appliance.home.model import DeviceKind, Observation, Report
+from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, open_house
 
 WARMTH = "color_temperature"
 
@@ -22,7 +22,7 @@ TV_INFO = {
 }
 
 
-async def test_devices_are_listed_by_id_with_every_field(quiet: House) -> None:
+async def test_devices_are_listed_by_id_with_every_field(quiet: App) -> None:
     assert (await quiet.get("/devices")).json == [
         {
             "id": LIGHT,
@@ -81,16 +81,16 @@ QUERIES = [
 ]
 
 
-async def test_ids_choose_devices_in_their_order(house: House) -> None:
+async def test_ids_choose_devices_in_their_order(app: App) -> None:
     for query, ids in QUERIES:
-        answer = await house.get(f"/devices?{query}")
+        answer = await app.get(f"/devices?{query}")
         assert (answer.status, [device["id"] for device in answer.json]) == (200, ids), query
 
 
 # --- what moves the times, and what is heard -----------------------------------------------------
 
 
-async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: House, clock: VirtualClock) -> None:
+async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: App, clock: VirtualClock) -> None:
     before = await quiet.device(LIGHT)
     async with quiet.stream() as frames:
         await clock.advance(3.5, sleepers=3)
@@ -98,7 +98,7 @@ async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: House, c
     assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
 
 
-async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: House, clock: VirtualClock) -> None:
+async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: App, clock: VirtualClock) -> None:
     quiet.light.lights[0].brightness = 7
     async with quiet.stream() as frames:
         await clock.advance(2, sleepers=3)
@@ -112,7 +112,7 @@ async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: House,
 
 
 async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
-    quiet: House, clock: VirtualClock
+    quiet: App, clock: VirtualClock
 ) -> None:
     quiet.tv.power_mode = "DisplayOn"
     await clock.advance(1, sleepers=3)
@@ -130,7 +130,7 @@ async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
 # --- rooms ---------------------------------------------------------------------------------------
 
 
-async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: House, clock: VirtualClock) -> None:
+async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: App, clock: VirtualClock) -> None:
     for room in ("den", "attic"):
         await quiet.post("/rooms", {"id": room, "name": room})
     before = await quiet.device(LIGHT)
@@ -148,19 +148,19 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: House, clo
 # --- commands ------------------------------------------------------------------------------------
 
 
-async def test_a_command_answers_once_its_result_is_seen_and_heard(house: House) -> None:
-    async with house.stream() as frames:
-        answer = await house.command(LIGHT, "power", "on")
+async def test_a_command_answers_once_its_result_is_seen_and_heard(app: App) -> None:
+    async with app.stream() as frames:
+        answer = await app.command(LIGHT, "power", "on")
         assert (answer.status, answer.json) == (200, {"status": "ok"})
-        device = await house.device(LIGHT)
+        device = await app.device(LIGHT)
         assert device["attributes"]["power"] == "on"
         assert device["updated_at"] == device["last_seen"]
-        assert await house.heard(frames) == [
+        assert await app.heard(frames) == [
             {"type": "device.state_changed", "id": LIGHT, "state": device["attributes"]}
         ]
-        assert (await house.command(LIGHT, "power", "on")).json == {"status": "ok"}
-        assert await house.heard(frames) == [], "nothing changed"
-        assert (await house.device(LIGHT))["updated_at"] == device["updated_at"]
+        assert (await app.command(LIGHT, "power", "on")).json == {"status": "ok"}
+        assert await app.heard(frames) == [], "nothing changed"
+        assert (await app.device(LIGHT))["updated_at"] == device["updated_at"]
 
 
 MALFORMED: list[tuple[Any, str]] = [
@@ -241,13 +241,13 @@ MALFORMED: list[tuple[Any, str]] = [
 ]
 
 
-async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(house: House) -> None:
-    await house.post("/rooms", {"id": "den", "name": "Den"})
-    await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
-    async with house.stream() as frames:
+async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(app: App) -> None:
+    await app.post("/rooms", {"id": "den", "name": "Den"})
+    await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
+    async with app.stream() as frames:
         for body, message in MALFORMED:
             for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
-                answer = await house.post(f"{path}/command", body)
+                answer = await app.post(f"{path}/command", body)
                 number = (
                     body["value"].get("value")
                     if isinstance(body, dict) and isinstance(body.get("value"), dict)
@@ -256,8 +256,8 @@ async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(hou
                 own = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {number}"
                 expected = own if LIGHT in path and number in (7001, 2199) else message
                 assert (answer.status, answer.json["error"]) == (400, expected), (path, body)
-        assert await house.heard(frames) == []
-    assert house.light.writes == [] and house.tv.keys == []
+        assert await app.heard(frames) == []
+    assert app.light.writes == [] and app.tv.keys == []
 
 
 CANONICAL: list[dict[str, Any]] = [
@@ -269,9 +269,9 @@ CANONICAL: list[dict[str, Any]] = [
 ]
 
 
-async def test_what_is_canonical_in_other_words_is_taken(house: House) -> None:
+async def test_what_is_canonical_in_other_words_is_taken(app: App) -> None:
     for body in CANONICAL:
-        answer = await house.post(f"/devices/{LIGHT}/command", body)
+        answer = await app.post(f"/devices/{LIGHT}/command", body)
         assert (answer.status, answer.json) == (200, {"status": "ok"}), body
 
 
@@ -291,28 +291,28 @@ NOT_OFFERED: list[tuple[str, str, str, Any]] = [
 ]
 
 
-async def test_a_sound_command_that_the_device_does_not_offer_is_501(house: House) -> None:
-    async with house.stream() as frames:
+async def test_a_sound_command_that_the_device_does_not_offer_is_501(app: App) -> None:
+    async with app.stream() as frames:
         for device_id, capability, action, value in NOT_OFFERED:
-            answer = await house.command(device_id, capability, action, value)
+            answer = await app.command(device_id, capability, action, value)
             hint = "; its actions are: set" if device_id == LIGHT and capability in ("brightness", WARMTH) else ""
             message = f"device '{device_id}' does not offer {capability} {action}{hint}"
             assert (answer.status, answer.json["error"]) == (501, message)
-        assert await house.heard(frames) == []
-    assert house.light.writes == [] and house.tv.keys == []
+        assert await app.heard(frames) == []
+    assert app.light.writes == [] and app.tv.keys == []
 
 
-async def test_a_person_names_a_device_and_takes_the_name_away_again(house: House) -> None:
-    vendor = await house.device(LIGHT)
-    async with house.stream() as frames:
-        named = await house.post(f"/devices/{LIGHT}/name", {"name": "  Desk ☃ "})
+async def test_a_person_names_a_device_and_takes_the_name_away_again(app: App) -> None:
+    vendor = await app.device(LIGHT)
+    async with app.stream() as frames:
+        named = await app.post(f"/devices/{LIGHT}/name", {"name": "  Desk ☃ "})
         assert (named.status, named.json["name"]) == (200, "Desk ☃")
         assert set(named.json) == set(vendor) and named.json["info"] == vendor["info"]
-        assert (await house.device(LIGHT))["name"] == "Desk ☃"
-        assert (await house.post(f"/devices/{LIGHT}/name", {"name": "Desk ☃"})).status == 200
-        back = await house.post(f"/devices/{LIGHT}/name", {"name": None})
+        assert (await app.device(LIGHT))["name"] == "Desk ☃"
+        assert (await app.post(f"/devices/{LIGHT}/name", {"name": "Desk ☃"})).status == 200
+        back = await app.post(f"/devices/{LIGHT}/name", {"name": None})
         assert back.json["name"] == vendor["name"] == "Simulated light"
-        received = [frame for frame in await house.heard(frames) if frame["type"] == "device.updated"]
+        received = [frame for frame in await app.heard(frames) if frame["type"] == "device.updated"]
     assert received == [
         {"type": "device.updated", "id": LIGHT, "name": name, "info": vendor["info"]}
         for name in ("Desk ☃", "Simulated light")
@@ -320,17 +320,17 @@ async def test_a_person_names_a_device_and_takes_the_name_away_again(house: Hous
 
 
 async def test_a_name_outlives_a_restart_and_a_device_that_is_away(tmp_path: Path) -> None:
-    async with open_house(data_dir=tmp_path) as house:
-        await house.post(f"/devices/{TV}/name", {"name": "Den"})
-        reported = await house.get(f"/devices/{TV}?include=commands")
-    async with open_house(data_dir=tmp_path, wait_until_ready=False) as house:
-        assert (await house.device(TV))["name"] == "Den"
-        assert (await house.get(f"/devices/{TV}?include=commands")).json["commands"] == reported.json["commands"]
-        assert (await house.device(LIGHT))["name"] == "Simulated light"
+    async with open_app(data_dir=tmp_path) as app:
+        await app.post(f"/devices/{TV}/name", {"name": "Den"})
+        reported = await app.get(f"/devices/{TV}?include=commands")
+    async with open_app(data_dir=tmp_path, wait_until_ready=False) as app:
+        assert (await app.device(TV))["name"] == "Den"
+        assert (await app.get(f"/devices/{TV}?include=commands")).json["commands"] == reported.json["commands"]
+        assert (await app.device(LIGHT))["name"] == "Simulated light"
 
 
-async def test_what_each_device_takes_is_told_on_demand(house: House) -> None:
-    light, tv = (await house.get("/devices?include=commands")).json
+async def test_what_each_device_takes_is_told_on_demand(app: App) -> None:
+    light, tv = (await app.get("/devices?include=commands")).json
     assert light["commands"] == [
         {
             "capability": "brightness",
@@ -349,45 +349,45 @@ async def test_what_each_device_takes_is_told_on_demand(house: House) -> None:
         },
     ]
     assert [each["capability"] for each in tv["commands"]] == ["power"]
-    assert (await house.get(f"/devices/{LIGHT}?include=commands")).json["commands"] == light["commands"]
-    assert (await house.get(f"/devices?ids={TV}&include=commands")).json[0]["commands"] == tv["commands"]
-    assert "commands" not in await house.device(LIGHT)
-    assert (await house.get("/devices/nobody?include=x")).status == 404
+    assert (await app.get(f"/devices/{LIGHT}?include=commands")).json["commands"] == light["commands"]
+    assert (await app.get(f"/devices?ids={TV}&include=commands")).json[0]["commands"] == tv["commands"]
+    assert "commands" not in await app.device(LIGHT)
+    assert (await app.get("/devices/nobody?include=x")).status == 404
 
 
-async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(house: House) -> None:
+async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(app: App) -> None:
     bad = {"brightness": 300, "power": "on", "colour": "red", "custom.x.y": [1], "humidity": None, "presence": True}
     seen = Observation(device_id="roku_tv:probe", kind=DeviceKind.SENSOR, attributes=bad)
     for _ in range(3):
-        house.hub.registry.apply(Report(adapter="roku_tv", observations=(seen,)))
-    shown = (await house.device("roku_tv:probe"))["attributes"]
+        app.hub.registry.apply(Report(adapter="roku_tv", observations=(seen,)))
+    shown = (await app.device("roku_tv:probe"))["attributes"]
     assert shown == {"power": "on", "custom.x.y": [1], "presence": True, "state": "online"}
-    dropped = (await house.get("/adapters/roku_tv")).json["dropped"]
+    dropped = (await app.get("/adapters/roku_tv")).json["dropped"]
     assert [(each["device_id"], each["attribute"]) for each in dropped] == [
         ("roku_tv:probe", attribute) for attribute in ("brightness", "colour", "humidity")
     ]
     assert dropped[0]["reason"] == "must be an integer from 0 to 100, not 300"
 
 
-async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(house: House) -> None:
-    registry = house.hub.registry
-    before = await house.device(TV)
-    async with house.stream() as frames:
+async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(app: App) -> None:
+    registry = app.hub.registry
+    before = await app.device(TV)
+    async with app.stream() as frames:
         for _ in range(2):
             registry.publish_event("roku_tv", TV, "double", {"count": 2})
         registry.publish_event("roku_tv", "nobody", "double", {})
         registry.publish_event("elgato_lights", TV, "double", {})
         registry.publish_event("roku_tv", TV, "", {})
         registry.publish_event("roku_tv", TV, "x", {"bad": float("nan")})
-        received = await house.heard(frames)
+        received = await app.heard(frames)
     reported = {"type": "device.event", "id": TV, "event": "double", "data": {"count": 2}}
     assert [frame for frame in received if frame["type"] == "device.event"] == [reported, reported]
-    assert (await house.device(TV))["attributes"] == before["attributes"]
+    assert (await app.device(TV))["attributes"] == before["attributes"]
 
 
 async def test_stored_things_that_nobody_understands_are_left_out_kept_and_said(tmp_path: Path) -> None:
-    async with open_house(data_dir=tmp_path) as house:
-        await house.post("/rooms", {"id": "den", "name": "Den"})
+    async with open_app(data_dir=tmp_path) as app:
+        await app.post("/rooms", {"id": "den", "name": "Den"})
         device = {"kind": "Robot", "source": "roku_tv", "vendor_specific": {}}
         odd = {
             "device/roku_tv:robot": device,
@@ -398,22 +398,22 @@ async def test_stored_things_that_nobody_understands_are_left_out_kept_and_said(
             "key/key_odd": {"role": "read"},
             "thing/new": {"x": 1},
         }
-        await house.hub.document.put_many(odd)
+        await app.hub.document.put_many(odd)
     for _ in range(2):
-        async with open_house(data_dir=tmp_path) as house:
-            said = " ".join(event.message for event in house.events if hasattr(event, "message"))
+        async with open_app(data_dir=tmp_path) as app:
+            said = " ".join(event.message for event in app.events if hasattr(event, "message"))
             for key in ("device/roku_tv:robot", "room/odd", "group/odd", "name/odd", "key/key_odd"):
                 assert f"{key} cannot be understood" in said
-            assert [room["id"] for room in (await house.get("/rooms")).json] == ["den"]
-            kept = house.hub.document.get("device/roku_tv:robot")
+            assert [room["id"] for room in (await app.get("/rooms")).json] == ["den"]
+            kept = app.hub.document.get("device/roku_tv:robot")
             assert kept is not None and orjson.loads(kept) == device
 
 
-async def test_a_group_with_an_absent_member_can_be_written_back(house: House) -> None:
-    await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
-    house.hub.registry.remove("roku_tv", TV)
-    group = (await house.get("/groups/all")).json
+async def test_a_group_with_an_absent_member_can_be_written_back(app: App) -> None:
+    await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
+    app.hub.registry.remove("roku_tv", TV)
+    group = (await app.get("/groups/all")).json
     assert group["members"] == [LIGHT, TV]
-    assert (await house.post("/groups", group)).json == group
-    assert (await house.post("/groups/all/members", {"members": [TV, LIGHT]})).json["members"] == [TV, LIGHT]
-    assert (await house.post("/groups/all/members", {"members": [TV, "nobody"]})).status == 400
+    assert (await app.post("/groups", group)).json == group
+    assert (await app.post("/groups/all/members", {"members": [TV, LIGHT]})).json["members"] == [TV, LIGHT]
+    assert (await app.post("/groups/all/members", {"members": [TV, "nobody"]})).status == 400

@@ -13,8 +13,8 @@ from typing import Any
 from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.definition import TRIGGER_KINDS
 from appliance.lua_worker.ctx_methods import CTX_METHODS
+from tests.fakes.app import LIGHT, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, open_house
 from tests.fakes.lua import automation, scene, write
 
 ROOT = Path(__file__).parents[2]
@@ -192,8 +192,8 @@ async def test_a_mistake_in_each_is_named_with_file_line_and_sentence(tmp_path: 
     files |= {f"automations/{kind}.lua": a_condition(kind, wrong) for kind, (_, _, wrong, _) in CONDITIONS.items()}
     said = {kind: (4, sentence) for kind, (_, _, sentence) in TRIGGERS.items()}
     said |= {kind: (5, sentence) for kind, (*_, sentence) in CONDITIONS.items()}
-    async with open_house(root=write(tmp_path, files), toml=PLACED, adapters={}) as house:
-        errors = (await house.post("/automations/reload")).json["errors"]
+    async with open_app(root=write(tmp_path, files), toml=PLACED, adapters={}) as app:
+        errors = (await app.post("/automations/reload")).json["errors"]
     found = {Path(each["file"]).stem: (each["line"], each["message"]) for each in errors}
     assert found.keys() == said.keys() and len(errors) == len(said)
     for kind, (line, sentence) in said.items():
@@ -206,26 +206,24 @@ async def test_the_api_shows_each_and_a_condition_says_why_not(tmp_path: Path) -
         for kind, (sound, *_) in TRIGGERS.items()
     }
     files |= {f"automations/{kind}.lua": a_condition(kind, fails) for kind, (fails, *_) in CONDITIONS.items()}
-    async with open_house(
-        root=write(tmp_path, files), toml=PLACED, clock=VirtualClock(is_synchronised=True)
-    ) as house:
-        shown = {each["id"]: each for each in (await house.get("/automations")).json}
+    async with open_app(root=write(tmp_path, files), toml=PLACED, clock=VirtualClock(is_synchronised=True)) as app:
+        shown = {each["id"]: each for each in (await app.get("/automations")).json}
         for kind in TRIGGERS:
             reported: Any = shown[kind]
             assert (reported["trigger_type"], reported["triggers"]) == (kind, [{"id": "it", "type": kind}]), reported
         for kind, (_, why, *_) in CONDITIONS.items():
             assert shown[kind]["condition_count"] == 1
-            ran = (await house.post(f"/automations/{kind}/execute")).json
+            ran = (await app.post(f"/automations/{kind}/execute")).json
             assert (ran["status"], ran["error"].startswith(why)) == ("skipped", True), (kind, ran, why)
-            [entry] = (await house.get(f"/automations/{kind}/history")).json["entries"]
+            [entry] = (await app.get(f"/automations/{kind}/history")).json["entries"]
             assert entry["error"] == ran["error"] and entry["trace"][-1]["step"] == "condition"
 
 
 async def test_a_call_that_is_wrong_says_where(tmp_path: Path) -> None:
     files = {f"scenes/{call}.lua": scene(call, f"ctx:{call}({wrong})") for call, (wrong, _) in CALLS.items()}
-    async with open_house(root=write(tmp_path, files), adapters={}) as house:
+    async with open_app(root=write(tmp_path, files), adapters={}) as app:
         for call, (_, sentence) in CALLS.items():
-            answer = await house.post(f"/scenes/{call}/execute")
+            answer = await app.post(f"/scenes/{call}/execute")
             if not sentence:
                 assert answer.status == 200
                 continue

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.lua.executor import list_executions
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 
@@ -25,30 +25,30 @@ trigger = {type = "wall_clock", hour = 3, minute = 0}, execute = function(ctx) c
 }
 
 
-async def listed(house: House) -> list[dict[str, Any]]:
+async def listed(app: App) -> list[dict[str, Any]]:
     """What `GET /executions` gives."""
-    found: list[dict[str, Any]] = (await house.get("/executions")).json["executions"]
+    found: list[dict[str, Any]] = (await app.get("/executions")).json["executions"]
     return found
 
 
-async def started(house: House, path: str, count: int) -> asyncio.Task[Any]:
+async def started(app: App, path: str, count: int) -> asyncio.Task[Any]:
     """Begin what the path runs; there are `count` executions then."""
-    task = asyncio.ensure_future(house.post(path, {}))
-    await until(lambda: len(list_executions(house.hub.executors)) == count)
+    task = asyncio.ensure_future(app.post(path, {}))
+    await until(lambda: len(list_executions(app.hub.executors)) == count)
     return task
 
 
 async def test_what_runs_and_waits_is_listed_in_words_and_each_can_be_cancelled(tmp_path: Path) -> None:
     toml = "[scripts]\nmax_cpu_secs = 600\nmax_cpu_total_secs = 600\n"
-    async with open_house(root=write(tmp_path, FILES), toml=toml) as house:
-        assert await listed(house) == []
-        first = await started(house, "/scenes/sleepy/execute", 1)
-        second = await started(house, "/scenes/sleepy/execute", 2)
-        third = await started(house, "/scenes/busy/execute", 3)
-        fourth = await started(house, "/automations/long/execute", 4)
-        await until(lambda: [each.status for each in list_executions(house.hub.executors)].count("waiting") == 2)
-        await until(lambda: list_executions(house.hub.executors)[2].cpu_secs > 0)
-        found = await listed(house)
+    async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
+        assert await listed(app) == []
+        first = await started(app, "/scenes/sleepy/execute", 1)
+        second = await started(app, "/scenes/sleepy/execute", 2)
+        third = await started(app, "/scenes/busy/execute", 3)
+        fourth = await started(app, "/automations/long/execute", 4)
+        await until(lambda: [each.status for each in list_executions(app.hub.executors)].count("waiting") == 2)
+        await until(lambda: list_executions(app.hub.executors)[2].cpu_secs > 0)
+        found = await listed(app)
         assert [(each["kind"], each["of"], each["status"]) for each in found] == [
             ("scene", "sleepy", "waiting"),
             ("scene", "sleepy", "queued"),
@@ -59,46 +59,46 @@ async def test_what_runs_and_waits_is_listed_in_words_and_each_can_be_cancelled(
         assert found[1]["doing"] == "waits for its turn"
         assert re.fullmatch(r"computing for \d+ s", found[2]["doing"])
         assert found[3]["name"] == "Long" and len({each["id"] for each in found}) == 4
-        assert [each["running"] for each in (await house.get("/automations")).json] == [1]
-        assert (await house.get("/automations/long")).json["running"] == 1
-        reported = (await house.get("/diagnostics/status")).json["executions"]
+        assert [each["running"] for each in (await app.get("/automations")).json] == [1]
+        assert (await app.get("/automations/long")).json["running"] == 1
+        reported = (await app.get("/diagnostics/status")).json["executions"]
         assert [each["of"] for each in reported] == [each["of"] for each in found]
-        sentences = (await house.get("/why?id=long")).json["summary"]
+        sentences = (await app.get("/why?id=long")).json["summary"]
         assert any("sleep until" in each for each in sentences) and not any(
             "nothing has" in each for each in sentences
         )
         for each in reversed(found):
-            assert (await house.post(f"/executions/{each['id']}/cancel")).json == {"status": "ok"}
-        await until(lambda: not list_executions(house.hub.executors))
-        gone = await house.post(f"/executions/{found[0]['id']}/cancel")
+            assert (await app.post(f"/executions/{each['id']}/cancel")).json == {"status": "ok"}
+        await until(lambda: not list_executions(app.hub.executors))
+        gone = await app.post(f"/executions/{found[0]['id']}/cancel")
         assert (gone.status, gone.json["code"]) == (404, "execution_not_found")
         answers = await asyncio.gather(first, third, fourth)
         assert [(each.status, each.json["code"]) for each in answers] == [(400, "cancelled")] * 3
         assert (await second).status == 202
-        assert await listed(house) == [] and (await house.get("/automations/long")).json["running"] == 0
+        assert await listed(app) == [] and (await app.get("/automations/long")).json["running"] == 0
 
 
 async def test_what_a_reload_removed_while_it_runs_can_be_cancelled(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
-    async with open_house(root=root) as house:
-        running = [await started(house, "/scenes/sleepy/execute", 1)]
-        running.append(await started(house, "/automations/long/execute", 2))
+    async with open_app(root=root) as app:
+        running = [await started(app, "/scenes/sleepy/execute", 1)]
+        running.append(await started(app, "/automations/long/execute", 2))
         for name in ("scenes/sleepy.lua", "automations/long.lua"):
             (root / "config" / name).unlink()
         for target in ("scenes", "automations"):
-            assert (await house.post(f"/{target}/reload")).json["status"] == "ok"
-        assert [each["of"] for each in await listed(house)] == ["sleepy", "long"]
+            assert (await app.post(f"/{target}/reload")).json["status"] == "ok"
+        assert [each["of"] for each in await listed(app)] == ["sleepy", "long"]
         paths = ("/scenes/sleepy/cancel", "/automations/long/cancel")
-        assert [(await house.post(path)).json for path in paths] == [{"status": "ok", "cancelled": 1}] * 2
+        assert [(await app.post(path)).json for path in paths] == [{"status": "ok", "cancelled": 1}] * 2
         await asyncio.gather(*running)
-        assert [(await house.post(path)).status for path in paths] == [404, 404]
+        assert [(await app.post(path)).status for path in paths] == [404, 404]
 
 
 async def test_a_sleep_that_the_stop_cuts_leaves_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "lua")
-    async with open_house(root=write(tmp_path, FILES)) as house:
-        running = await started(house, "/scenes/sleepy/execute", 1)
-        await until(lambda: list_executions(house.hub.executors)[0].status == "waiting")
-        house.hub.abort_all()
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        running = await started(app, "/scenes/sleepy/execute", 1)
+        await until(lambda: list_executions(app.hub.executors)[0].status == "waiting")
+        app.hub.abort_all()
         await running
     assert [each for each in caplog.messages if re.search(r"scene:sleepy is cut off by the stop: sleep until", each)]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
+from tests.fakes.app import LIGHT, TV, App, Received
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, Received
 
 ON = {"capability": "power", "action": "on"}
 TOGGLE = {"capability": "power", "action": "toggle"}
 SECOND = "elgato_lights:light:1"
 
 
-async def put(house: House, group_id: str, *members: str, name: str = "All") -> Received:
+async def put(app: App, group_id: str, *members: str, name: str = "All") -> Received:
     """Create or change a group."""
-    return await house.post("/groups", {"id": group_id, "name": name, "members": list(members)})
+    return await app.post("/groups", {"id": group_id, "name": name, "members": list(members)})
 
 
 def _group(members: list[str], name: str = "All") -> dict[str, Any]:
@@ -30,8 +30,8 @@ def _ids(answer: Received) -> list[str]:
 # --- the groups themselves -----------------------------------------------------------------------
 
 
-async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard(house: House) -> None:
-    async with house.stream() as frames:
+async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard(app: App) -> None:
+    async with app.stream() as frames:
         for body, group, received in [
             (_group([TV, LIGHT]), _group([TV, LIGHT]), ["group.added"]),
             (_group([TV, LIGHT]), _group([TV, LIGHT]), []),
@@ -40,9 +40,9 @@ async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard
             (_group([TV], "One"), _group([TV], "One"), ["group.updated", "group.members_changed"]),
             (_group([], "One"), _group([], "One"), ["group.members_changed"]),
         ]:
-            answer = await house.post("/groups", body)
+            answer = await app.post("/groups", body)
             assert (answer.status, answer.json) == (200, group)
-            assert (await house.get("/groups/all")).json == group
+            assert (await app.get("/groups/all")).json == group
             frame = {
                 "group.added": {"type": "group.added", "group": group},
                 "group.updated": {"type": "group.updated", "group": group},
@@ -52,41 +52,41 @@ async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard
                     "members": group["members"],
                 },
             }
-            assert await house.heard(frames) == [frame[type_] for type_ in received]
-        answer = await house.delete("/groups/all")
+            assert await app.heard(frames) == [frame[type_] for type_ in received]
+        answer = await app.delete("/groups/all")
         assert (answer.status, answer.json) == (204, None)
-        assert await house.heard(frames) == [{"type": "group.removed", "id": "all"}]
-        for missing in (await house.get("/groups/all"), await house.delete("/groups/all")):
+        assert await app.heard(frames) == [{"type": "group.removed", "id": "all"}]
+        for missing in (await app.get("/groups/all"), await app.delete("/groups/all")):
             assert (missing.status, missing.json) == (
                 404,
                 {"error": "group 'all' not found", "code": "group_not_found"},
             )
-        assert await house.heard(frames) == []
+        assert await app.heard(frames) == []
 
 
-async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_one(house: House) -> None:
+async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_one(app: App) -> None:
     bare = {"id": "all", "name": "All"}
-    async with house.stream() as frames:
-        assert (await house.post("/groups", bare)).json == _group([])
-        await put(house, "all", LIGHT)
-        await house.heard(frames)
-        assert (await house.post("/groups", bare)).json == _group([LIGHT])
-        assert await house.heard(frames) == []
-        assert (await house.post("/groups", {**bare, "name": "Every"})).json == _group([LIGHT], "Every")
-        assert await house.heard(frames) == [{"type": "group.updated", "group": _group([LIGHT], "Every")}]
+    async with app.stream() as frames:
+        assert (await app.post("/groups", bare)).json == _group([])
+        await put(app, "all", LIGHT)
+        await app.heard(frames)
+        assert (await app.post("/groups", bare)).json == _group([LIGHT])
+        assert await app.heard(frames) == []
+        assert (await app.post("/groups", {**bare, "name": "Every"})).json == _group([LIGHT], "Every")
+        assert await app.heard(frames) == [{"type": "group.updated", "group": _group([LIGHT], "Every")}]
 
 
-async def test_members_given_twice_come_once_where_they_came_first(house: House) -> None:
-    assert (await put(house, "all", TV, LIGHT, TV, LIGHT, LIGHT)).json == _group([TV, LIGHT])
-    answer = await house.post("/groups/all/members", {"members": [LIGHT, TV, LIGHT]})
+async def test_members_given_twice_come_once_where_they_came_first(app: App) -> None:
+    assert (await put(app, "all", TV, LIGHT, TV, LIGHT, LIGHT)).json == _group([TV, LIGHT])
+    answer = await app.post("/groups/all/members", {"members": [LIGHT, TV, LIGHT]})
     assert answer.json == _group([LIGHT, TV])
 
 
-async def test_groups_are_listed_by_id(house: House) -> None:
-    assert (await house.get("/groups")).json == []
+async def test_groups_are_listed_by_id(app: App) -> None:
+    assert (await app.get("/groups")).json == []
     for group_id in ("den", "attic", "Zoo", "10", "9"):
-        await put(house, group_id, TV)
-    answer = await house.get("/groups")
+        await put(app, group_id, TV)
+    answer = await app.get("/groups")
     assert answer.status == 200
     assert answer.json == [{"id": id_, "name": "All", "members": [TV]} for id_ in ("10", "9", "Zoo", "attic", "den")]
 
@@ -94,37 +94,37 @@ async def test_groups_are_listed_by_id(house: House) -> None:
 # --- members -------------------------------------------------------------------------------------
 
 
-async def test_members_are_replaced_and_only_a_change_is_heard(house: House) -> None:
-    await put(house, "all", TV)
-    async with house.stream() as frames:
+async def test_members_are_replaced_and_only_a_change_is_heard(app: App) -> None:
+    await put(app, "all", TV)
+    async with app.stream() as frames:
         for members in ([LIGHT, TV], [LIGHT, TV], [TV, LIGHT], [], []):
-            answer = await house.post("/groups/all/members", {"members": members, "name": "ignored"})
+            answer = await app.post("/groups/all/members", {"members": members, "name": "ignored"})
             assert (answer.status, answer.json) == (200, _group(members))
-        assert await house.heard(frames) == [
+        assert await app.heard(frames) == [
             {"type": "group.members_changed", "id": "all", "members": members}
             for members in ([LIGHT, TV], [TV, LIGHT], [])
         ]
 
 
-async def test_devices_are_listed_in_membership_order(house: House) -> None:
-    await put(house, "all", TV, LIGHT)
-    answer = await house.get("/groups/all/devices")
-    assert answer.json == [await house.device(TV), await house.device(LIGHT)]
-    await put(house, "all", LIGHT, TV)
-    assert _ids(await house.get("/groups/all/devices")) == [LIGHT, TV]
-    await put(house, "all")
-    assert _ids(await house.get("/groups/all/devices")) == []
+async def test_devices_are_listed_in_membership_order(app: App) -> None:
+    await put(app, "all", TV, LIGHT)
+    answer = await app.get("/groups/all/devices")
+    assert answer.json == [await app.device(TV), await app.device(LIGHT)]
+    await put(app, "all", LIGHT, TV)
+    assert _ids(await app.get("/groups/all/devices")) == [LIGHT, TV]
+    await put(app, "all")
+    assert _ids(await app.get("/groups/all/devices")) == []
 
 
-async def test_removing_a_group_leaves_its_devices(house: House) -> None:
-    await put(house, "all", TV, LIGHT)
-    before = (await house.get("/devices")).json
-    await house.delete("/groups/all")
-    assert _ids(await house.get("/devices")) == [device["id"] for device in before]
+async def test_removing_a_group_leaves_its_devices(app: App) -> None:
+    await put(app, "all", TV, LIGHT)
+    before = (await app.get("/devices")).json
+    await app.delete("/groups/all")
+    assert _ids(await app.get("/devices")) == [device["id"] for device in before]
 
 
 async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
-    quiet: House, clock: VirtualClock
+    quiet: App, clock: VirtualClock
 ) -> None:
     lamp = SimulatedLight(temperature=213)
     quiet.light.lights = [lamp, lamp]
@@ -169,9 +169,9 @@ def _ok(device_id: str) -> dict[str, Any]:
     return {"device_id": device_id, "status": "ok", "message": None}
 
 
-async def test_a_command_goes_to_every_member_and_the_results_come_in_membership_order(house: House) -> None:
+async def test_a_command_goes_to_every_member_and_the_results_come_in_membership_order(app: App) -> None:
     for members in ([TV, LIGHT], [LIGHT, TV]):
-        await put(house, "all", *members)
-        answer = await house.post("/groups/all/command", ON)
+        await put(app, "all", *members)
+        answer = await app.post("/groups/all/command", ON)
         assert (answer.status, answer.json) == (200, [_ok(device_id) for device_id in members])
-    assert house.light.lights[0].on and house.tv.power_mode == "PowerOn"
+    assert app.light.lights[0].on and app.tv.power_mode == "PowerOn"

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.disk import Image, RecordingDisk, Refusal
-from tests.fakes.house import LIGHT, House, open_house
 from tests.store.cuts import durable
 
 TROUBLES = 1000
@@ -61,10 +61,8 @@ class Model:
 class Life:
     """A hub on a disk from its start to its kill, and the model of its home."""
 
-    def __init__(
-        self, house: House, disk: RecordingDisk, clock: VirtualClock, dice: random.Random, model: Model
-    ) -> None:
-        self.house, self.disk, self.clock, self.dice, self.model = house, disk, clock, dice, model
+    def __init__(self, app: App, disk: RecordingDisk, clock: VirtualClock, dice: random.Random, model: Model) -> None:
+        self.app, self.disk, self.clock, self.dice, self.model = app, disk, clock, dice, model
         self.counts: Counter[str] = Counter()
         self._lamp = asyncio.Lock()
 
@@ -93,12 +91,12 @@ class Life:
             case "place":
                 method, path, body = "POST", f"/devices/{LIGHT}/room", {"room_id": value}
             case _ if value is None:
-                return (await self.house.delete(f"/{kind}s/{name}")).status
+                return (await self.app.delete(f"/{kind}s/{name}")).status
             case "variable":
                 method, path, body = "PUT", f"/variables/{name}", {"value": value}
             case _:
                 method, path, body = "POST", f"/{kind}s", {"id": name, "name": value}
-        return (await self.house.ask(method, path, json=body)).status
+        return (await self.app.ask(method, path, json=body)).status
 
     async def flood(self, count: int) -> list[int]:
         """Many changes at once, each of a key of its own; their statuses."""
@@ -111,22 +109,22 @@ class Life:
         """Switch it; where the hub says that this was done, the lamp has done it."""
         async with self._lamp:
             action = self.dice.choice(("on", "off"))
-            status = (await self.house.command(LIGHT, "power", action)).status
+            status = (await self.app.command(LIGHT, "power", action)).status
             assert status in (200, 400), status
-            assert status == 400 or self.house.light.lights[0].on == (action == "on")
+            assert status == 400 or self.app.light.lights[0].on == (action == "on")
 
     async def check(self, *, is_start: bool = False) -> None:
         """The hub lives, and shows what the model says."""
-        assert (await self.house.get("/health", token=None)).status == 200
-        shown = {kind: (await self.house.get(f"/{kind}s")).json for kind in ("room", "group")}
+        assert (await self.app.get("/health", token=None)).status == 200
+        shown = {kind: (await self.app.get(f"/{kind}s")).json for kind in ("room", "group")}
         found: Values = {
             f"{kind}/{each['id']}": each["name"]
             for kind, every in shown.items()
             for each in every
             if each["id"] != BASE
         }
-        found |= {f"variable/{each['name']}": each["value"] for each in (await self.house.get("/variables")).json}
-        lamp = await self.house.device(LIGHT)
+        found |= {f"variable/{each['name']}": each["value"] for each in (await self.app.get("/variables")).json}
+        lamp = await self.app.device(LIGHT)
         self.model.check(found | {"name": lamp["name"], "place": lamp["room_id"]}, is_start=is_start)
 
     async def step_the_clock(self) -> None:
@@ -137,7 +135,7 @@ class Life:
     async def fail_the_adapter(self) -> None:
         """The lamp misbehaves from now on, or is well again; somebody switches it."""
         await self._heal_the_lamp()
-        faults = self.house.light.faults
+        faults = self.app.light.faults
         match self.dice.randrange(6):
             case 0:
                 faults.status = self.dice.choice((404, 500, 503))
@@ -146,7 +144,7 @@ class Life:
             case 2:
                 faults.drop = 2
             case 3:
-                await self.house.light.unplug()
+                await self.app.light.unplug()
             case 4:
                 faults.stubborn = True
         await self.switch_the_lamp()
@@ -160,7 +158,7 @@ class Life:
 
     async def flood_it(self) -> None:
         """Forty changes at once, as many readers, and a command."""
-        readers = [self.house.get("/devices") for _ in range(40)]
+        readers = [self.app.get("/devices") for _ in range(40)]
         await asyncio.gather(self.flood(40), self.switch_the_lamp(), *readers)
 
     async def trouble(self, most: int) -> None:
@@ -182,8 +180,8 @@ class Life:
             await asyncio.sleep(pause := min(1.5 * pause, 1.0))
 
     async def _shows_the_lamp(self) -> bool:
-        shown = (await self.house.device(LIGHT))["attributes"]
-        power = "on" if self.house.light.lights[0].on else "off"
+        shown = (await self.app.device(LIGHT))["attributes"]
+        power = "on" if self.app.light.lights[0].on else "off"
         return (shown["state"], shown["power"]) == ("online", power)
 
     async def die(self) -> tuple[Image, Model]:
@@ -198,9 +196,9 @@ class Life:
         return image, model
 
     async def _heal_the_lamp(self) -> None:
-        faults = self.house.light.faults
+        faults = self.app.light.faults
         faults.status, faults.body, faults.drop, faults.stubborn = None, None, 0, False
-        await self.house.light.plug_in()
+        await self.app.light.plug_in()
 
     async def _while_time_passes(self, work: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:
         """Do the work, whose limits of time are the clock's."""
@@ -220,11 +218,11 @@ async def test_a_thousand_troubles_in_an_hour_leave_the_home_as_the_model_has_it
         while counts.total() < TROUBLES:
             disk = RecordingDisk(image)
             disk.folder = tmp_path
-            async with open_house(clock=clock, light=LightSimulator(), disk=disk) as house:
-                life = Life(house, disk, clock, dice, model)
+            async with open_app(clock=clock, light=LightSimulator(), disk=disk) as app:
+                life = Life(app, disk, clock, dice, model)
                 if image is None:
-                    await house.post("/rooms", {"id": BASE, "name": "Base"})
-                    model.known = {"name": (await house.device(LIGHT))["name"]}
+                    await app.post("/rooms", {"id": BASE, "name": "Base"})
+                    model.known = {"name": (await app.device(LIGHT))["name"]}
                 await life.check(is_start=True)
                 for _ in range(dice.randrange(1, 4)):
                     await life.trouble(most=TROUBLES - counts.total())

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.line_server import TOKEN, LineServer
 
 SCENE = """
@@ -23,30 +23,30 @@ return {
 AUTOMATION = SCENE.replace('name = "Evening"', 'name = "Evening", trigger = { type = "interval", every_secs = 3600 }')
 
 
-async def entries(house: House, path: str) -> list[Any]:
+async def entries(app: App, path: str) -> list[Any]:
     """The entries of a history."""
-    answer = await house.get(path)
+    answer = await app.get(path)
     assert answer.status == 200, answer
     found: list[Any] = answer.json["entries"]
     return found
 
 
-async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: House, clock: VirtualClock) -> None:
-    house = quiet
+async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: App, clock: VirtualClock) -> None:
+    app = quiet
     for brightness in (10, 20, 30):
         clock.suspend(1)
-        answer = await house.command(LIGHT, "brightness", "set", brightness)
+        answer = await app.command(LIGHT, "brightness", "set", brightness)
         assert answer.json == {"status": "ok"}, answer
-    states = (await house.get(f"/devices/{LIGHT}/history")).json
+    states = (await app.get(f"/devices/{LIGHT}/history")).json
     assert states["device_id"] == LIGHT
     shown = [entry["device"]["attributes"]["brightness"] for entry in states["entries"]]
     assert shown[:3] == [30, 20, 10] and states["entries"][0]["device"]["id"] == LIGHT, states
-    asked = await entries(house, f"/devices/{LIGHT}/history?include=commands")
+    asked = await entries(app, f"/devices/{LIGHT}/history?include=commands")
     assert not any("commands" in each["device"] for each in states["entries"])
     assert all(each["device"]["commands"] for each in asked) and len(asked) == len(states["entries"])
     times = [datetime.fromisoformat(entry["observed_at"]) for entry in states["entries"]]
     assert times == sorted(times, reverse=True)
-    values = (await house.get(f"/devices/{LIGHT}/history/brightness?limit=2")).json
+    values = (await app.get(f"/devices/{LIGHT}/history/brightness?limit=2")).json
     assert {key: values[key] for key in ("device_id", "attribute")} == {"device_id": LIGHT, "attribute": "brightness"}
     assert [entry["value"] for entry in values["entries"]] == [30, 20]
     assert values["entries"][0] == {
@@ -56,11 +56,11 @@ async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: House
         "value": 30,
     }
     latest = states["entries"][0]["observed_at"]
-    exact = await entries(house, f"/devices/{LIGHT}/history/brightness?start={latest}&end={latest}")
+    exact = await entries(app, f"/devices/{LIGHT}/history/brightness?start={latest}&end={latest}")
     assert [entry["value"] for entry in exact] == [30]
-    assert await entries(house, f"/devices/{LIGHT}/history/humidity") == []
+    assert await entries(app, f"/devices/{LIGHT}/history/humidity") == []
     assert values["resolution"] == "raw"
-    encoded = await house.get("/devices/elgato_lights%3Alight%3A0/history/brightness?resolution=day")
+    encoded = await app.get("/devices/elgato_lights%3Alight%3A0/history/brightness?resolution=day")
     day = encoded.json["entries"][0]
     assert encoded.json["resolution"] == "day" and (day["min"], day["max"]) == (10, 50) and 10 <= day["value"] <= 50
 
@@ -69,17 +69,17 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
     for kind, text in (("scenes", SCENE), ("automations", AUTOMATION)):
         (tmp_path / "config" / kind).mkdir(parents=True)
         (tmp_path / "config" / kind / "evening.lua").write_text(text)
-    async with open_house(root=tmp_path) as house:
-        await house.post("/rooms", {"id": "hall", "name": "Hall"})
-        await house.post(f"/devices/{TV}/room", {"room_id": "hall"})
-        await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT]})
-        await house.command(LIGHT, "power", "off")
-        await house.command(LIGHT, "brightness", "increase", 5)
-        await house.post("/rooms/hall/command", {"capability": "power", "action": "on"})
-        await house.post("/groups/all/command", {"capability": "power", "action": "on"})
-        await house.post("/scenes/evening/execute")
-        await house.post("/automations/evening/execute")
-        found = await entries(house, "/audit/commands")
+    async with open_app(root=tmp_path) as app:
+        await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        await app.post(f"/devices/{TV}/room", {"room_id": "hall"})
+        await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT]})
+        await app.command(LIGHT, "power", "off")
+        await app.command(LIGHT, "brightness", "increase", 5)
+        await app.post("/rooms/hall/command", {"capability": "power", "action": "on"})
+        await app.post("/groups/all/command", {"capability": "power", "action": "on"})
+        await app.post("/scenes/evening/execute")
+        await app.post("/automations/evening/execute")
+        found = await entries(app, "/audit/commands")
         reported = [(entry["source"], entry["device_id"], entry["room_id"], entry["status"]) for entry in found]
         assert reported[::-1] == [
             ("device", LIGHT, None, "ok"),
@@ -93,8 +93,8 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
         ]
         assert found[0]["message"] == "device 'nobody:home' not found"
         assert found[-2]["command"] == {"capability": "brightness", "action": "increase", "value": 5}
-        assert len(await entries(house, f"/audit/commands?device_id={TV}")) == 1
-        figures = (await house.get("/diagnostics")).json["history"]
+        assert len(await entries(app, f"/audit/commands?device_id={TV}")) == 1
+        figures = (await app.get("/diagnostics")).json["history"]
         assert (
             figures["commands"]["entries"] == 8 and 0 < figures["devices"]["bytes"] < figures["devices"]["max_bytes"]
         )
@@ -106,13 +106,13 @@ async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path
     (tmp_path / "config" / "scenes" / "evening.lua").write_text(scene)
     data = tmp_path / "data"
     data.mkdir()
-    async with open_house(root=tmp_path, data_dir=data) as house:
+    async with open_app(root=tmp_path, data_dir=data) as app:
         for brightness in (11, 22, 33):
-            await house.command(LIGHT, "brightness", "set", brightness)
-        assert (await house.post("/scenes/evening/execute")).status == 200
-        assert (await house.get("/metrics")).status == 200
-        assert len(await entries(house, "/audit/commands")) == 5
-        assert len(await entries(house, "/scenes/evening/history")) == 1
+            await app.command(LIGHT, "brightness", "set", brightness)
+        assert (await app.post("/scenes/evening/execute")).status == 200
+        assert (await app.get("/metrics")).status == 200
+        assert len(await entries(app, "/audit/commands")) == 5
+        assert len(await entries(app, "/scenes/evening/history")) == 1
     written = b"".join(file.read_bytes() for file in data.glob("*.json"))
     keys = set(re.findall(rb'"([a-z]+)/[^"]*":', written))
     assert keys == {b"device", b"state", b"counter"}
@@ -121,28 +121,28 @@ async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path
 
 
 async def test_what_was_is_there_after_a_restart(tmp_path: Path) -> None:
-    async with open_house(data_dir=tmp_path) as house:
+    async with open_app(data_dir=tmp_path) as app:
         for brightness in (10, 30):
-            await house.command(LIGHT, "brightness", "set", brightness)
-        before = (await house.get(f"/devices/{LIGHT}/history/brightness?resolution=hour")).json["entries"]
-    async with open_house(data_dir=tmp_path) as house:
-        hours = (await house.get(f"/devices/{LIGHT}/history/brightness?resolution=hour")).json["entries"]
+            await app.command(LIGHT, "brightness", "set", brightness)
+        before = (await app.get(f"/devices/{LIGHT}/history/brightness?resolution=hour")).json["entries"]
+    async with open_app(data_dir=tmp_path) as app:
+        hours = (await app.get(f"/devices/{LIGHT}/history/brightness?resolution=hour")).json["entries"]
         assert (hours[-1]["min"], hours[-1]["max"]) == (before[-1]["min"], before[-1]["max"]) == (10, 50)
-        raw = (await house.get(f"/devices/{LIGHT}/history/brightness")).json
+        raw = (await app.get(f"/devices/{LIGHT}/history/brightness")).json
         assert raw["resolution"] == "hour" and raw["entries"][-1]["min"] == 10
-        sent = [each["command"]["value"] for each in await entries(house, f"/audit/commands?device_id={LIGHT}")]
+        sent = [each["command"]["value"] for each in await entries(app, f"/audit/commands?device_id={LIGHT}")]
         assert sent == [30, 10]
-        kept = (await house.get("/diagnostics")).json["history"]
+        kept = (await app.get("/diagnostics")).json["history"]
         assert kept["card"]["keep_days"] == 30 and kept["card"]["failure"] is None and kept["server"] is None
-        metrics = (await house.get("/metrics")).json
+        metrics = (await app.get("/metrics")).json
         assert "lares_history_failing 0" in metrics and "lares_influx" not in metrics
 
 
 async def test_without_days_nothing_is_on_the_card(tmp_path: Path) -> None:
-    async with open_house(data_dir=tmp_path, toml="[history]\nkeep_days = 0\n") as house:
-        await house.command(LIGHT, "brightness", "set", 10)
-        assert (await house.get("/diagnostics")).json["history"]["card"] is None
-        assert (await house.get("/audit/commands")).status == 200
+    async with open_app(data_dir=tmp_path, toml="[history]\nkeep_days = 0\n") as app:
+        await app.command(LIGHT, "brightness", "set", 10)
+        assert (await app.get("/diagnostics")).json["history"]["card"] is None
+        assert (await app.get("/audit/commands")).status == 200
     assert not (tmp_path / "history").exists()
 
 
@@ -151,12 +151,12 @@ async def test_each_value_goes_to_the_server(tmp_path: Path) -> None:
     server = await lines.serve()
     url = server.make_url("/api/v2/write?bucket=lares")
     toml = f'[history]\ninflux_url = "{url}"\ninflux_token = "{TOKEN}"\n'
-    async with open_house(data_dir=tmp_path, toml=toml) as house:
-        await house.command(LIGHT, "brightness", "set", 10)
-        told = (await house.get("/diagnostics")).json["history"]["server"]
+    async with open_app(data_dir=tmp_path, toml=toml) as app:
+        await app.command(LIGHT, "brightness", "set", 10)
+        told = (await app.get("/diagnostics")).json["history"]["server"]
         assert told["server"] == f"http://127.0.0.1:{server.port}" and told["waiting"] > 0
-        assert TOKEN not in repr(house.hub.history) + str(told)
-        metrics = str((await house.get("/metrics")).json)
+        assert TOKEN not in repr(app.hub.history) + str(told)
+        metrics = str((await app.get("/metrics")).json)
         page = (Path(__file__).parent.parent.parent / "docs" / "monitoring.md").read_text()
         assert set(re.findall(r"^(lares_influx\w+) ", metrics, re.MULTILINE)) == set(
             re.findall(r"lares_influx\w+", page)

@@ -305,7 +305,7 @@ async def play(home: Household, what: str, *words: str) -> None:
     if what in {"restart", "kill"}:
         await home.restart(is_killed=what == "kill", off_secs=float(words[0]) if words else OFF_SECS)
     elif what == "variable":
-        answer = await home.house.ask("PUT", f"/variables/{words[0]}", json={"value": json.loads(words[1])})
+        answer = await home.app.ask("PUT", f"/variables/{words[0]}", json={"value": json.loads(words[1])})
         assert answer.status == 200, answer.json
     else:
         home.show(what, " ".join(words))
@@ -324,7 +324,7 @@ async def test_the_ten_wishes_of_a_household_come_true_through_restarts_and_kill
         async with open_household(tmp_path, toml, instant("Thu", "15:00"), broker, announcements()) as home:
             for id_, members in GROUPS.items():
                 body = {"id": id_, "name": id_, "members": [f"mqtt:{name}" for name in members]}
-                assert (await home.house.post("/groups", body)).status == 200
+                assert (await home.app.post("/groups", body)).status == 200
             for name, payload in {**dict.fromkeys(LAMPS, '{"state": "OFF"}'), **AT_FIRST}.items():
                 home.show(name, payload)
             await home.settle()

@@ -14,19 +14,19 @@ from appliance.adapters.discovery.discovery import Found
 from appliance.api.connections import ApiLimits
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from tests.api.caller import call, request
-from tests.fakes.house import READER, House, open_house
+from tests.fakes.app import READER, App, open_app
 from tests.fakes.process import KEY, running
 
 
-async def test_the_capabilities_of_every_attribute_are_in_the_catalog(house: House) -> None:
-    answer = await house.get("/capabilities")
+async def test_the_capabilities_of_every_attribute_are_in_the_catalog(app: App) -> None:
+    answer = await app.get("/capabilities")
     assert (answer.status, len(answer.json["capabilities"]), answer.json["ownership"]) == (200, 60, OWNERSHIP)
     listed = {entry["key"] for entry in answer.json["capabilities"]}
     units = {entry["key"]: entry["unit"] for entry in answer.json["capabilities"] if "unit" in entry}
-    assert units == UNITS == (await house.get("/overview")).json["units"]
+    assert units == UNITS == (await app.get("/overview")).json["units"]
     periods = {entry["key"]: entry["period"] for entry in answer.json["capabilities"] if "period" in entry}
     assert periods["energy_today"] == "today"
-    for device in (await house.get("/devices")).json:
+    for device in (await app.get("/devices")).json:
         assert set(device["attributes"]) <= listed
         for key, value in device["attributes"].items():
             assert CAPABILITIES[key].check(value) == value
@@ -35,19 +35,19 @@ async def test_the_capabilities_of_every_attribute_are_in_the_catalog(house: Hou
 async def test_what_a_search_found_is_listed_and_its_seconds_are_bounded() -> None:
     section = '[adapters.wled]\nbase_url = "http://10.0.0.2"\n'
     lamp = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial=None, section=section)
-    async with open_house(adapters={}, found=[lamp]) as house:
+    async with open_app(adapters={}, found=[lamp]) as app:
         for query in ("", "?seconds=1", "?seconds=30"):
-            answer = await house.get(f"/discovery{query}")
+            answer = await app.get(f"/discovery{query}")
             assert (answer.status, answer.json) == (200, {"found": [asdict(lamp)]})
         for wrong in ("0", "31", "1.5", "", "x"):
-            assert (await house.get(f"/discovery?seconds={wrong}")).status == 400
-        assert (await house.get("/discovery", token=READER.text)).status == 403
+            assert (await app.get(f"/discovery?seconds={wrong}")).status == 400
+        assert (await app.get("/discovery", token=READER.text)).status == 403
 
 
-async def test_diagnostics_count_what_is_there(house: House) -> None:
-    await house.post("/rooms", {"id": "den", "name": "Den"})
-    async with house.stream():
-        answer = await house.get("/diagnostics")
+async def test_diagnostics_count_what_is_there(app: App) -> None:
+    await app.post("/rooms", {"id": "den", "name": "Den"})
+    async with app.stream():
+        answer = await app.get("/diagnostics")
     assert answer.status == 200
     counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 0, "scenes": 0, "automations": 0, "keys": 0}
     assert answer.json["counts"] == counts
@@ -55,10 +55,10 @@ async def test_diagnostics_count_what_is_there(house: House) -> None:
     assert answer.json["events"]["readers"] == 1
 
 
-async def test_the_log_tells_its_latest_lines_newest_first(house: House) -> None:
+async def test_the_log_tells_its_latest_lines_newest_first(app: App) -> None:
     logging.getLogger("hub").warning("one %s", "thing", extra={"room": "attic"})
     logging.getLogger("store").error("another")
-    answer = await house.get("/diagnostics/log?level=warning&limit=2")
+    answer = await app.get("/diagnostics/log?level=warning&limit=2")
     entries = answer.json["entries"]
     assert [(entry["level"], entry["part"], entry["message"]) for entry in entries] == [
         ("error", "store", "another"),
@@ -66,9 +66,9 @@ async def test_the_log_tells_its_latest_lines_newest_first(house: House) -> None
     ]
     assert entries[1]["fields"] == {"room": "attic"} and entries[1]["at"].endswith("Z")
     for query in ("part=hub&contains=thing", "contains=ROOM%3Dattic"):
-        [entry] = (await house.get(f"/diagnostics/log?{query}")).json["entries"]
+        [entry] = (await app.get(f"/diagnostics/log?{query}")).json["entries"]
         assert entry["message"] == "one thing"
-    assert (await house.get("/diagnostics/log?part=nobody")).json["entries"] == []
+    assert (await app.get("/diagnostics/log?part=nobody")).json["entries"] == []
 
 
 MINE = f"Authorization: Bearer {KEY}"

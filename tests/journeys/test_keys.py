@@ -11,14 +11,14 @@ import aiohttp
 
 from appliance.api.auth import Role
 from tests.api.caller import call, request
-from tests.fakes.house import LIGHT, MASTER, House
+from tests.fakes.app import LIGHT, MASTER, App
 
 REVOKED = 1008
 
 
-async def make(house: House, role: str = "read", label: str = "tablet") -> Any:
+async def make(app: App, role: str = "read", label: str = "tablet") -> Any:
     """A new key, as the answer shows it."""
-    answer = await house.post("/auth/keys", {"label": label, "role": role})
+    answer = await app.post("/auth/keys", {"label": label, "role": role})
     assert answer.status == 200, answer
     return answer.json
 
@@ -26,13 +26,13 @@ async def make(house: House, role: str = "read", label: str = "tablet") -> Any:
 class TestMaking:
     """POST /auth/keys."""
 
-    async def test_the_answer_is_the_key_with_its_secret(self, house: House) -> None:
+    async def test_the_answer_is_the_key_with_its_secret(self, app: App) -> None:
         for role in set(Role) - {Role.HOOK}:
-            await self.judge_answer(house, role)
+            await self.judge_answer(app, role)
 
-    async def judge_answer(self, house: House, role: Role) -> None:
+    async def judge_answer(self, app: App, role: Role) -> None:
         """Fail unless a key of that role is made, told whole, and opens the door."""
-        made = await make(house, role, "the kitchen's tablet")
+        made = await make(app, role, "the kitchen's tablet")
         assert list(made) == ["id", "label", "role", "created_at", "key"]
         assert (made["label"], made["role"]) == ("the kitchen's tablet", role)
         [name] = re.fullmatch(r"key_([a-z0-9]+)", made["id"]).groups()  # type: ignore[union-attr]
@@ -40,42 +40,42 @@ class TestMaking:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", made["created_at"])
         age = datetime.now(UTC) - datetime.fromisoformat(made["created_at"])
         assert timedelta(seconds=-1) < age < timedelta(minutes=1)
-        assert (await house.get("/devices", token=made["key"])).status == 200
+        assert (await app.get("/devices", token=made["key"])).status == 200
 
-    async def test_a_label_is_trimmed_and_may_be_in_any_script(self, house: House) -> None:
+    async def test_a_label_is_trimmed_and_may_be_in_any_script(self, app: App) -> None:
         longest = "ключ " * 20
         for label, kept in (("  a tablet\u00a0 ", "a tablet"), ("日本 🏠", "日本 🏠"), (longest[:100], longest[:99])):
-            assert (await make(house, label=label))["label"] == kept
-        assert (await make(house, label="x" * 100))["label"] == "x" * 100
+            assert (await make(app, label=label))["label"] == kept
+        assert (await make(app, label="x" * 100))["label"] == "x" * 100
 
 
 class TestListing:
     """GET /auth/keys."""
 
-    async def test_every_key_is_listed_by_id_without_its_secret_and_the_master_key_not(self, house: House) -> None:
-        made = [await make(house, role, f"a key to {role}") for role in Role if role != Role.HOOK]
-        listed = (await house.get("/auth/keys")).json
+    async def test_every_key_is_listed_by_id_without_its_secret_and_the_master_key_not(self, app: App) -> None:
+        made = [await make(app, role, f"a key to {role}") for role in Role if role != Role.HOOK]
+        listed = (await app.get("/auth/keys")).json
         shown = [{name: value for name, value in each.items() if name != "key"} for each in made]
         assert listed == sorted(shown, key=lambda each: each["id"])
         assert all(list(each) == ["id", "label", "role", "created_at"] for each in listed)
-        assert (await house.get("/diagnostics")).json["counts"]["keys"] == 4
+        assert (await app.get("/diagnostics")).json["counts"]["keys"] == 4
 
 
 class TestRevoking:
     """DELETE /auth/keys/{id}."""
 
-    async def test_a_revoked_key_opens_nothing_from_then_on(self, house: House) -> None:
-        made, other = await make(house), await make(house)
-        assert (await house.get("/devices", token=made["key"])).status == 200
-        answer = await house.delete(f"/auth/keys/{made['id']}")
+    async def test_a_revoked_key_opens_nothing_from_then_on(self, app: App) -> None:
+        made, other = await make(app), await make(app)
+        assert (await app.get("/devices", token=made["key"])).status == 200
+        answer = await app.delete(f"/auth/keys/{made['id']}")
         assert (answer.status, answer.json) == (204, None)
-        refused = await house.get("/devices", token=made["key"])
+        refused = await app.get("/devices", token=made["key"])
         assert (refused.status, refused.json) == (
             401,
             {"error": "authentication required", "code": "authentication_required"},
         )
-        assert (await house.get("/devices", token=other["key"])).status == 200
-        again = await house.delete(f"/auth/keys/{made['id']}")
+        assert (await app.get("/devices", token=other["key"])).status == 200
+        again = await app.delete(f"/auth/keys/{made['id']}")
         assert (again.status, again.json) == (
             404,
             {
@@ -84,54 +84,54 @@ class TestRevoking:
             },
         )
 
-    async def test_a_key_may_revoke_itself(self, house: House) -> None:
-        made = await make(house, "admin")
-        assert (await house.delete(f"/auth/keys/{made['id']}", token=made["key"])).status == 204
-        assert (await house.get("/devices", token=made["key"])).status == 401
+    async def test_a_key_may_revoke_itself(self, app: App) -> None:
+        made = await make(app, "admin")
+        assert (await app.delete(f"/auth/keys/{made['id']}", token=made["key"])).status == 204
+        assert (await app.get("/devices", token=made["key"])).status == 401
 
-    async def test_its_event_streams_are_closed_with_1008_and_no_others(self, house: House) -> None:
-        made, other = await make(house), await make(house)
-        async with house.stream(made["key"]) as one, house.stream(made["key"]) as two, house.stream() as owner:
-            async with house.stream(other["key"]) as stays:
-                assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
-                await house.post("/rooms", {"id": "den", "name": "Den"})
+    async def test_its_event_streams_are_closed_with_1008_and_no_others(self, app: App) -> None:
+        made, other = await make(app), await make(app)
+        async with app.stream(made["key"]) as one, app.stream(made["key"]) as two, app.stream() as owner:
+            async with app.stream(other["key"]) as stays:
+                assert (await app.delete(f"/auth/keys/{made['id']}")).status == 204
+                await app.post("/rooms", {"id": "den", "name": "Den"})
                 for frames in (one, two):
                     message = await frames.socket.receive(timeout=10)
                     assert (message.type, message.data) == (aiohttp.WSMsgType.CLOSE, REVOKED)
                     assert message.extra == "the key was revoked"
                 for frames in (owner, stays):
                     assert (await frames.until("room.added"))[-1]["room"]["id"] == "den"
-                assert (await house.get("/diagnostics")).json["events"]["readers"] == 2
+                assert (await app.get("/diagnostics")).json["events"]["readers"] == 2
 
-    async def test_a_request_whose_body_comes_after_the_revocation_does_nothing(self, house: House) -> None:
-        made = await make(house, "admin")
+    async def test_a_request_whose_body_comes_after_the_revocation_does_nothing(self, app: App) -> None:
+        made = await make(app, "admin")
         key, body = f"Authorization: Bearer {made['key']}", b'{"id":"den","name":"Den"}'
         posts = [("/rooms", body), (f"/devices/{LIGHT}/room", b'{"room_id":null}')]
-        async with call(house.url) as post, call(house.url) as assign:
+        async with call(app.url) as post, call(app.url) as assign:
             for caller, (path, sent) in zip((post, assign), posts, strict=True):
                 await caller.send(request("POST", path, key, body=sent)[:-1])
-            assert (await house.get("/devices", token=made["key"])).status == 200
-            assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
+            assert (await app.get("/devices", token=made["key"])).status == 200
+            assert (await app.delete(f"/auth/keys/{made['id']}")).status == 204
             for caller in (post, assign):
                 reply = await caller.ask(b"}")
                 assert (reply.status, reply.json) == (
                     401,
                     {"error": "authentication required", "code": "authentication_required"},
                 )
-        assert (await house.get("/rooms")).json == []
+        assert (await app.get("/rooms")).json == []
 
 
 class TestTheFloodOfWrongOnes:
     """Guesses at a key that exists."""
 
-    async def test_they_are_turned_away_or_told_to_come_back_and_the_owner_is_served(self, house: House) -> None:
-        made = await make(house)
+    async def test_they_are_turned_away_or_told_to_come_back_and_the_owner_is_served(self, app: App) -> None:
+        made = await make(app)
         stem = made["key"][:-43]
 
         async def guess(number: int) -> int:
-            return (await house.get("/devices", token=f"{stem}{number:043d}")).status
+            return (await app.get("/devices", token=f"{stem}{number:043d}")).status
 
         guesses = asyncio.gather(*(guess(number) for number in range(50)))
-        assert (await house.get("/devices", token=MASTER)).status == 200
+        assert (await app.get("/devices", token=MASTER)).status == 200
         assert set(await guesses) <= {401, 429}
-        assert (await house.get("/devices", token=made["key"])).status == 200
+        assert (await app.get("/devices", token=made["key"])).status == 200

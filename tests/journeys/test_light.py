@@ -12,17 +12,17 @@ from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import Invalid, Unreachable, Unsupported
+from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.patience import until
 
 SECOND = "elgato_lights:light:1"
 GET, PUT = ("GET", "/elgato/lights"), ("PUT", "/elgato/lights")
 
 
-async def shown(house: House, device_id: str = LIGHT) -> dict[str, Any]:
+async def shown(app: App, device_id: str = LIGHT) -> dict[str, Any]:
     """The attributes of the light."""
-    attributes: dict[str, Any] = (await house.device(device_id))["attributes"]
+    attributes: dict[str, Any] = (await app.device(device_id))["attributes"]
     return attributes
 
 
@@ -31,20 +31,20 @@ async def shown(house: House, device_id: str = LIGHT) -> dict[str, Any]:
 
 async def test_each_light_is_a_device_by_its_index_and_commanded_alone() -> None:
     lights = [SimulatedLight(on=True, brightness=n, temperature=150 + n) for n in range(3)]
-    async with open_house(light=LightSimulator(lights=lights)) as house:
+    async with open_app(light=LightSimulator(lights=lights)) as app:
         for index in range(3):
-            device = await house.device(f"elgato_lights:light:{index}")
+            device = await app.device(f"elgato_lights:light:{index}")
             assert device["kind"] == "Light"
             assert device["metadata"]["vendor_specific"] == {"light_index": index}
             assert device["attributes"]["brightness"] == index
-        async with house.stream() as frames:
-            assert (await house.command(SECOND, "brightness", "set", 77)).status == 200
-            assert [frame["id"] for frame in await house.heard(frames)] == [SECOND]
-        assert [light.brightness for light in house.light.lights] == [0, 77, 2]
-        assert (await house.command("elgato_lights:light:3", "power", "on")).status == 404
+        async with app.stream() as frames:
+            assert (await app.command(SECOND, "brightness", "set", 77)).status == 200
+            assert [frame["id"] for frame in await app.heard(frames)] == [SECOND]
+        assert [light.brightness for light in app.light.lights] == [0, 77, 2]
+        assert (await app.command("elgato_lights:light:3", "power", "on")).status == 404
 
 
-async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet: House, clock: VirtualClock) -> None:
+async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet: App, clock: VirtualClock) -> None:
     quiet.light.lights = [SimulatedLight(temperature=200), SimulatedLight(temperature=200)]
     await clock.advance(1, sleepers=3)
     quiet.light.lights[1].on = True
@@ -56,7 +56,7 @@ async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet:
         ]
 
 
-async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House, clock: VirtualClock) -> None:
+async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: App, clock: VirtualClock) -> None:
     lights = [SimulatedLight(temperature=200), SimulatedLight(brightness=7, temperature=200)]
     quiet.light.lights = lights
     await clock.advance(1, sleepers=3)
@@ -95,7 +95,7 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House
 
 
 async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_online(
-    quiet: House, caplog: pytest.LogCaptureFixture
+    quiet: App, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "adapters")
     quiet.light.faults.status = 500
@@ -113,7 +113,7 @@ async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_o
 # --- what was asked before a command ended -------------------------------------------------------
 
 
-async def test_a_lamp_never_flips_back(quiet: House, clock: VirtualClock) -> None:
+async def test_a_lamp_never_flips_back(quiet: App, clock: VirtualClock) -> None:
     """A poll is on its way back with the old state while the command is asked, done and answered."""
     quiet.light.faults.delay = 0.5
     async with quiet.stream() as frames:
@@ -134,12 +134,12 @@ async def test_a_lamp_never_flips_back(quiet: House, clock: VirtualClock) -> Non
 async def test_two_sections_may_name_one_address_and_are_commanded_in_turn(clock: VirtualClock) -> None:
     async with LightSimulator(clock=clock) as lamp:
         section = ElgatoLights(base_url=lamp.url, poll_interval_secs=3600)
-        async with open_house(clock=clock, adapters={"desk": section, "shelf": section}) as house:
+        async with open_app(clock=clock, adapters={"desk": section, "shelf": section}) as app:
             lamp.requests.clear()
             lamp.faults.delay = 0.25
-            first = asyncio.ensure_future(house.command("desk:light:0", "power", "toggle"))
+            first = asyncio.ensure_future(app.command("desk:light:0", "power", "toggle"))
             await until(lambda: len(lamp.requests) == 1)
-            second = asyncio.ensure_future(house.command("shelf:light:0", "power", "toggle"))
+            second = asyncio.ensure_future(app.command("shelf:light:0", "power", "toggle"))
             await clock.advance(0.75, sleepers=4)
             assert (await first).status == 200
             assert lamp.requests[:3] == [GET, PUT, GET]
@@ -151,14 +151,14 @@ async def test_two_sections_may_name_one_address_and_are_commanded_in_turn(clock
             assert [write["lights"][0]["on"] for write in lamp.writes] == [1, 0]
             await clock.advance(3600, sleepers=3)
             for device_id in ("desk:light:0", "shelf:light:0"):
-                assert (await shown(house, device_id))["power"] == "off"
+                assert (await shown(app, device_id))["power"] == "off"
 
 
 async def test_the_adapter_s_own_operations_are_invoked_by_the_name_of_its_section() -> None:
     async with LightSimulator() as lamp, TvSimulator() as tv:
         section = ElgatoLights(base_url=lamp.url, poll_interval_secs=1)
-        async with open_house(adapters={"desk": section}, light=LightSimulator(), tv=tv) as house:
-            invoke = house.hub.dispatcher.invoke
+        async with open_app(adapters={"desk": section}, light=LightSimulator(), tv=tv) as app:
+            invoke = app.hub.dispatcher.invoke
             assert await invoke("desk:info", {}) == lamp.info
             assert await invoke("desk:identify", {"device_id": "desk:light:0"}) is None
             assert lamp.identified == 1

@@ -13,7 +13,7 @@ import pytest
 from tests.adapters.lua_kinds.bench import section
 from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
 from tests.adapters.lua_kinds.vendor import Vendor
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until_async
 
@@ -37,43 +37,43 @@ async def test_a_kind_is_changed_broken_and_mended_without_a_restart(tmp_path: P
     text = file.read_text()
     async with ShellyTwo() as vendor:
         adapters = {"kitchen": section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "kitchen")}
-        async with open_house(adapters=adapters, root=tmp_path) as house:
-            assert (await house.command(DEVICE, "power", "on")).status == 200
+        async with open_app(adapters=adapters, root=tmp_path) as app:
+            assert (await app.command(DEVICE, "power", "on")).status == 200
             assert vendor.status["switch:0"]["output"] is True
 
             file.write_text(text.replace('manufacturer = "Shelly"', 'manufacturer = "Mine"'))
-            await shows(house, lambda device: device["info"]["manufacturer"] == "Mine")
+            await shows(app, lambda device: device["info"]["manufacturer"] == "Mine")
 
             broken = text.replace("local function poll(ctx)", "local function poll(ctx) =")
             file.write_text(broken)
             line = broken.splitlines().index("local function poll(ctx) =") + 1
-            await says(house, f"config/adapters/shelly.lua:{line}: unexpected symbol near '='")
-            assert (await house.command(DEVICE, "power", "off")).status == 200, "the one before still works"
+            await says(app, f"config/adapters/shelly.lua:{line}: unexpected symbol near '='")
+            assert (await app.command(DEVICE, "power", "off")).status == 200, "the one before still works"
 
             file.write_text(text.replace('manufacturer = "Shelly"', 'manufacturer = "Again"'))
-            await shows(house, lambda device: device["info"]["manufacturer"] == "Again")
-            await says(house, None)
-            figures = (await house.get("/diagnostics")).json["scripts"]
+            await shows(app, lambda device: device["info"]["manufacturer"] == "Again")
+            await says(app, None)
+            figures = (await app.get("/diagnostics")).json["scripts"]
             assert len(figures["adapters"]["workers"]) == 1
             assert figures["adapters"]["workers"][0]["pid"] != figures["workers"][0]["pid"]
-            reloaded = await house.post("/adapters/reload")
+            reloaded = await app.post("/adapters/reload")
             assert (reloaded.json["status"], reloaded.json["loaded_count"]) == ("ok", 1)
 
 
-async def shows(house: House, holds: Callable[[Any], bool]) -> None:
+async def shows(app: App, holds: Callable[[Any], bool]) -> None:
     """Wait until the device shows it."""
 
     async def asked() -> bool:
-        return holds(await house.device(DEVICE))
+        return holds(await app.device(DEVICE))
 
     await until_async(asked)
 
 
-async def says(house: House, fault: str | None) -> None:
+async def says(app: App, fault: str | None) -> None:
     """Wait until `GET /adapters/{name}` says that of the file."""
 
     async def asked() -> bool:
-        return bool((await house.get("/adapters/kitchen")).json.get("file_fault") == fault)
+        return bool((await app.get("/adapters/kitchen")).json.get("file_fault") == fault)
 
     await until_async(asked)
 
@@ -83,20 +83,20 @@ async def test_a_kind_that_is_broken_at_the_start_is_left_out_loudly_and_comes_o
 ) -> None:
     write(tmp_path, {"adapters/mine.lua": "return {\n  name = 7,\n}\n"})
     adapters = {"kitchen": section("mine", {}, "kitchen")}
-    async with open_house(adapters=adapters, root=tmp_path) as house:
+    async with open_app(adapters=adapters, root=tmp_path) as app:
         fault = "config/adapters/mine.lua:2: name must be a string, not 7"
-        assert any(fault in str(event) for event in house.events)
-        shown = (await house.get("/adapters/kitchen")).json
+        assert any(fault in str(event) for event in app.events)
+        shown = (await app.get("/adapters/kitchen")).json
         assert (shown["runtime_status"], shown["file_fault"]) == ("degraded", fault)
         good = 'return { name = "x", poll = function() return { { id = "switch:0", kind = "Switch" } } end }'
         write(tmp_path, {"adapters/mine.lua": good})
-        assert (await house.post("/adapters/reload")).json["errors"] == []
-        await until_async(lambda: has(house))
+        assert (await app.post("/adapters/reload")).json["errors"] == []
+        await until_async(lambda: has(app))
 
 
-async def has(house: House) -> bool:
+async def has(app: App) -> bool:
     """Whether the device is there."""
-    return bool((await house.get(f"/devices/{DEVICE}")).status == 200)
+    return bool((await app.get(f"/devices/{DEVICE}")).status == 200)
 
 
 async def test_devices_in_lua_are_commanded_from_api_scene_and_automation(tmp_path: Path) -> None:
@@ -115,15 +115,15 @@ async def test_devices_in_lua_are_commanded_from_api_scene_and_automation(tmp_pa
             "heater": section("tasmota_http", {"base_url": heater.url, "poll_interval_secs": 1}, "heater"),
             "nobody": section("shelly", {"base_url": nobody.url, "poll_interval_secs": 1}, "nobody"),
         }
-        async with open_house(adapters=adapters, root=tmp_path) as house:
-            assert (await house.command("heater:relay:1", "power", "off")).status == 200
-            ran = (await house.post("/scenes/on/execute")).json
+        async with open_app(adapters=adapters, root=tmp_path) as app:
+            assert (await app.command("heater:relay:1", "power", "off")).status == 200
+            ran = (await app.post("/scenes/on/execute")).json
             assert [each["status"] for each in ran["results"]] == ["ok", "ok"]
             assert vendor.status["switch:0"]["output"] and heater.status["StatusSTS"]["POWER"] == "ON"
-            await house.command(DEVICE, "power", "off")
-            ran = (await house.post("/automations/on/execute")).json
+            await app.command(DEVICE, "power", "off")
+            ran = (await app.post("/automations/on/execute")).json
             assert ran["status"] == "ok" and vendor.status["switch:0"]["output"]
-            said = (await house.get("/adapters/nobody")).json
+            said = (await app.get("/adapters/nobody")).json
             assert "is no Shelly" in said["last_error"] and said["runtime_status"] == "degraded"
 
 
@@ -144,24 +144,24 @@ KIND = """return {
 async def test_what_a_hook_brings_shows_and_a_fault_of_the_file_is_a_sentence(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/bell.lua": KIND})
     adapters = {"door": section("bell", {}, "door")}
-    async with open_house(adapters=adapters, root=tmp_path) as house:
-        made = (await house.post("/auth/keys", {"label": "bell", "role": "hook", "hook": "door"})).json
+    async with open_app(adapters=adapters, root=tmp_path) as app:
+        made = (await app.post("/auth/keys", {"label": "bell", "role": "hook", "hook": "door"})).json
         assert "warning" not in made, made
-        async with house.stream() as frames:
-            answer = await house.post("/hooks/door", {"battery": 71}, token=made["key"])
+        async with app.stream() as frames:
+            answer = await app.post("/hooks/door", {"battery": 71}, token=made["key"])
             assert answer.status == 200, answer
             assert (await frames.until("device.event"))[-1]["event"] == "ring"
-        shown = await house.device("door:bell")
+        shown = await app.device("door:bell")
         assert (shown["name"], shown["attributes"]["battery"]) == ("POST 1", 71)
-        assert (await house.get("/hooks/door", token=made["key"])).status == 200
-        assert (await house.device("door:bell"))["name"] == "GET 2"
-        refused = await house.post("/hooks/door?bad=1", {}, token=made["key"])
+        assert (await app.get("/hooks/door", token=made["key"])).status == 200
+        assert (await app.device("door:bell"))["name"] == "GET 2"
+        refused = await app.post("/hooks/door?bad=1", {}, token=made["key"])
         assert refused.status == 400 and "bell.lua:4: attempt to index a nil value" in refused.json["error"]
 
         write(tmp_path, {"adapters/bell.lua": KIND.replace("hook = function", "poll = function")})
-        await house.post("/adapters/reload")
+        await app.post("/adapters/reload")
 
         async def gone() -> bool:
-            return bool((await house.post("/hooks/door", {}, token=made["key"])).status == 404)
+            return bool((await app.post("/hooks/door", {}, token=made["key"])).status == 404)
 
         await until_async(gone)

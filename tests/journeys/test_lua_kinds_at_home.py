@@ -22,7 +22,7 @@ from appliance.adapters.simulated import SimulatedDevice
 from tests.adapters.lua_kinds.bench import section
 from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
 from tests.adapters.lua_kinds.sources import Awattar, Ollama, OpenMeteo
-from tests.fakes.house import LIGHT, open_house
+from tests.fakes.app import LIGHT, open_app
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until, until_async
 
@@ -72,16 +72,16 @@ async def test_rain_is_warned_of_the_boiler_runs_when_it_is_cheap_and_a_model_an
         }
         toml = '[adapters.virtual]\n[[adapters.virtual.devices]]\nid = "roof"\nattributes = { contact = "open" }\n'
         adapters["virtual"] = virtual_of(toml)
-        async with open_house(adapters=adapters, root=tmp_path) as house:
-            assert (await house.device("weather:here"))["attributes"]["temperature_outdoor"]["value"] == 11.5
+        async with open_app(adapters=adapters, root=tmp_path) as app:
+            assert (await app.device("weather:here"))["attributes"]["temperature_outdoor"]["value"] == 11.5
             sky.rain(2.0)
-            await until(lambda: {"warned", "answer"} <= {each.name for each in house.hub.variables.list_all()})
-            values = {each.name: each.value for each in house.hub.variables.list_all()}
+            await until(lambda: {"warned", "answer"} <= {each.name for each in app.hub.variables.list_all()})
+            values = {each.name: each.value for each in app.hub.variables.list_all()}
             assert values["answer"] == "yes"
             assert model.asked[-1].json["messages"][0]["content"].startswith("Rain: 2.0 mm")
 
             market.tell(1, 9)
-            adapter = next(each for each in house.hub.dispatcher._runners.values() if each.name == "price").adapter
+            adapter = next(each for each in app.hub.dispatcher._runners.values() if each.name == "price").adapter
             adapter.poll_now()  # type: ignore[union-attr]
             await until(lambda: heater.status["StatusSTS"]["POWER"] == "ON")
 
@@ -142,26 +142,26 @@ async def test_a_fuzzed_vendor_and_lost_workers_cost_the_others_nothing(
             "good": section("shelly", {"base_url": good.url, "poll_interval_secs": 1}, "good"),
             "elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=1),
         }
-        async with open_house(adapters=adapters, root=tmp_path) as house:
-            evil = next(each for each in house.hub.dispatcher._runners.values() if each.name == "evil").adapter
+        async with open_app(adapters=adapters, root=tmp_path) as app:
+            evil = next(each for each in app.hub.dispatcher._runners.values() if each.name == "evil").adapter
             for number in range(60):
                 evil.poll_now()  # type: ignore[union-attr]
                 await asyncio.sleep(0.02)
                 if number % 20 == 0:
-                    assert (await house.command(LIGHT, "power", "toggle")).status == 200
-                    assert (await house.command("good:switch:0", "power", "toggle")).status == 200
+                    assert (await app.command(LIGHT, "power", "toggle")).status == 200
+                    assert (await app.command("good:switch:0", "power", "toggle")).status == 200
             said = [each.getMessage() for each in caplog.records if each.name == "adapters"]
             assert len([each for each in said if each.startswith("evil")]) <= 3, said
-            shown = json.dumps((await house.get("/adapters/evil")).json) + "\n".join(said)
+            shown = json.dumps((await app.get("/adapters/evil")).json) + "\n".join(said)
             assert "s3cr3t-pw" not in shown and "\u202e" not in shown
 
-            for pool in (house.hub.pool, house.hub.kinds.pool):
+            for pool in (app.hub.pool, app.hub.kinds.pool):
                 assert pool is not None
                 [worker] = pool.figures()["workers"]
                 os.kill(worker["pid"], signal.SIGKILL)
-            await until_async(lambda: commands(house, "good:switch:0"))
+            await until_async(lambda: commands(app, "good:switch:0"))
 
 
-async def commands(house: Any, device_id: str) -> bool:
+async def commands(app: Any, device_id: str) -> bool:
     """Whether the device takes a command."""
-    return bool((await house.command(device_id, "power", "toggle")).status == 200)
+    return bool((await app.command(device_id, "power", "toggle")).status == 200)

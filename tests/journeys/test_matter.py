@@ -10,7 +10,7 @@ import pytest
 
 from appliance.adapters.matter.kind import Matter
 from tests.adapters.matter.recordings import RecordedServer, load
-from tests.fakes.house import House, open_house
+from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 
 pytestmark = pytest.mark.slow
@@ -45,8 +45,8 @@ def _is_about_one_node(message: Any) -> bool:
     return isinstance(message, dict) and message.get("message_id", "1") != "1"
 
 
-async def _runs(house: House) -> list[Any]:
-    found = (await house.get("/automations/watcher/history")).json
+async def _runs(app: App) -> list[Any]:
+    found = (await app.get("/automations/watcher/history")).json
     entries: list[Any] = found["entries"]
     return [(each["trigger_payload"]["device_id"], each["trigger_payload"].get("value")) for each in entries]
 
@@ -59,10 +59,10 @@ async def test_no_automation_runs_because_the_server_or_a_device_was_away(tmp_pa
     switched = "on" if name == "outage" else "off"
     async with RecordedServer(_recording(name), pace=0.05) as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
-        async with open_house(adapters=adapters, root=tmp_path) as house:
+        async with open_app(adapters=adapters, root=tmp_path) as app:
             await until(lambda: not server.script, within=60)
-            await until(lambda: house.hub.registry.get_device("matter:uid-plug:1").attributes["power"] == switched)
+            await until(lambda: app.hub.registry.get_device("matter:uid-plug:1").attributes["power"] == switched)
             async with asyncio.timeout(20):
-                while not (found := await _runs(house)):  # noqa: ASYNC110 - nobody tells
+                while not (found := await _runs(app)):  # noqa: ASYNC110 - nobody tells
                     await asyncio.sleep(0.01)
             assert found == [("matter:uid-plug:1", switched)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.cli.check import check
-from tests.fakes.house import open_house
+from tests.fakes.app import open_app
 from tests.fakes.lua import scene, write
 from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
@@ -34,10 +34,10 @@ def test_check_tells_of(kind: str, mistake: Mistake, tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
-    async with open_house(root=tmp_path) as house:
+    async with open_app(root=tmp_path) as app:
         for mistake in (each for each in AT_CHECK if kind in each.kinds):
             reported = lay_out(tmp_path, kind, mistake)
-            answer = await house.post(f"/{kind}/reload")
+            answer = await app.post(f"/{kind}/reload")
             errors = [f"{each['file']}:{each['line']}: {each['message']}" for each in answer.json["errors"]]
             assert errors == [reported], mistake.sentence
             for file in (*(tmp_path / "config" / kind).iterdir(), *(tmp_path / "config").rglob("scripts/**/*.lua")):
@@ -46,11 +46,11 @@ async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
-    async with open_house(root=tmp_path) as house:
+    async with open_app(root=tmp_path) as app:
         for mistake in AT_RUN:
             reported = lay_out(tmp_path, kind, mistake)
-            assert (await house.post(f"/{kind}/reload")).json["status"] == "ok", mistake.sentence
-            answer = await house.post(f"/{kind}/x/execute")
+            assert (await app.post(f"/{kind}/reload")).json["status"] == "ok", mistake.sentence
+            answer = await app.post(f"/{kind}/x/execute")
             failed = f"{kind.removesuffix('s')} 'x' failed: "
             assert (answer.status, answer.json["error"]) == (400, failed + reported), mistake.sentence
             for script in (tmp_path / "config").rglob("scripts/**/*.lua"):

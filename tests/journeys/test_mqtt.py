@@ -20,14 +20,14 @@ from appliance.errors import Invalid
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until
-from tests.fakes.house import READER, House, open_house
+from tests.fakes.app import READER, App, open_app
 from tests.fakes.household import JumpingClock
 
 
-async def shown(house: House, path: str, holds: Any) -> Any:
+async def shown(app: App, path: str, holds: Any) -> Any:
     """What a route answers once this holds of it."""
     for _ in range(800):
-        got = await house.get(path)
+        got = await app.get(path)
         if got.status == 200 and holds(got.json):
             return got.json
         await asyncio.sleep(0.025)
@@ -52,20 +52,20 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
                 await client.publish(message.topic.value.removesuffix("/set"), state, qos=1, retain=True)
 
         plug = asyncio.create_task(obey())
-        async with open_house(adapters=settings, data_dir=data) as house:
-            await shown(house, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "online")
-            answer = await house.command(device_id, "power", "on")
+        async with open_app(adapters=settings, data_dir=data) as app:
+            await shown(app, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "online")
+            answer = await app.command(device_id, "power", "on")
             assert (answer.status, answer.json) == (200, {"status": "ok"})
-            device = await shown(house, f"/devices/{device_id}?include=commands",
+            device = await shown(app, f"/devices/{device_id}?include=commands",
                                  lambda body: "power_consumption" in body["attributes"])  # fmt: skip
             assert device["attributes"]["power"] == "on" and device["kind"] == "Switch"
             assert device["info"]["class"] == "switch" and device["name"] == "Haus/EG TS011F_plug_1"
             commands = {each["capability"]: each["actions"] for each in device["commands"]}
             assert commands["power"] == ["on", "off", "toggle"]
-            refused = await house.command(device_id, "custom.mqtt.countdown", "set", 99999)
+            refused = await app.command(device_id, "custom.mqtt.countdown", "set", 99999)
             assert refused.status == 400 and "from 0 to 43200" in refused.json["error"]
-        async with open_house(adapters=settings, data_dir=data) as house:
-            await shown(house, f"/devices/{device_id}", lambda body: body["attributes"].get("power") == "on")
+        async with open_app(adapters=settings, data_dir=data) as app:
+            await shown(app, f"/devices/{device_id}", lambda body: body["attributes"].get("power") == "on")
         plug.cancel()
         await asyncio.gather(plug, return_exceptions=True)
 
@@ -73,27 +73,27 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
 async def test_a_camera_shows_its_picture_to_whoever_may_read(broker: Broker) -> None:
     settings, path = {"mqtt": replace(PLAIN, port=broker.port)}, "/devices/mqtt:porch/picture"
     picture = b"\xff\xd8\xff\xe0" + bytes(300_000)
-    async with broker.client() as client, open_house(adapters=settings) as house:
+    async with broker.client() as client, open_app(adapters=settings) as app:
         config = {"topic": "porch/still", "unique_id": "porch", "name": None, "device": {"identifiers": ["porch"]}}
         await client.publish("homeassistant/camera/porch/config", json.dumps(config), qos=1, retain=True)
-        await shown(house, "/devices/mqtt:porch", lambda body: body["attributes"]["state"] == "online")
-        missing = await house.get(path)
+        await shown(app, "/devices/mqtt:porch", lambda body: body["attributes"]["state"] == "online")
+        missing = await app.get(path)
         assert (missing.status, missing.json["code"]) == (404, "picture_not_found")
         assert "device 'mqtt:porch' has no picture: " in missing.json["error"]
-        async with house.stream() as frames:
+        async with app.stream() as frames:
             await client.publish("porch/still", picture, qos=1)
             [*_, happened] = await frames.until("device.event")
         assert (happened["id"], happened["event"]) == ("mqtt:porch", "picture")
-        assert (await house.device("mqtt:porch"))["attributes"]["custom.mqtt.porch"] == "image/jpeg"
-        got = await house.get(path, token=READER.text)
+        assert (await app.device("mqtt:porch"))["attributes"]["custom.mqtt.porch"] == "image/jpeg"
+        got = await app.get(path, token=READER.text)
         assert (got.status, got.body, got.headers["Content-Type"]) == (200, picture, "image/jpeg")
         assert got.headers["Cache-Control"] == "no-store" and got.headers["X-Content-Type-Options"] == "nosniff"
         assert got.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
-        assert (await house.get(f"{path}?attribute=custom.mqtt.porch")).body == picture
-        other = await house.get(f"{path}?attribute=custom.mqtt.roof")
+        assert (await app.get(f"{path}?attribute=custom.mqtt.porch")).body == picture
+        other = await app.get(f"{path}?attribute=custom.mqtt.roof")
         assert other.status == 404 and "no picture of custom.mqtt.roof" in other.json["error"]
-        assert (await house.get(path, token=None)).status == 401
-        assert (await house.get("/devices/nope/picture")).json["code"] == "device_not_found"
+        assert (await app.get(path, token=None)).status == 401
+        assert (await app.get("/devices/nope/picture")).json["code"] == "device_not_found"
 
 
 async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
@@ -112,25 +112,25 @@ async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
         await announce(client, "t")
         await announce(client, "gone")
         await announce(client, "short", expire_after=1)
-        async with open_house(adapters=settings, data_dir=data) as house:
-            await shown(house, "/devices/mqtt:attic", lambda body: body["attributes"]["state"] == "online")
+        async with open_app(adapters=settings, data_dir=data) as app:
+            await shown(app, "/devices/mqtt:attic", lambda body: body["attributes"]["state"] == "online")
             for object_id in ("t", "gone", "short"):
                 await client.publish(f"attic/{object_id}", "21.5", qos=1)
-            await shown(house, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 4)
-            before = await house.device("mqtt:attic")
+            await shown(app, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 4)
+            before = await app.device("mqtt:attic")
         await client.publish("homeassistant/sensor/gone/config", b"", qos=1, retain=True)
         await asyncio.sleep(1)
-        async with open_house(adapters=settings, data_dir=data) as house:
-            after = await shown(house, "/devices/mqtt:attic", lambda body: body["attributes"]["state"] == "online")
+        async with open_app(adapters=settings, data_dir=data) as app:
+            after = await shown(app, "/devices/mqtt:attic", lambda body: body["attributes"]["state"] == "online")
             kept = {key: value for key, value in after["attributes"].items() if value != "online"}
             assert len(kept) == 1 and kept.items() < before["attributes"].items()
-            changes = len(house.events)
+            changes = len(app.events)
             await client.publish("attic/t", "21.5", qos=1)
             await client.publish("attic/short", "3", qos=1)
-            await shown(house, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 3)
-            moved = [each for each in house.events[changes:] if "temperature" in getattr(each, "changed", ())]
+            await shown(app, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 3)
+            moved = [each for each in app.events[changes:] if "temperature" in getattr(each, "changed", ())]
             assert not moved
-            status = (await house.get("/adapters/mqtt")).json
+            status = (await app.get("/adapters/mqtt")).json
             assert status["dropped"] == []
 
 
@@ -144,24 +144,24 @@ async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_
         for name, more in (("t", {"expire_after": 600}), ("count", {})):
             announced = json.dumps({**config, **more, "state_topic": f"attic/{name}"})
             await client.publish(f"homeassistant/sensor/{name}/config", announced, qos=1, retain=True)
-        async with open_house(**home) as house:
-            await shown(house, "/devices/mqtt:a", lambda body: body["name"])
+        async with open_app(**home) as app:
+            await shown(app, "/devices/mqtt:a", lambda body: body["name"])
             for count in range(3):
                 clock.jump(400)
                 await client.publish("attic/t", "5", qos=1)
                 await client.publish("attic/count", str(count), qos=1)
                 both = {"custom.mqtt.t": 5, "custom.mqtt.count": count}
-                await shown(house, "/devices/mqtt:a", lambda body: both.items() <= body["attributes"].items())  # noqa: B023
+                await shown(app, "/devices/mqtt:a", lambda body: both.items() <= body["attributes"].items())  # noqa: B023
         clock.jump(400)
-        async with open_house(**home) as house:
-            await shown(house, "/devices/mqtt:a", lambda body: body["attributes"].get("custom.mqtt.t") == 5)
+        async with open_app(**home) as app:
+            await shown(app, "/devices/mqtt:a", lambda body: body["attributes"].get("custom.mqtt.t") == 5)
             clock.jump(400)
-            await shown(house, "/devices/mqtt:a", lambda body: "custom.mqtt.t" not in body["attributes"])
+            await shown(app, "/devices/mqtt:a", lambda body: "custom.mqtt.t" not in body["attributes"])
 
 
 async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stand(broker: Broker) -> None:
-    async with broker.client() as client, open_house(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as house:
-        await shown(house, "/adapters/mqtt", lambda body: body["health"]["status"] == "ok")
+    async with broker.client() as client, open_app(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as app:
+        await shown(app, "/adapters/mqtt", lambda body: body["health"]["status"] == "ok")
         await client.subscribe("note/#", qos=1)
         for payload, refusal in (
             ({"topic": "note/a", "payload": {"on": True}, "retain": True, "qos": 1}, None),
@@ -172,10 +172,10 @@ async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stan
             ({"topic": "note/b", "retained": True}, "'retained' is not a field"),
         ):
             if refusal is None:
-                await house.hub.dispatcher.invoke("mqtt:publish", payload)
+                await app.hub.dispatcher.invoke("mqtt:publish", payload)
                 continue
             with pytest.raises(Invalid, match=re.escape(refusal)):
-                await house.hub.dispatcher.invoke("mqtt:publish", payload)
+                await app.hub.dispatcher.invoke("mqtt:publish", payload)
         async with asyncio.timeout(20):
             message = await anext(aiter(client.messages))
         assert (message.topic.value, message.payload) == ("note/a", b'{"on":true}')
@@ -185,9 +185,9 @@ async def test_two_whole_hubs_share_a_lamp(broker: Broker) -> None:
     here = {"mqtt": replace(PLAIN, port=broker.port, publish=True, hub_id="here")}
     there = {"mqtt": replace(PLAIN, port=broker.port, hub_id="there")}
     device_id = "mqtt:lares_here_elgato_lights_light_0"
-    async with LightSimulator() as lamp, open_house(adapters=there) as second:
+    async with LightSimulator() as lamp, open_app(adapters=there) as second:
         lights = {"elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=1)}
-        async with open_house(adapters={**lights, **here}) as first:
+        async with open_app(adapters={**lights, **here}) as first:
             await shown(second, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "online")
             answer = await second.command(device_id, "brightness", "set", 33)
             assert (answer.status, answer.json) == (200, {"status": "ok"})
@@ -213,14 +213,14 @@ async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: B
     mqtt = discoverable.Settings.MQTT(host="127.0.0.1", port=broker.port, username=USER, password=PASSWORD)
     facts = discoverable.DeviceInfo(name="Pump house", identifiers="pump-1", manufacturer="Nobody")
     info = SwitchInfo(name="Pump", unique_id="pump1", device=facts)
-    async with open_house(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as house:
+    async with open_app(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as app:
         switch = await asyncio.to_thread(Switch, discoverable.Settings(mqtt=mqtt, entity=info), obey)
         try:
             await asyncio.to_thread(switch.off)
-            await shown(house, "/devices/mqtt:pump_1", lambda body: body["attributes"]["state"] == "online")
+            await shown(app, "/devices/mqtt:pump_1", lambda body: body["attributes"]["state"] == "online")
             await asyncio.to_thread(switch.on)
-            await shown(house, "/devices/mqtt:pump_1", lambda body: body["attributes"].get("power") == "on")
-            answer = await house.command("mqtt:pump_1", "power", "off")
+            await shown(app, "/devices/mqtt:pump_1", lambda body: body["attributes"].get("power") == "on")
+            answer = await app.command("mqtt:pump_1", "power", "off")
             assert (answer.status, answer.json) == (200, {"status": "ok"})
             await until(heard.is_set)
             assert asked == ["OFF"]

@@ -13,8 +13,8 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator, Simulated
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.home.events import AdapterErrored
+from tests.fakes.app import LIGHT, TV, App, Received, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until
 
 SECOND = "elgato_lights:light:1"
@@ -22,8 +22,8 @@ TEN_MINUTES = 600
 
 
 @pytest.fixture
-async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[House]:
-    """A quiet house with two lamps behind one address and a TV, whose log is kept from now on.
+async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[App]:
+    """A quiet hub with two lamps behind one address and a TV, whose log is kept from now on.
 
     Only what is looked at is polled each second.
     """
@@ -31,7 +31,7 @@ async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixtu
         lights=[SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=300)], clock=clock
     )
     secs = (1, 300) if adapter == "elgato_lights" else (300, 1)
-    async with open_house(clock=clock, light=lamps, tv=TvSimulator(clock=clock), poll_interval_secs=secs) as home:
+    async with open_app(clock=clock, light=lamps, tv=TvSimulator(clock=clock), poll_interval_secs=secs) as home:
         caplog.set_level(logging.INFO)
         caplog.clear()
         yield home
@@ -49,23 +49,23 @@ async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Rece
     return await asking
 
 
-async def _pass_a_poll(house: House, clock: VirtualClock, adapter: str) -> None:
+async def _pass_a_poll(app: App, clock: VirtualClock, adapter: str) -> None:
     """Move time on until a poll has failed: the next one is most of a minute away, and not under way meanwhile."""
 
     def failed_polls() -> int:
-        return sum(isinstance(event, AdapterErrored) and event.adapter == adapter for event in house.events)
+        return sum(isinstance(event, AdapterErrored) and event.adapter == adapter for event in app.events)
 
     before = failed_polls()
     while failed_polls() == before:
         await clock.advance(1, sleepers=3)
 
 
-def _asking(house: House, device_id: str, action: str) -> asyncio.Task[Received]:
-    return asyncio.ensure_future(house.command(device_id, "power", action))
+def _asking(app: App, device_id: str, action: str) -> asyncio.Task[Received]:
+    return asyncio.ensure_future(app.command(device_id, "power", action))
 
 
-async def _states(house: House) -> dict[str, str]:
-    return {device["id"]: device["attributes"]["state"] for device in (await house.get("/devices")).json}
+async def _states(app: App) -> dict[str, str]:
+    return {device["id"]: device["attributes"]["state"] for device in (await app.get("/devices")).json}
 
 
 def _frames(*expected: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -75,13 +75,13 @@ def _frames(*expected: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
 CASES = [("elgato_lights", [LIGHT, SECOND]), ("roku_tv", [TV])]
 
 
-def _device(house: House, adapter: str) -> SimulatedDevice:
-    return house.light if adapter == "elgato_lights" else house.tv
+def _device(app: App, adapter: str) -> SimulatedDevice:
+    return app.light if adapter == "elgato_lights" else app.tv
 
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
 async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_one_line_each_way(
-    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
+    home: App, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
     device = _device(home, adapter)
     before = {id_: (await home.device(id_))["attributes"] for id_ in ids}
@@ -118,7 +118,7 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
 async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is_obeyed_and_ends_the_outage(
-    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
+    home: App, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
     device = _device(home, adapter)
     await device.unplug()

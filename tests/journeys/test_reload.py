@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.home import events
-from tests.fakes.house import READER, TV, House, open_house
+from tests.fakes.app import READER, TV, App, open_app
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until
 
@@ -19,20 +19,20 @@ GOOD = {"scenes/one.lua": scene("one"), "scenes/two.lua": scene("two"), "scripts
 
 
 @pytest.fixture
-async def lua(tmp_path: Path) -> AsyncIterator[House]:
-    """A house with two scenes and a script."""
-    async with open_house(root=write(tmp_path, GOOD)) as house:
-        yield house
+async def lua(tmp_path: Path) -> AsyncIterator[App]:
+    """A running hub with two scenes and a script."""
+    async with open_app(root=write(tmp_path, GOOD)) as app:
+        yield app
 
 
-async def ids(house: House) -> list[str]:
+async def ids(app: App) -> list[str]:
     """The ids of the scenes in force."""
-    return [each["id"] for each in (await house.get("/scenes")).json]
+    return [each["id"] for each in (await app.get("/scenes")).json]
 
 
-async def reload(house: House, target: str = "scenes") -> Any:
+async def reload(app: App, target: str = "scenes") -> Any:
     """What a reload answers, without its duration, which is told all the same."""
-    answer = await house.post(f"/{target}/reload")
+    answer = await app.post(f"/{target}/reload")
     assert answer.status == 200
     assert isinstance(answer.json.pop("duration_ms"), int)
     return answer.json
@@ -52,7 +52,7 @@ def done(count: int, target: str = "scenes") -> Any:
 # --- scenes --------------------------------------------------------------------------------------
 
 
-async def test_a_reload_brings_what_is_new_and_takes_what_is_gone(lua: House, tmp_path: Path) -> None:
+async def test_a_reload_brings_what_is_new_and_takes_what_is_gone(lua: App, tmp_path: Path) -> None:
     assert await ids(lua) == ["one", "two"]
     write(tmp_path, {"scenes/three.lua": scene("three"), "scenes/one.lua": scene("uno", name="Uno")})
     (tmp_path / "config/scenes/two.lua").unlink()
@@ -63,7 +63,7 @@ async def test_a_reload_brings_what_is_new_and_takes_what_is_gone(lua: House, tm
     assert (await lua.post("/scenes/uno/execute")).status == 200
 
 
-async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(lua: House, tmp_path: Path) -> None:
+async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(lua: App, tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -102,7 +102,7 @@ async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(
 
 
 async def test_a_file_that_is_broken_or_gone_runs_as_it_was_until_a_reload_accepts_it(
-    lua: House, tmp_path: Path
+    lua: App, tmp_path: Path
 ) -> None:
     for broken in ("return {", "", scene("one", "error('new')"), scene("else")):
         write(tmp_path, {"scenes/one.lua": broken})
@@ -142,15 +142,15 @@ async def test_whatever_lies_in_the_folder_hurts_neither_the_start_nor_the_other
     for number, (put, fault) in enumerate(STRANGE.values()):
         put(tmp_path / f"config/scenes/x{number}.lua")
         faults += [] if fault is None else [(f"config/scenes/x{number}.lua", *fault)]
-    async with asyncio.timeout(20), open_house(root=tmp_path) as house:
-        assert await ids(house) == ["one", "two"]
-        left_out = (await house.get("/diagnostics")).json["scenes"]["left_out"]
+    async with asyncio.timeout(20), open_app(root=tmp_path) as app:
+        assert await ids(app) == ["one", "two"]
+        left_out = (await app.get("/diagnostics")).json["scenes"]["left_out"]
         assert [tuple(each.values()) for each in left_out] == faults
-        assert await reload(house) == failed(*faults)
-        assert (await house.post("/scenes/one/execute")).status == 200
+        assert await reload(app) == failed(*faults)
+        assert (await app.post("/scenes/one/execute")).status == 200
 
 
-async def test_a_link_to_a_file_is_that_file(lua: House, tmp_path: Path) -> None:
+async def test_a_link_to_a_file_is_that_file(lua: App, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text(scene("linked"))
     (tmp_path / "config/scenes/linked.lua").symlink_to(tmp_path / "elsewhere")
     assert await reload(lua) == done(3)
@@ -158,7 +158,7 @@ async def test_a_link_to_a_file_is_that_file(lua: House, tmp_path: Path) -> None
     assert (await reload(lua))["errors"][0]["message"].startswith("the id 'linked' is already that of")
 
 
-async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does(lua: House, tmp_path: Path) -> None:
+async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does(lua: App, tmp_path: Path) -> None:
     folder = tmp_path / "config/scenes"
     folder.rename(tmp_path / "away")
     assert await reload(lua) == failed(("config/scenes", 0, "the folder is gone; its scenes stay as they were"))
@@ -168,7 +168,7 @@ async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does
     assert await ids(lua) == []
 
 
-async def test_files_may_begin_with_a_byte_order_mark_or_a_line_for_the_shell(lua: House, tmp_path: Path) -> None:
+async def test_files_may_begin_with_a_byte_order_mark_or_a_line_for_the_shell(lua: App, tmp_path: Path) -> None:
     shell = f"#!/usr/bin/lua\n{scene('four')}"
     write(tmp_path, {"scenes/three.lua": "\ufeff" + scene("three"), "scenes/four.lua": shell})
     assert await reload(lua) == done(4)
@@ -199,7 +199,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
 
 
 async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
-    lua: House, tmp_path: Path, subtests: pytest.Subtests
+    lua: App, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for text, message in RETURNED:
         with subtests.test(text):
@@ -216,9 +216,9 @@ async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
 @pytest.mark.slow
 async def test_a_file_that_computes_for_ever_is_one_fault_and_the_others_are_judged(tmp_path: Path) -> None:
     files = {"scenes/other.lua": "return 7", "scenes/spin.lua": "while true do end"}
-    async with open_house(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as house:
-        assert await ids(house) == ["one", "two"]
-        answer = await reload(house)
+    async with open_app(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as app:
+        assert await ids(app) == ["one", "two"]
+        answer = await reload(app)
         assert [each["file"] for each in answer["errors"]] == [f"config/{file}" for file in files]
         assert ["scripts.max_cpu_secs" in each["message"] for each in answer["errors"]] == [False, True]
 
@@ -227,16 +227,16 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, {**GOOD, "scenes/broken.lua": "return {\n  id = 1,\n  name = 'B',\n  execute = print\n}\n"})
-    async with open_house(root=tmp_path) as house:
-        assert await ids(house) == ["one", "two"]
+    async with open_app(root=tmp_path) as app:
+        assert await ids(app) == ["one", "two"]
         reported = "config/scenes/broken.lua:2: id must be a string, not 1"
-        assert events.SystemErrorReported(message=f"left out: {reported}") in house.events
+        assert events.SystemErrorReported(message=f"left out: {reported}") in app.events
         assert f"left out: {reported}" in caplog.text
         fault = {"file": "config/scenes/broken.lua", "line": 2, "message": "id must be a string, not 1"}
-        assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == [fault]
+        assert (await app.get("/diagnostics")).json["scenes"]["left_out"] == [fault]
         write(tmp_path, {"scenes/broken.lua": scene("repaired")})
-        assert await reload(house) == done(3)
-        assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == []
+        assert await reload(app) == done(3)
+        assert (await app.get("/diagnostics")).json["scenes"]["left_out"] == []
 
 
 # --- what is told --------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ KINDS = {
 """How the frames of each begin, one of its files, and how many there are."""
 
 
-async def test_reloads_are_told_on_the_event_stream(lua: House, tmp_path: Path) -> None:
+async def test_reloads_are_told_on_the_event_stream(lua: App, tmp_path: Path) -> None:
     write(tmp_path, {"automations/a.lua": automation("a", "{ type = 'system_error' }")})
     async with lua.stream() as frames:
         for target in KINDS:
@@ -272,7 +272,7 @@ async def test_reloads_are_told_on_the_event_stream(lua: House, tmp_path: Path) 
     assert await ids(lua) == ["one", "two"] and (await lua.get("/automations/a")).status == 200
 
 
-async def test_reloads_run_one_after_another(lua: House) -> None:
+async def test_reloads_run_one_after_another(lua: App) -> None:
     async with lua.stream() as frames:
         answers = await asyncio.gather(*[lua.post("/scenes/reload") for _ in range(5)])
         assert [each.json["status"] for each in answers] == ["ok"] * 5
@@ -288,41 +288,41 @@ async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) ->
     body = f'{wait}\n    ctx:command("{TV}", {{ capability = "power", action = "on" }})'
     mode = '{ type = "parallel", max = 100 }'
     write(tmp_path, {"scenes/many.lua": scene("many", body, mode=mode)})
-    async with open_house(root=tmp_path) as house:
-        running = [asyncio.ensure_future(house.post("/scenes/many/execute")) for _ in range(100)]
-        await until(lambda: house.hub.scenes.figures()["running"] == 100)
+    async with open_app(root=tmp_path) as app:
+        running = [asyncio.ensure_future(app.post("/scenes/many/execute")) for _ in range(100)]
+        await until(lambda: app.hub.scenes.figures()["running"] == 100)
         write(tmp_path, {"scenes/many.lua": scene("many", "error('the new one')", mode='"single"')})
         for _ in range(3):
-            assert await reload(house) == done(1)
-        dropped = await house.post("/scenes/many/execute")
+            assert await reload(app) == done(1)
+        dropped = await app.post("/scenes/many/execute")
         assert dropped.status == 423 and "single lets 1 run at once, and 100 do" in dropped.json["error"]
         write(tmp_path, {"scenes/many.lua": "return {"})
-        assert (await reload(house))["status"] == "error"
-        await house.post("/rooms", {"id": "open", "name": "Open"})
+        assert (await reload(app))["status"] == "error"
+        await app.post("/rooms", {"id": "open", "name": "Open"})
         answers = await asyncio.gather(*running)
         result = {"target": TV, "status": "ok", "message": None}
         assert [(each.status, each.json["results"]) for each in answers] == [(200, [result])] * 100
-        assert (await house.post("/scenes/many/execute")).json["error"].endswith("the new one")
+        assert (await app.post("/scenes/many/execute")).json["error"].endswith("the new one")
 
 
 async def test_what_waits_in_a_queue_runs_the_text_that_it_was_admitted_with(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     write(tmp_path, {"scenes/q.lua": scene("q", f"{wait}\n    ctx:log('info', 'old')", mode='"queued"')})
-    async with open_house(root=tmp_path) as house:
-        first = asyncio.ensure_future(house.post("/scenes/q/execute"))
-        await until(lambda: house.hub.scenes.figures()["running"] == 1)
-        assert (await house.post("/scenes/q/execute")).status == 202
+    async with open_app(root=tmp_path) as app:
+        first = asyncio.ensure_future(app.post("/scenes/q/execute"))
+        await until(lambda: app.hub.scenes.figures()["running"] == 1)
+        assert (await app.post("/scenes/q/execute")).status == 202
         (tmp_path / "config/scenes/q.lua").unlink()
-        assert await reload(house) == done(0)
-        await house.post("/rooms", {"id": "open", "name": "Open"})
+        assert await reload(app) == done(0)
+        await app.post("/rooms", {"id": "open", "name": "Open"})
         assert (await first).status == 200
-        await until(lambda: house.hub.scenes.figures()["ended"]["ok"] == 2)
+        await until(lambda: app.hub.scenes.figures()["ended"]["ok"] == 2)
 
 
 # --- scripts -------------------------------------------------------------------------------------
 
 
-async def test_scripts_are_all_compiled_and_none_is_run(lua: House, tmp_path: Path) -> None:
+async def test_scripts_are_all_compiled_and_none_is_run(lua: App, tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -341,7 +341,7 @@ async def test_scripts_are_all_compiled_and_none_is_run(lua: House, tmp_path: Pa
 
 
 async def test_a_script_is_read_when_it_is_required_and_a_broken_one_fails_only_that(
-    lua: House, tmp_path: Path
+    lua: App, tmp_path: Path
 ) -> None:
     uses = 'local two = require("deep.math").two\n    if two ~= 2 then error("two is " .. two) end'
     write(tmp_path, {"scenes/uses.lua": scene("uses", uses)})
@@ -356,7 +356,7 @@ async def test_a_script_is_read_when_it_is_required_and_a_broken_one_fails_only_
 
 
 async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_fault(
-    lua: House, tmp_path: Path
+    lua: App, tmp_path: Path
 ) -> None:
     uses = f'local m = require("deep.math")\n{scene("uses")}'
     write(tmp_path, {"scenes/uses.lua": uses, "scripts/deep/math.lua": "x"})
@@ -372,33 +372,33 @@ async def test_what_is_not_enabled_is_not_there(tmp_path: Path) -> None:
     uses = scene("uses", 'require("deep.math")')
     write(tmp_path, {**GOOD, "scenes/uses.lua": uses, "automations/one.lua": automation("one", "{}")})
     for target in KINDS:
-        async with open_house(root=tmp_path, toml=f"[{target}]\nenabled = false\n") as house:
+        async with open_app(root=tmp_path, toml=f"[{target}]\nenabled = false\n") as app:
             refused = (f"config/{target}", 0, f"{target}.enabled is false in the configuration")
-            assert await reload(house, target) == failed(refused, target=target)
+            assert await reload(app, target) == failed(refused, target=target)
             if target == "scripts":
-                answer = await house.post("/scenes/uses/execute")
+                answer = await app.post("/scenes/uses/execute")
                 assert answer.status == 400 and "scripts are disabled" in answer.json["error"]
                 continue
-            assert (await house.get(f"/{target}")).json == []
-            for answer in (await house.get(f"/{target}/one"), await house.post(f"/{target}/one/execute")):
+            assert (await app.get(f"/{target}")).json == []
+            for answer in (await app.get(f"/{target}/one"), await app.post(f"/{target}/one/execute")):
                 assert answer.status in (404, 405)
 
 
 ALL = "[scenes]\nwatch = true\n[automations]\nwatch = true\n[scripts]\nwatch = true\ndirectory = 'lib'\n"
 
 
-def frames_of(house: House) -> list[str]:
+def frames_of(app: App) -> list[str]:
     """The catalog's events so far, by their class."""
-    return [type(event).__name__ for event in house.events if type(event).__name__.startswith("Catalog")]
+    return [type(event).__name__ for event in app.events if type(event).__name__.startswith("Catalog")]
 
 
-async def test_which_folders_are_watched_is_told_as_configured(house: House, tmp_path: Path) -> None:
-    answer = await house.get("/diagnostics/reload_watch")
+async def test_which_folders_are_watched_is_told_as_configured(app: App, tmp_path: Path) -> None:
+    answer = await app.get("/diagnostics/reload_watch")
     targets = ("scenes", "automations", "scripts")
     watches = [{"target": each, "enabled": False, "directory": f"config/{each}"} for each in targets]
     assert (answer.status, answer.json) == (200, {"status": "ok", "watches": watches})
-    assert (await house.get("/diagnostics/reload_watch", token=READER.text)).status == 403
-    async with open_house(root=tmp_path, toml=ALL) as watching:
+    assert (await app.get("/diagnostics/reload_watch", token=READER.text)).status == 403
+    async with open_app(root=tmp_path, toml=ALL) as watching:
         reported = (await watching.get("/diagnostics/reload_watch")).json["watches"]
         assert [(each["enabled"], each["directory"]) for each in reported] == [
             (True, "config/scenes"),
@@ -409,20 +409,20 @@ async def test_which_folders_are_watched_is_told_as_configured(house: House, tmp
 
 async def test_a_saved_scene_is_in_force_and_a_broken_one_is_told_of_and_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"scenes/one.lua": scene("one")})
-    async with open_house(root=tmp_path, toml="[scenes]\nwatch = true\n") as house, house.stream() as frames:
+    async with open_app(root=tmp_path, toml="[scenes]\nwatch = true\n") as app, app.stream() as frames:
         write(tmp_path, {"scenes/two.lua": scene("two")})
         reported = await frames.until("scene.catalog_reloaded", within=10)
         assert reported[-1]["loaded_count"] == 2
-        assert [each["id"] for each in (await house.get("/scenes")).json] == ["one", "two"]
+        assert [each["id"] for each in (await app.get("/scenes")).json] == ["one", "two"]
         write(tmp_path, {"scenes/two.lua": "return {"})
         reported = await frames.until("scene.catalog_reload_failed", within=10)
         assert [each["file"] for each in reported[-1]["errors"]] == ["config/scenes/two.lua"]
-        assert (await house.post("/scenes/two/execute")).status == 200
+        assert (await app.post("/scenes/two/execute")).status == 200
 
 
 async def test_a_folder_that_is_not_enabled_is_not_watched(tmp_path: Path) -> None:
     write(tmp_path, {"scenes/one.lua": scene("one")})
-    async with open_house(root=tmp_path, toml="[scenes]\nenabled = false\nwatch = true\n") as house:
+    async with open_app(root=tmp_path, toml="[scenes]\nenabled = false\nwatch = true\n") as app:
         write(tmp_path, {"scenes/two.lua": scene("two")})
         await asyncio.sleep(1)
-        assert frames_of(house) == []
+        assert frames_of(app) == []

@@ -23,15 +23,15 @@ from appliance.history.home_history import HomeHistory
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
 from appliance.store.records import STATE_PREFIX
+from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.patience import until
 from tests.fakes.process import configure, refused, running
 
 SECOND = "elgato_lights:light:1"
 FLUSH_SECS = 300
 SLEEPERS = 3
-"""Who sleeps in a quiet house: both adapters' polls and the recorder."""
+"""Who sleeps in a quiet hub: both adapters' polls and the recorder."""
 
 Lamps = Sequence[SimulatedLight]
 ONE: Lamps = (SimulatedLight(on=True, temperature=200),)
@@ -41,20 +41,20 @@ TWO: Lamps = (*ONE, SimulatedLight(brightness=30, temperature=300))
 @asynccontextmanager
 async def living(
     folder: Path, clock: VirtualClock, lamps: Lamps = TWO, *, interval: int = 30, late: float = 0.0
-) -> AsyncIterator[House]:
-    """A house on the data directory. With `late` its devices give their first answer only after so many seconds."""
+) -> AsyncIterator[App]:
+    """A running hub on the data directory. With `late` its devices first answer only after so many seconds."""
     light, tv = LightSimulator(lights=lamps, clock=clock), TvSimulator(clock=clock)
     light.faults.delay = tv.faults.delay = late
-    async with open_house(
+    async with open_app(
         clock=clock, light=light, tv=tv, data_dir=folder, poll_interval_secs=interval, wait_until_ready=not late
-    ) as house:
+    ) as app:
         if late:
             await until(lambda: light.requests and tv.requests and clock.sleepers >= SLEEPERS)
             light.faults.delay = tv.faults.delay = 0.0
-        yield house
+        yield app
 
 
-async def furnish(house: House) -> None:
+async def furnish(app: App) -> None:
     """Two rooms with a lamp each, and a group of both and the TV."""
     for path, body in (
         ("/rooms", {"id": "den", "name": "Den"}),
@@ -64,28 +64,28 @@ async def furnish(house: House) -> None:
         (f"/devices/{LIGHT}/room", {"room_id": "den"}),
         (f"/devices/{SECOND}/room", {"room_id": "bath"}),
     ):
-        assert (await house.post(path, body)).status == 200
+        assert (await app.post(path, body)).status == 200
 
 
-async def order_of(house: House) -> list[Any]:
+async def order_of(app: App) -> list[Any]:
     """Rooms and groups."""
-    return [(await house.get(path)).json for path in ("/rooms", "/groups")]
+    return [(await app.get(path)).json for path in ("/rooms", "/groups")]
 
 
-async def devices_of(house: House) -> dict[str, Any]:
+async def devices_of(app: App) -> dict[str, Any]:
     """The devices by id, but for when they were last seen."""
-    return {each["id"]: each | {"last_seen": None} for each in (await house.get("/devices")).json}
+    return {each["id"]: each | {"last_seen": None} for each in (await app.get("/devices")).json}
 
 
-async def store_of(house: House) -> dict[str, Any]:
+async def store_of(app: App) -> dict[str, Any]:
     """The store's figures as an administrator is shown them."""
-    figures: dict[str, Any] = (await house.get("/diagnostics")).json["store"]
+    figures: dict[str, Any] = (await app.get("/diagnostics")).json["store"]
     return figures
 
 
-async def cost_of(house: House) -> tuple[int, int]:
+async def cost_of(app: App) -> tuple[int, int]:
     """Bytes and syncs until now."""
-    figures = await store_of(house)
+    figures = await store_of(app)
     return figures["bytes_written"], figures["syncs"]
 
 
@@ -98,79 +98,79 @@ class TestWhatIsThereAgain:
     """Order and devices."""
 
     async def test_rooms_groups_memberships_and_places_are(self, tmp_path: Path, clock: VirtualClock) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
-            await house.post("/rooms", {"id": "gone", "name": "Gone"})
-            await house.delete("/rooms/gone")
-            await house.post("/rooms", {"id": "den", "name": "Study"})
-            before = await order_of(house), await devices_of(house)
-        async with living(tmp_path, clock) as house:
-            assert (await order_of(house), await devices_of(house)) == before
-            [bath, den], [everything, _] = await order_of(house)
+        async with living(tmp_path, clock) as app:
+            await furnish(app)
+            await app.post("/rooms", {"id": "gone", "name": "Gone"})
+            await app.delete("/rooms/gone")
+            await app.post("/rooms", {"id": "den", "name": "Study"})
+            before = await order_of(app), await devices_of(app)
+        async with living(tmp_path, clock) as app:
+            assert (await order_of(app), await devices_of(app)) == before
+            [bath, den], [everything, _] = await order_of(app)
             assert (bath["name"], den["name"]) == ("Bath", "Study")
             assert everything["members"] == [SECOND, TV, LIGHT]
-            members = (await house.get("/groups/all/devices")).json
+            members = (await app.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
-            assert (await house.delete("/rooms/den")).status == 204
-        async with living(tmp_path, clock) as house:
-            assert (await house.device(LIGHT))["room_id"] is None, "a room took its places along"
+            assert (await app.delete("/rooms/den")).status == 204
+        async with living(tmp_path, clock) as app:
+            assert (await app.device(LIGHT))["room_id"] is None, "a room took its places along"
 
     async def test_devices_are_offline_as_they_were_until_they_are_seen_and_online_with_one_frame_each(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
-            before = await devices_of(house)
-        async with living(tmp_path, clock, late=1.0) as house:
-            assert (await house.get("/ready", token=None)).status == 503
-            assert await devices_of(house) == {id_: offline(device) for id_, device in before.items()}
-            assert [each["id"] for each in (await house.get("/groups/all/devices")).json] == [SECOND, TV, LIGHT]
-            assert house.events == [], "nothing has happened yet"
-            async with house.stream() as frames:
+        async with living(tmp_path, clock) as app:
+            await furnish(app)
+            before = await devices_of(app)
+        async with living(tmp_path, clock, late=1.0) as app:
+            assert (await app.get("/ready", token=None)).status == 503
+            assert await devices_of(app) == {id_: offline(device) for id_, device in before.items()}
+            assert [each["id"] for each in (await app.get("/groups/all/devices")).json] == [SECOND, TV, LIGHT]
+            assert app.events == [], "nothing has happened yet"
+            async with app.stream() as frames:
                 await clock.advance(1.0, sleepers=SLEEPERS)
-                await house.ready()
-                received = [frame for frame in await house.heard(frames) if frame["type"] != "adapter.started"]
+                await app.ready()
+                received = [frame for frame in await app.heard(frames) if frame["type"] != "adapter.started"]
             assert sorted(received, key=lambda frame: str(frame["id"])) == [
                 {"type": "device.state_changed", "id": id_, "state": device["attributes"]}
                 for id_, device in sorted(before.items())
             ]
-            after = await devices_of(house)
+            after = await devices_of(app)
             assert {id_: each["room_id"] for id_, each in after.items()} == {LIGHT: "den", SECOND: "bath", TV: None}
 
     async def test_a_device_that_the_first_good_poll_does_not_show_is_removed_and_keeps_its_place(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
+        async with living(tmp_path, clock) as app:
+            await furnish(app)
         for _ in range(2):
-            async with living(tmp_path, clock, ONE, late=1.0) as house:
-                was_restored = SECOND in await devices_of(house)
-                async with house.stream() as frames:
+            async with living(tmp_path, clock, ONE, late=1.0) as app:
+                was_restored = SECOND in await devices_of(app)
+                async with app.stream() as frames:
                     await clock.advance(1.0, sleepers=SLEEPERS)
-                    await house.ready()
-                    received = [frame for frame in await house.heard(frames) if frame["type"] == "device.removed"]
+                    await app.ready()
+                    received = [frame for frame in await app.heard(frames) if frame["type"] == "device.removed"]
                 assert received == [{"type": "device.removed", "id": SECOND}] * was_restored
-                assert set(await devices_of(house)) == {LIGHT, TV}
-                assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+                assert set(await devices_of(app)) == {LIGHT, TV}
+                assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
         assert not was_restored, "what was removed is not restored again"
-        async with living(tmp_path, clock) as house:
-            assert (await house.device(SECOND))["room_id"] == "bath"
-            members = (await house.get("/groups/all/devices")).json
+        async with living(tmp_path, clock) as app:
+            assert (await app.device(SECOND))["room_id"] == "bath"
+            members = (await app.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
 
     async def test_devices_of_an_adapter_that_is_not_enabled_are_not_but_their_places_are(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
+        async with living(tmp_path, clock) as app:
+            await furnish(app)
         async with TvSimulator(clock=clock) as tv:
             alone = {"roku_tv": RokuTv(ip_address=tv.host, port=tv.port, poll_interval_secs=30)}
-            async with open_house(clock=clock, adapters=alone, data_dir=tmp_path) as house:
-                assert set(await devices_of(house)) == {TV}
-                assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
-                assert (await house.post("/rooms", {"id": "hall", "name": "Hall"})).status == 200
-        async with living(tmp_path, clock) as house:
-            rooms = {id_: each["room_id"] for id_, each in (await devices_of(house)).items()}
+            async with open_app(clock=clock, adapters=alone, data_dir=tmp_path) as app:
+                assert set(await devices_of(app)) == {TV}
+                assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+                assert (await app.post("/rooms", {"id": "hall", "name": "Hall"})).status == 200
+        async with living(tmp_path, clock) as app:
+            rooms = {id_: each["room_id"] for id_, each in (await devices_of(app)).items()}
             assert rooms == {LIGHT: "den", SECOND: "bath", TV: None}
 
 
@@ -180,19 +180,19 @@ class TestWhatIsWritten:
     async def test_what_a_device_shows_is_written_once_when_flush_secs_are_over(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
-        async with living(tmp_path, clock) as house:
+        async with living(tmp_path, clock) as app:
             await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
-            bytes_before, syncs_before = await cost_of(house)
+            bytes_before, syncs_before = await cost_of(app)
             for value in (10, 20, 35):
-                assert (await house.command(LIGHT, "brightness", "set", value)).status == 200
-            assert (await house.command(TV, "power", "off")).status == 200
+                assert (await app.command(LIGHT, "brightness", "set", value)).status == 200
+            assert (await app.command(TV, "power", "off")).status == 200
             await clock.advance(FLUSH_SECS - 1, sleepers=SLEEPERS)
-            assert await cost_of(house) == (bytes_before, syncs_before)
+            assert await cost_of(app) == (bytes_before, syncs_before)
             await clock.advance(1, sleepers=SLEEPERS)
-            bytes_after, syncs_after = await cost_of(house)
+            bytes_after, syncs_after = await cost_of(app)
             assert syncs_after == syncs_before + 1
             assert 0 < bytes_after - bytes_before < 2048
-            assert (await store_of(house))["last_write"] == "2026-01-01T12:10:00.000Z"
+            assert (await store_of(app))["last_write"] == "2026-01-01T12:10:00.000Z"
 
     async def test_what_a_device_shows_is_written_at_the_stop_before_the_history_that_may_take_long(
         self, tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
@@ -200,44 +200,44 @@ class TestWhatIsWritten:
         written, leave = [], HomeHistory.__aexit__
 
         async def note(history: HomeHistory, *error: object) -> None:
-            written.append(b'"brightness":35' in (house.hub.document.get(STATE_PREFIX + LIGHT) or b""))
+            written.append(b'"brightness":35' in (app.hub.document.get(STATE_PREFIX + LIGHT) or b""))
             await leave(history, *error)
 
         monkeypatch.setattr(HomeHistory, "__aexit__", note)
-        async with living(tmp_path, clock) as house:
-            assert (await house.command(LIGHT, "brightness", "set", 35)).status == 200
+        async with living(tmp_path, clock) as app:
+            assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200
         assert written == [True]
 
     async def test_an_hour_of_polls_in_which_nothing_changes_and_the_stop_after_it_write_nothing(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
-        async with living(tmp_path, clock) as house:
-            seen, polls = (await house.device(LIGHT))["last_seen"], len(house.light.requests)
-            cost = await cost_of(house)
+        async with living(tmp_path, clock) as app:
+            await furnish(app)
+        async with living(tmp_path, clock) as app:
+            seen, polls = (await app.device(LIGHT))["last_seen"], len(app.light.requests)
+            cost = await cost_of(app)
             await clock.advance(3600, sleepers=SLEEPERS)
-            assert len(house.light.requests) >= polls + 120
-            assert (await house.device(LIGHT))["last_seen"] > seen
-            assert await cost_of(house) == cost
-        figures = house.hub.document.figures()
+            assert len(app.light.requests) >= polls + 120
+            assert (await app.device(LIGHT))["last_seen"] > seen
+            assert await cost_of(app) == cost
+        figures = app.hub.document.figures()
         assert (figures["bytes_written"], figures["syncs"]) == cost
 
 
 async def test_diagnostics_tell_what_the_card_had_to_bear(tmp_path: Path, clock: VirtualClock) -> None:
-    async with living(tmp_path, clock) as house:
-        first = await store_of(house)
-        await house.post("/rooms", {"id": "den", "name": "Den"})
+    async with living(tmp_path, clock) as app:
+        first = await store_of(app)
+        await app.post("/rooms", {"id": "den", "name": "Den"})
         await clock.advance(10, sleepers=SLEEPERS)
-        await house.post("/rooms", {"id": "den", "name": "Study"})
-        second = await store_of(house)
+        await app.post("/rooms", {"id": "den", "name": "Study"})
+        second = await store_of(app)
     assert (first["generation"], first["last_write"], first["failure"]) == (1, None, None)
     assert first["last_recovery"] == {"records": 0, "torn_bytes": 0, "lost_records": 0, "notes": []}
     assert second["syncs"] == first["syncs"] + 2
     assert second["bytes_written"] > first["bytes_written"]
     assert second["last_write"] == "2026-01-01T12:00:10.000Z"
-    async with living(tmp_path, clock) as house:
-        third = await store_of(house)
+    async with living(tmp_path, clock) as app:
+        third = await store_of(app)
     assert third["last_recovery"] == {"records": 3, "torn_bytes": 0, "lost_records": 0, "notes": []}
     assert third["bytes_written"] < second["bytes_written"], "since the start"
 
@@ -248,43 +248,43 @@ class TestFilesThatCannotBeTrusted:
     async def test_damage_is_told_in_the_log_as_an_event_and_in_diagnostics(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
-        async with living(tmp_path, clock) as house:
+        async with living(tmp_path, clock) as app:
             for number in range(5):
-                assert (await house.post("/rooms", {"id": f"room-{number}", "name": "Room"})).status == 200
+                assert (await app.post("/rooms", {"id": f"room-{number}", "name": "Room"})).status == 200
         journal = tmp_path / "journal.000001.json"
         journal.write_bytes(journal.read_bytes().replace(b"room-2", b"room-X"))
         caplog.clear()
-        async with living(tmp_path, clock) as house:
+        async with living(tmp_path, clock) as app:
             lost = "3 whole records lie behind the damage and are left out"
             kept = "it is kept as journal.000001.json.corrupt-20260101T120000Z"
             reported = f"journal.000001.json is damaged behind record 2; {lost}; {kept}"
-            assert [room["id"] for room in (await house.get("/rooms")).json] == ["room-0", "room-1"]
+            assert [room["id"] for room in (await app.get("/rooms")).json] == ["room-0", "room-1"]
             assert reported in [record.message for record in caplog.records if record.name == "store"]
-            errors = [event.message for event in house.events if isinstance(event, SystemErrorReported)]
+            errors = [event.message for event in app.events if isinstance(event, SystemErrorReported)]
             assert errors == [f"store: {reported}"]
-            recovery = (await store_of(house))["last_recovery"]
+            recovery = (await store_of(app))["last_recovery"]
             assert (recovery["lost_records"], recovery["notes"]) == (3, [reported])
-            assert (await house.post("/rooms", {"id": "new", "name": "New"})).status == 200
+            assert (await app.post("/rooms", {"id": "new", "name": "New"})).status == 200
         assert "journal.000001.json.corrupt-20260101T120000Z" in Disk(tmp_path).list_names()
-        async with living(tmp_path, clock) as house:
-            assert [room["id"] for room in (await house.get("/rooms")).json] == ["new", "room-0", "room-1"]
-            assert (await store_of(house))["last_recovery"]["notes"] == []
+        async with living(tmp_path, clock) as app:
+            assert [room["id"] for room in (await app.get("/rooms")).json] == ["new", "room-0", "room-1"]
+            assert (await store_of(app))["last_recovery"]["notes"] == []
 
     async def test_a_torn_end_is_cut_and_told_and_no_damage(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
-            before = await order_of(house)
+        async with living(tmp_path, clock) as app:
+            await furnish(app)
+            before = await order_of(app)
         journal = tmp_path / "journal.000001.json"
         content = journal.read_bytes().rstrip(b"\0")
         journal.write_bytes(content + b'{"seq":99,"length":40,"put":{"room/torn"')
-        async with living(tmp_path, clock) as house:
-            assert await order_of(house) == before
+        async with living(tmp_path, clock) as app:
+            assert await order_of(app) == before
             reported = "journal.000001.json: 40 bytes of a write that the power cut are left out"
-            assert (await store_of(house))["last_recovery"]["notes"] == [reported]
+            assert (await store_of(app))["last_recovery"]["notes"] == [reported]
             assert reported in [record.message for record in caplog.records if record.name == "store"]
-            assert not [event for event in house.events if isinstance(event, SystemErrorReported)]
+            assert not [event for event in app.events if isinstance(event, SystemErrorReported)]
 
 
 async def test_a_second_hub_on_the_same_data_is_told_who_has_it(tmp_path: Path) -> None:
@@ -355,37 +355,37 @@ def _check_sentence(said: str, expected: str) -> None:
 async def test_what_another_kind_of_adapter_left_under_the_same_name_is_not_restored(
     tmp_path: Path, clock: VirtualClock
 ) -> None:
-    async with living(tmp_path, clock) as house:
-        await furnish(house)
+    async with living(tmp_path, clock) as app:
+        await furnish(app)
         tv = {"elgato_lights": RokuTv(ip_address="127.0.0.1", port=9, poll_interval_secs=30)}
-    async with open_house(clock=clock, data_dir=tmp_path, adapters=tv, wait_until_ready=False) as house:
-        assert (await house.get("/devices")).json == []
-        assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+    async with open_app(clock=clock, data_dir=tmp_path, adapters=tv, wait_until_ready=False) as app:
+        assert (await app.get("/devices")).json == []
+        assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
 
 
-async def test_each_of_many_who_move_a_device_at_once_is_told_of_the_own_move(house: House) -> None:
+async def test_each_of_many_who_move_a_device_at_once_is_told_of_the_own_move(app: App) -> None:
     rooms = [f"r{number}" for number in range(4)]
     for room in rooms:
-        await house.post("/rooms", {"id": room, "name": room})
+        await app.post("/rooms", {"id": room, "name": room})
     asked = rooms * 3
-    answers = await asyncio.gather(*(house.post(f"/devices/{LIGHT}/room", {"room_id": room}) for room in asked))
+    answers = await asyncio.gather(*(app.post(f"/devices/{LIGHT}/room", {"room_id": room}) for room in asked))
     assert [answer.json["room_id"] for answer in answers] == asked
-    assert (await house.device(LIGHT))["room_id"] in rooms
+    assert (await app.device(LIGHT))["room_id"] in rooms
 
 
 async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: Path, clock: VirtualClock) -> None:
     async def offline_since() -> datetime:
         clock.suspend(1000)
-        async with living(tmp_path, clock, late=60.0) as house:
-            return Reasons(house.hub).state_since(house.hub.registry.get_device(LIGHT))
+        async with living(tmp_path, clock, late=60.0) as app:
+            return Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
 
     async with living(tmp_path, clock):
         clock.suspend(100)
     assert await offline_since() == clock.now(), "it was online at the stop: offline since the start"
     assert await offline_since() == clock.now()
-    async with living(tmp_path, clock) as house:
-        await house.light.unplug()
-        await clock.run(house.command(LIGHT, "power", "on"))
-        lost_at = house.hub.registry.get_device(LIGHT).updated_at
+    async with living(tmp_path, clock) as app:
+        await app.light.unplug()
+        await clock.run(app.command(LIGHT, "power", "on"))
+        lost_at = app.hub.registry.get_device(LIGHT).updated_at
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

@@ -7,100 +7,100 @@ from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
+from tests.fakes.app import LIGHT, TV, App, Received, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until
 
 ON = {"capability": "power", "action": "on"}
 
 
-async def put(house: House, room_id: str, name: str = "Den") -> Received:
+async def put(app: App, room_id: str, name: str = "Den") -> Received:
     """Create or rename a room."""
-    return await house.post("/rooms", {"id": room_id, "name": name})
+    return await app.post("/rooms", {"id": room_id, "name": name})
 
 
-async def furnish(house: House, room_id: str, *device_ids: str) -> None:
+async def furnish(app: App, room_id: str, *device_ids: str) -> None:
     """Create a room with these devices in it."""
-    await put(house, room_id)
+    await put(app, room_id)
     for device_id in device_ids:
-        assert (await house.post(f"/devices/{device_id}/room", {"room_id": room_id})).status == 200
+        assert (await app.post(f"/devices/{device_id}/room", {"room_id": room_id})).status == 200
 
 
 # --- the rooms themselves ------------------------------------------------------------------------
 
 
-async def test_a_room_is_created_renamed_and_removed_and_each_is_heard_once(house: House) -> None:
+async def test_a_room_is_created_renamed_and_removed_and_each_is_heard_once(app: App) -> None:
     den, lounge = {"id": "den", "name": "Den"}, {"id": "den", "name": "Lounge"}
-    async with house.stream() as frames:
+    async with app.stream() as frames:
         for room in (den, den, lounge, lounge):
-            answer = await house.post("/rooms", room)
+            answer = await app.post("/rooms", room)
             assert (answer.status, answer.json) == (200, room)
-            assert (await house.get("/rooms/den")).json == room
-        assert await house.heard(frames) == [
+            assert (await app.get("/rooms/den")).json == room
+        assert await app.heard(frames) == [
             {"type": "room.added", "room": den},
             {"type": "room.updated", "room": lounge},
         ]
-        answer = await house.delete("/rooms/den")
+        answer = await app.delete("/rooms/den")
         assert (answer.status, answer.json) == (204, None)
-        assert await house.heard(frames) == [{"type": "room.removed", "id": "den"}]
-        for missing in (await house.get("/rooms/den"), await house.delete("/rooms/den")):
+        assert await app.heard(frames) == [{"type": "room.removed", "id": "den"}]
+        for missing in (await app.get("/rooms/den"), await app.delete("/rooms/den")):
             assert (missing.status, missing.json) == (
                 404,
                 {"error": "room 'den' not found", "code": "room_not_found"},
             )
-        assert await house.heard(frames) == []
+        assert await app.heard(frames) == []
 
 
-async def test_rooms_are_listed_by_id(house: House) -> None:
-    assert (await house.get("/rooms")).json == []
+async def test_rooms_are_listed_by_id(app: App) -> None:
+    assert (await app.get("/rooms")).json == []
     for room_id in ("den", "attic", "Zoo", "10", "9"):
-        await put(house, room_id, f"The {room_id}")
-    answer = await house.get("/rooms")
+        await put(app, room_id, f"The {room_id}")
+    answer = await app.get("/rooms")
     assert answer.status == 200
     assert answer.json == [{"id": id_, "name": f"The {id_}"} for id_ in ("10", "9", "Zoo", "attic", "den")]
 
 
-async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_goes(house: House) -> None:
-    answer = await house.post("/rooms", {"id": " a/b käse%20 ", "name": "\t Käse & <b>📺</b> ", "size": 7})
+async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_goes(app: App) -> None:
+    answer = await app.post("/rooms", {"id": " a/b käse%20 ", "name": "\t Käse & <b>📺</b> ", "size": 7})
     assert answer.json == {"id": "a/b käse%20", "name": "Käse & <b>📺</b>"}
-    assert (await house.get("/rooms/a%2Fb%20k%C3%A4se%2520")).json == answer.json
-    assert (await house.delete("/rooms/a%2Fb%20k%C3%A4se%2520")).status == 204
+    assert (await app.get("/rooms/a%2Fb%20k%C3%A4se%2520")).json == answer.json
+    assert (await app.delete("/rooms/a%2Fb%20k%C3%A4se%2520")).status == 204
     longest = {"id": "i" * 256, "name": "n" * 1000}
-    assert (await house.post("/rooms", longest)).json == longest
+    assert (await app.post("/rooms", longest)).json == longest
 
 
 # --- what is in them -----------------------------------------------------------------------------
 
 
-async def test_a_room_holds_the_devices_that_were_put_there_by_id(house: House) -> None:
-    await furnish(house, "den", TV, LIGHT)
-    await put(house, "attic")
-    answer = await house.get("/rooms/den/devices")
+async def test_a_room_holds_the_devices_that_were_put_there_by_id(app: App) -> None:
+    await furnish(app, "den", TV, LIGHT)
+    await put(app, "attic")
+    answer = await app.get("/rooms/den/devices")
     assert (answer.status, [device["id"] for device in answer.json]) == (200, [LIGHT, TV])
-    assert answer.json == [await house.device(LIGHT), await house.device(TV)]
-    assert (await house.get("/rooms/attic/devices")).json == []
-    await house.post(f"/devices/{TV}/room", {"room_id": "attic"})
-    assert [device["id"] for device in (await house.get("/rooms/attic/devices")).json] == [TV]
-    assert [device["id"] for device in (await house.get("/rooms/den/devices")).json] == [LIGHT]
+    assert answer.json == [await app.device(LIGHT), await app.device(TV)]
+    assert (await app.get("/rooms/attic/devices")).json == []
+    await app.post(f"/devices/{TV}/room", {"room_id": "attic"})
+    assert [device["id"] for device in (await app.get("/rooms/attic/devices")).json] == [TV]
+    assert [device["id"] for device in (await app.get("/rooms/den/devices")).json] == [LIGHT]
 
 
-async def test_removing_a_room_frees_its_devices_first_and_leaves_the_others(house: House) -> None:
-    await furnish(house, "den", TV, LIGHT)
-    await put(house, "attic")
-    before = [await house.device(LIGHT), await house.device(TV)]
-    async with house.stream() as frames:
-        assert (await house.delete("/rooms/den")).status == 204
-        assert await house.heard(frames) == [
+async def test_removing_a_room_frees_its_devices_first_and_leaves_the_others(app: App) -> None:
+    await furnish(app, "den", TV, LIGHT)
+    await put(app, "attic")
+    before = [await app.device(LIGHT), await app.device(TV)]
+    async with app.stream() as frames:
+        assert (await app.delete("/rooms/den")).status == 204
+        assert await app.heard(frames) == [
             {"type": "device.room_changed", "id": LIGHT, "room_id": None},
             {"type": "device.room_changed", "id": TV, "room_id": None},
             {"type": "room.removed", "id": "den"},
         ]
     for old in before:
-        device = await house.device(old["id"])
+        device = await app.device(old["id"])
         assert (device["room_id"], device["updated_at"]) == (None, old["updated_at"])
-    await put(house, "den")
-    assert (await house.get("/rooms/den/devices")).json == []
-    assert (await house.get("/rooms")).json == [{"id": id_, "name": "Den"} for id_ in ("attic", "den")]
+    await put(app, "den")
+    assert (await app.get("/rooms/den/devices")).json == []
+    assert (await app.get("/rooms")).json == [{"id": id_, "name": "Den"} for id_ in ("attic", "den")]
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -110,60 +110,60 @@ def _ok(device_id: str) -> dict[str, Any]:
     return {"device_id": device_id, "status": "ok", "message": None}
 
 
-async def test_a_command_goes_to_every_device_and_each_has_its_result(house: House) -> None:
-    house.tv.power_mode = "Ready"
-    await furnish(house, "den", TV, LIGHT)
-    answer = await house.post("/rooms/den/command", ON)
+async def test_a_command_goes_to_every_device_and_each_has_its_result(app: App) -> None:
+    app.tv.power_mode = "Ready"
+    await furnish(app, "den", TV, LIGHT)
+    answer = await app.post("/rooms/den/command", ON)
     assert (answer.status, answer.json) == (200, [_ok(LIGHT), _ok(TV)])
-    assert house.light.lights[0].on and house.tv.power_mode == "PowerOn"
+    assert app.light.lights[0].on and app.tv.power_mode == "PowerOn"
 
 
-async def test_a_room_without_devices_has_no_results(house: House) -> None:
-    await put(house, "den")
-    answer = await house.post("/rooms/den/command", ON)
+async def test_a_room_without_devices_has_no_results(app: App) -> None:
+    await put(app, "den")
+    answer = await app.post("/rooms/den/command", ON)
     assert (answer.status, answer.json) == (200, [])
 
 
-async def test_a_device_that_does_not_offer_it_is_unsupported_and_the_others_go_on(house: House) -> None:
-    await furnish(house, "den", TV, LIGHT)
+async def test_a_device_that_does_not_offer_it_is_unsupported_and_the_others_go_on(app: App) -> None:
+    await furnish(app, "den", TV, LIGHT)
     body = {"capability": "brightness", "action": "set", "value": 5}
     unsupported = {
         "device_id": TV,
         "status": "unsupported",
         "message": f"device '{TV}' does not offer brightness set",
     }
-    answer = await house.post("/rooms/den/command", body)
+    answer = await app.post("/rooms/den/command", body)
     assert (answer.status, answer.json) == (200, [_ok(LIGHT), unsupported])
-    assert house.light.lights[0].brightness == 5
+    assert app.light.lights[0].brightness == 5
 
 
-async def test_a_device_that_refuses_or_fails_is_an_error_and_the_others_go_on(house: House) -> None:
-    await furnish(house, "den", TV, LIGHT)
+async def test_a_device_that_refuses_or_fails_is_an_error_and_the_others_go_on(app: App) -> None:
+    await furnish(app, "den", TV, LIGHT)
     warm = {"capability": "color_temperature", "action": "set", "value": {"value": 2500, "unit": "kelvin"}}
-    [light, tv] = (await house.post("/rooms/den/command", warm)).json
+    [light, tv] = (await app.post("/rooms/den/command", warm)).json
     assert light["status"] == "error" and tv["status"] == "unsupported"
     assert light["message"] == "color_temperature must be from 2900 to 7000 kelvin for this device, not 2500"
 
-    house.tv.limited = True
-    [light, tv] = (await house.post("/rooms/den/command", {**ON, "action": "toggle"})).json
+    app.tv.limited = True
+    [light, tv] = (await app.post("/rooms/den/command", {**ON, "action": "toggle"})).json
     assert (light, tv["status"]) == (_ok(LIGHT), "error")
-    assert tv["message"].startswith(f"{house.tv.url} refuses to be controlled")
+    assert tv["message"].startswith(f"{app.tv.url} refuses to be controlled")
 
-    house.tv.limited = False
-    await house.light.unplug()
-    answer = await house.post("/rooms/den/command", {**ON, "action": "off"})
+    app.tv.limited = False
+    await app.light.unplug()
+    answer = await app.post("/rooms/den/command", {**ON, "action": "off"})
     assert answer.status == 200
     assert answer.json == [
         {
             "device_id": LIGHT,
             "status": "error",
-            "message": f"{house.light.url} does not answer (connection refused)",
+            "message": f"{app.light.url} does not answer (connection refused)",
         },
         _ok(TV),
     ]
 
 
-async def test_devices_at_different_addresses_are_commanded_at_once(quiet: House, clock: VirtualClock) -> None:
+async def test_devices_at_different_addresses_are_commanded_at_once(quiet: App, clock: VirtualClock) -> None:
     await furnish(quiet, "den", TV, LIGHT)
     quiet.light.faults.delay = 1.0
     commanding = asyncio.ensure_future(quiet.post("/rooms/den/command", {**ON, "action": "toggle"}))
@@ -178,11 +178,11 @@ async def test_devices_at_one_address_are_commanded_one_after_another() -> None:
     lamps = LightSimulator(lights=[SimulatedLight(temperature=200), SimulatedLight(temperature=300)])
     async with lamps:
         section = ElgatoLights(base_url=lamps.url, poll_interval_secs=3600)
-        async with open_house(adapters={"desk": section, "shelf": section}) as house:
+        async with open_app(adapters={"desk": section, "shelf": section}) as app:
             ids = ["desk:light:0", "desk:light:1", "shelf:light:0", "shelf:light:1"]
-            await furnish(house, "den", *reversed(ids))
+            await furnish(app, "den", *reversed(ids))
             lamps.requests.clear()
-            answer = await house.post("/rooms/den/command", {**ON, "action": "toggle"})
+            answer = await app.post("/rooms/den/command", {**ON, "action": "toggle"})
             assert answer.json == [_ok(device_id) for device_id in ids]
     assert [method for method, _ in lamps.requests] == ["GET", "PUT", "GET"] * 2, "those of one section together"
     assert [[light["on"] for light in write["lights"]] for write in lamps.writes] == [[1, 1], [0, 0]]

@@ -11,8 +11,8 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from tests.fakes.app import LIGHT, TV, App, Received, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 
@@ -49,21 +49,21 @@ FILES = {
 
 
 @pytest.fixture
-async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[House]:
-    """A house with scenes in which time stands still."""
+async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
+    """A running hub with scenes in which time stands still."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
-    async with open_house(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES), toml=LIMITS) as house:
-        yield house
+    async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES), toml=LIMITS) as app:
+        yield app
 
 
-def start(house: House, id_: str) -> asyncio.Task[Received]:
+def start(app: App, id_: str) -> asyncio.Task[Received]:
     """Ask for an execution, and do not wait for the answer."""
-    return asyncio.ensure_future(house.post(f"/scenes/{id_}/execute"))
+    return asyncio.ensure_future(app.post(f"/scenes/{id_}/execute"))
 
 
-async def under_way(house: House, *, running: int, waiting: int = 0) -> None:
+async def under_way(app: App, *, running: int, waiting: int = 0) -> None:
     """Wait until so many executions sleep or wait."""
-    scenes = house.hub.scenes
+    scenes = app.hub.scenes
 
     def is_so() -> bool:
         figures = scenes.figures()
@@ -89,7 +89,7 @@ QUEUED = (202, {"status": "queued", "results": []})
 # --- listing and running -------------------------------------------------------------------------
 
 
-async def test_scenes_are_listed_by_id_with_a_text_for_a_description_that_is_not_there(lua: House) -> None:
+async def test_scenes_are_listed_by_id_with_a_text_for_a_description_that_is_not_there(lua: App) -> None:
     answer = await lua.get("/scenes")
     assert answer.status == 200
     ids = [each["id"] for each in answer.json]
@@ -98,7 +98,7 @@ async def test_scenes_are_listed_by_id_with_a_text_for_a_description_that_is_not
     assert {"id": "fails", "name": "A scene", "description": ""} in answer.json
 
 
-async def test_running_a_scene_gives_a_result_for_each_command_in_call_order(lua: House) -> None:
+async def test_running_a_scene_gives_a_result_for_each_command_in_call_order(lua: App) -> None:
     answer = await lua.post("/scenes/evening/execute")
     assert (answer.status, answer.json["status"]) == (200, "ok")
     reported = [(each["target"], each["status"]) for each in answer.json["results"]]
@@ -108,7 +108,7 @@ async def test_running_a_scene_gives_a_result_for_each_command_in_call_order(lua
     assert (await lua.device(LIGHT))["attributes"]["power"] == "on"
 
 
-async def test_a_command_to_a_group_gives_a_result_for_each_member_in_their_order(lua: House) -> None:
+async def test_a_command_to_a_group_gives_a_result_for_each_member_in_their_order(lua: App) -> None:
     await lua.post("/groups", {"id": "all", "name": "All", "members": [TV, LIGHT]})
     answer = await lua.post("/scenes/all/execute")
     assert [each["target"] for each in answer.json["results"]] == [TV, LIGHT]
@@ -116,19 +116,19 @@ async def test_a_command_to_a_group_gives_a_result_for_each_member_in_their_orde
     assert of(await lua.post("/scenes/all/execute")) == OK
 
 
-async def test_running_needs_no_body_and_reads_none(lua: House) -> None:
+async def test_running_needs_no_body_and_reads_none(lua: App) -> None:
     for body in (None, b"", b"{}", b"not JSON", b"[" * 1000):
         assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute", data=body)) == OK
 
 
-async def test_a_failure_names_file_and_line_and_what_was_done_before_it(lua: House) -> None:
+async def test_a_failure_names_file_and_line_and_what_was_done_before_it(lua: App) -> None:
     answer = await lua.post("/scenes/fails/execute")
     assert answer.status == 400
     assert answer.json["error"].startswith("scene 'fails' failed: config/scenes/fails.lua:6: attempt to perform")
     assert answer.json["results"] == [{"target": TV, "status": "ok", "message": None}]
 
 
-async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(lua: House) -> None:
+async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(lua: App) -> None:
     answer = await lua.post("/scenes/loops/execute")
     assert (answer.status, answer.json["results"]) == (400, [])
     assert "scripts.max_cpu_secs" in answer.json["error"]
@@ -137,13 +137,13 @@ async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(
     assert (await lua.post("/scenes/evening/execute")).status == 200
 
 
-async def test_a_failure_of_lua_is_no_system_error(lua: House) -> None:
+async def test_a_failure_of_lua_is_no_system_error(lua: App) -> None:
     async with lua.stream() as frames:
         await lua.post("/scenes/fails/execute")
         assert [frame["type"] for frame in await lua.heard(frames)] in ([], ["device.state_changed"])
 
 
-async def test_an_execution_goes_on_when_its_client_hangs_up(lua: House, clock: VirtualClock) -> None:
+async def test_an_execution_goes_on_when_its_client_hangs_up(lua: App, clock: VirtualClock) -> None:
     impatient = start(lua, "restart")
     await asleep(clock, 1)
     impatient.cancel()
@@ -159,7 +159,7 @@ async def test_an_execution_goes_on_when_its_client_hangs_up(lua: House, clock: 
 
 @pytest.mark.parametrize(("id_", "most"), [("parallel", 3), ("two", 2), ("single", 1)])
 async def test_beyond_what_a_mode_lets_run_at_once_executions_are_dropped(
-    lua: House, clock: VirtualClock, id_: str, most: int
+    lua: App, clock: VirtualClock, id_: str, most: int
 ) -> None:
     running = [start(lua, id_) for _ in range(most)]
     await under_way(lua, running=most)
@@ -175,8 +175,8 @@ async def test_beyond_what_a_mode_lets_run_at_once_executions_are_dropped(
     again.cancel()
 
 
-async def _idle(house: House) -> None:
-    await under_way(house, running=0)
+async def _idle(app: App) -> None:
+    await under_way(app, running=0)
 
 
 async def _one(task: asyncio.Task[Received]) -> Received:
@@ -188,7 +188,7 @@ async def _all(tasks: list[asyncio.Task[Received]]) -> list[Received]:
 
 
 async def test_restart_ends_the_one_that_runs_once_it_has_slept_and_its_client_is_told(
-    lua: House, clock: VirtualClock
+    lua: App, clock: VirtualClock
 ) -> None:
     first = start(lua, "restart")
     await asleep(clock, 1)
@@ -209,7 +209,7 @@ async def test_restart_ends_the_one_that_runs_once_it_has_slept_and_its_client_i
 # --- history -------------------------------------------------------------------------------------
 
 
-async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock: VirtualClock) -> None:
+async def test_history_is_newest_first_and_its_query_bounds_it(lua: App, clock: VirtualClock) -> None:
     path = "/scenes/a%20b%2F%C3%BC/history"
     for _ in range(5):
         assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute")) == OK
@@ -246,7 +246,7 @@ async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock
 # --- the hub around them -------------------------------------------------------------------------
 
 
-async def test_diagnostics_count_executions_and_their_ends(lua: House, clock: VirtualClock) -> None:
+async def test_diagnostics_count_executions_and_their_ends(lua: App, clock: VirtualClock) -> None:
     await lua.post("/scenes/evening/execute")
     await lua.post("/scenes/fails/execute")
     waiting = start(lua, "single")
@@ -266,13 +266,13 @@ async def test_a_hub_with_sleeping_and_spinning_scenes_stops_at_once(tmp_path: P
         "scenes/sleeps.lua": scene("sleeps", "ctx:sleep(3600)", mode='{ type = "queued", max = 5 }'),
         "scenes/spins.lua": scene("spins", "while true do pcall(function() while true do end end) end"),
     }
-    async with open_house(root=write(tmp_path, files), toml="[scripts]\nmax_cpu_secs = 600\n") as house:
+    async with open_app(root=write(tmp_path, files), toml="[scripts]\nmax_cpu_secs = 600\n") as app:
         for _ in range(3):
-            house.hub.scenes.execute("sleeps")
-            house.hub.scenes.execute("spins")
-        await under_way(house, running=4, waiting=2)
-        stopping = asyncio.ensure_future(house.hub.__aexit__(None, None, None))
+            app.hub.scenes.execute("sleeps")
+            app.hub.scenes.execute("spins")
+        await under_way(app, running=4, waiting=2)
+        stopping = asyncio.ensure_future(app.hub.__aexit__(None, None, None))
         async with asyncio.timeout(20):
             await stopping
-        statuses = house.hub.scenes.figures()["ended"]
+        statuses = app.hub.scenes.figures()["ended"]
         assert statuses["cancelled"] == 6

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from tests.fakes.app import TV, App, Received, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import TV, House, Received, open_house
 from tests.fakes.patience import until
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "roku"
@@ -19,21 +19,21 @@ def _press(key: str) -> tuple[str, str]:
     return ("POST", f"/keypress/{key}")
 
 
-async def power(house: House, action: str) -> Received:
+async def power(app: App, action: str) -> Received:
     """Command the TV's power."""
-    return await house.command(TV, "power", action)
+    return await app.command(TV, "power", action)
 
 
-async def shown(house: House) -> Any:
+async def shown(app: App) -> Any:
     """The power that the hub shows."""
-    return (await house.device(TV))["attributes"]["power"]
+    return (await app.device(TV))["attributes"]["power"]
 
 
 # --- reading again -------------------------------------------------------------------------------
 
 
 async def test_what_polls_see_meanwhile_is_left_out_so_that_the_power_does_not_flip(
-    quiet: House, clock: VirtualClock
+    quiet: App, clock: VirtualClock
 ) -> None:
     quiet.tv.faults.lag = 1.5
     async with quiet.stream() as frames:
@@ -50,7 +50,7 @@ async def test_what_polls_see_meanwhile_is_left_out_so_that_the_power_does_not_f
 # --- what goes wrong -----------------------------------------------------------------------------
 
 
-async def test_a_tv_that_forbids_control_says_which_setting_to_change(quiet: House) -> None:
+async def test_a_tv_that_forbids_control_says_which_setting_to_change(quiet: App) -> None:
     quiet.tv.limited = True
     async with quiet.stream() as frames:
         answer = await power(quiet, "off")
@@ -67,7 +67,7 @@ async def test_a_tv_that_forbids_control_says_which_setting_to_change(quiet: Hou
 async def test_a_tv_that_forbids_everything_says_so_at_its_first_poll() -> None:
     tv = TvSimulator()
     tv.faults.status = 403
-    async with open_house(tv=tv) as house:
-        shown = (await house.get("/adapters/roku_tv")).json
+    async with open_app(tv=tv) as app:
+        shown = (await app.get("/adapters/roku_tv")).json
         assert "Control by mobile apps" in shown["last_error"]
-        assert (await house.get(f"/devices/{TV}")).status == 404
+        assert (await app.get(f"/devices/{TV}")).status == 404

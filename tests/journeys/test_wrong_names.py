@@ -9,8 +9,8 @@ import pytest
 
 from appliance import config
 from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import House, open_house
 from tests.fakes.lua import automation, scene, write
 
 HOME = """
@@ -93,17 +93,15 @@ async def test_each_wrong_name_has_its_sentence_in_every_place(
     (tmp_path / "data").mkdir()
     clock, adapters = VirtualClock(), config.parse(LOOPBACK + HOME, "default.toml", {}).adapters
     wrong = [(f"a{number:02}", said) for number, (*_, said) in enumerate(TABLE) if said]
-    async with open_house(
-        root=tmp_path, data_dir=tmp_path / "data", toml=HOME, adapters=adapters, clock=clock
-    ) as house:
-        await furnish(house)
+    async with open_app(root=tmp_path, data_dir=tmp_path / "data", toml=HOME, adapters=adapters, clock=clock) as app:
+        await furnish(app)
         for number, (*_, said) in enumerate(TABLE):
-            summary = (await house.get(f"/why?id=a{number:02}")).json["summary"]
+            summary = (await app.get(f"/why?id=a{number:02}")).json["summary"]
             told = [each for each in summary if " names '" in each or " waits for events" in each]
             assert len(told) == bool(said) and said in "".join(told), TABLE[number]
         clock.suspend(61)
         caplog.clear()
-        assert (await house.post("/automations/reload")).json["status"] == "ok"
+        assert (await app.post("/automations/reload")).json["status"] == "ok"
         async with asyncio.timeout(20):
             while "phone:sent" not in caplog.text:  # noqa: ASYNC110 - it comes from a thread
                 await asyncio.sleep(0.01)
@@ -120,12 +118,12 @@ def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
         assert [said in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, said)
 
 
-async def furnish(house: House) -> None:
+async def furnish(app: App) -> None:
     """Put door and button into the hall, the door into a group, and press the button once."""
     for room in ("hall", "empty"):
-        await house.post("/rooms", {"id": room, "name": room})
+        await app.post("/rooms", {"id": room, "name": room})
     for device in ("hall%20door", "button"):
-        assert (await house.post(f"/devices/virtual:{device}/room", {"room_id": "hall"})).status == 200
-    await house.post("/groups", {"id": "door", "name": "Door", "members": ["virtual:hall door"]})
+        assert (await app.post(f"/devices/virtual:{device}/room", {"room_id": "hall"})).status == 200
+    await app.post("/groups", {"id": "door", "name": "Door", "members": ["virtual:hall door"]})
     pressed = {"device_id": "virtual:button", "event": "single"}
-    assert (await house.post("/adapters/virtual/operations/observe", pressed)).status == 200
+    assert (await app.post("/adapters/virtual/operations/observe", pressed)).status == 200

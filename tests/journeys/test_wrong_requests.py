@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from tests.fakes.house import LARGE, LIGHT, READER, TV, House
+from tests.fakes.app import LARGE, LIGHT, READER, TV, App
 
 SECOND = "elgato_lights:light:1"
 ON = {"capability": "power", "action": "on"}
@@ -81,27 +81,27 @@ def wrong_bodies() -> Iterator[tuple[str, Any, str]]:
     yield from (("/auth/keys", body, said) for body, said in NO_KEYS)
 
 
-async def test_a_body_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
-    await house.post("/rooms", {"id": "den", "name": "Den"})
-    await house.post("/groups", {"id": "all", "name": "All", "members": [TV]})
-    await house.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+async def test_a_body_that_cannot_be_is_refused_and_changes_nothing(app: App) -> None:
+    await app.post("/rooms", {"id": "den", "name": "Den"})
+    await app.post("/groups", {"id": "all", "name": "All", "members": [TV]})
+    await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
     lists = ("/rooms", "/groups", "/devices", "/auth/keys")
-    before = [(await house.get(path)).json for path in lists]
+    before = [(await app.get(path)).json for path in lists]
     paths = set()
-    async with house.stream() as frames:
+    async with app.stream() as frames:
         for path, body, said in wrong_bodies():
             paths.add(path)
-            answer = await house.post(path, body, data=b"null" if body is None else None)
+            answer = await app.post(path, body, data=b"null" if body is None else None)
             assert (answer.status, answer.json["error"]) == (400, said), (path, body)
         for path in paths:
-            assert (await house.post(path, data=b"{")).status == 400
-            answer = await house.post(path, data=LARGE)
+            assert (await app.post(path, data=b"{")).status == 400
+            answer = await app.post(path, data=LARGE)
             said = "the body is larger than 1048576 bytes"
             assert (answer.status, answer.json) == (413, {"error": said, "code": "body_too_large"})
-            assert (await house.post(path, {"name": "x"}, token=READER.text)).status == 403
-        assert await house.heard(frames) == []
+            assert (await app.post(path, {"name": "x"}, token=READER.text)).status == 403
+        assert await app.heard(frames) == []
     for path, was in zip(lists, before, strict=True):
-        now = (await house.get(path)).json
+        now = (await app.get(path)).json
         assert [{**each, "last_seen": None} for each in now] == [{**each, "last_seen": None} for each in was]
 
 
@@ -120,7 +120,7 @@ BELOW = {
 }
 
 
-async def test_what_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
+async def test_what_does_not_exist_is_named_whatever_the_body_is(app: App) -> None:
     for kind, ids in IDS.items():
         for id_ in ids:
             path = f"/{kind}s/{quote(id_, safe='')}"
@@ -133,10 +133,10 @@ async def test_what_does_not_exist_is_named_whatever_the_body_is(house: House) -
                     (method, path + below, body) for body in (b"not JSON", b'{"capability":"power","action":"on"}')
                 ]
             for method, url, data in asked:
-                answer = await house.ask(method, url, data=None if method == "GET" else data)
+                answer = await app.ask(method, url, data=None if method == "GET" else data)
                 assert (answer.status, answer.json) == missing, (method, url)
     for path in ("/rooms/", "/rooms/den/", "/rooms/den/members", "/groups/all/members/", "/groups/all/rooms"):
-        assert (await house.get(path)).json == {"error": "there is no such path", "code": "path_not_found"}
+        assert (await app.get(path)).json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 LIMIT, TIME = (
@@ -145,7 +145,7 @@ LIMIT, TIME = (
 )
 
 
-async def test_a_query_that_cannot_be_understood_is_400(house: House) -> None:
+async def test_a_query_that_cannot_be_understood_is_400(app: App) -> None:
     histories = (
         f"/devices/{LIGHT}/history",
         f"/devices/{LIGHT}/history/power",
@@ -162,8 +162,8 @@ async def test_a_query_that_cannot_be_understood_is_400(house: House) -> None:
             wrong |= {f"{end}={each}": TIME.format(end, each) for end in ("start", "end") for each in dates}
             wrong |= {"device_id=": "device_id"} if "audit" in path else {"resolution=second": "resolution"}
         for query, said in wrong.items():
-            answer = await house.get(f"{path}?{query}")
+            answer = await app.get(f"{path}?{query}")
             assert answer.status == 400 and answer.json["error"].startswith(said), (path, query)
-        assert (await house.get(f"{path}?limit={most}&whatever=1")).status == 200, path
+        assert (await app.get(f"{path}?limit={most}&whatever=1")).status == 200, path
     for path in ("/devices?include=x", f"/devices/{LIGHT}?include=", f"/devices/{LIGHT}?include=commands&include=y"):
-        assert (await house.get(path)).status == 400
+        assert (await app.get(path)).status == 400

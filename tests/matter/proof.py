@@ -22,8 +22,8 @@ from appliance.home import events
 from firmware import skips
 from tests.adapters.matter.test_recordings import DEVICES
 from tests.dashboard.conftest import SWITCHES, card, visiting
-from tests.fakes import house as houses
-from tests.fakes.house import House, open_house
+from tests.fakes import app as apps
+from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 from tests.matter.laboratory import NAMES, Laboratory, laboratory
 
@@ -97,9 +97,9 @@ SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
 class Proof:
     """The steps, in the order in which they are taken."""
 
-    def __init__(self, lab: Laboratory, house: House) -> None:
+    def __init__(self, lab: Laboratory, app: App) -> None:
         self.lab = lab
-        self.house = house
+        self.app = app
         self.figures: dict[str, Any] = {}
 
     async def run(self) -> None:
@@ -123,7 +123,7 @@ class Proof:
 
     async def shown(self) -> dict[str, dict[str, Any]]:
         """What the API shows of each device, by its id without the section."""
-        devices = (await self.house.get("/devices")).json
+        devices = (await self.app.get("/devices")).json
         return {each["id"].removeprefix("matter:uid-"): each for each in devices}
 
     async def until_shown(self, device: str, **attributes: Any) -> None:
@@ -131,7 +131,7 @@ class Proof:
         id_ = f"matter:uid-{device}"
 
         def holds() -> bool:
-            found = self.house.hub.registry.find_devices([id_])
+            found = self.app.hub.registry.find_devices([id_])
             return bool(found) and {**found[0].attributes, **attributes} == found[0].attributes
 
         try:
@@ -141,11 +141,11 @@ class Proof:
 
     async def command(self, device: str, body: Mapping[str, Any]) -> Any:
         """The answer of the API to a command."""
-        return await self.house.post(f"/devices/{quote(f'matter:uid-{device}')}/command", dict(body))
+        return await self.app.post(f"/devices/{quote(f'matter:uid-{device}')}/command", dict(body))
 
     async def operate(self, operation: str, payload: Mapping[str, Any]) -> Any:
         """The answer of the API to an operation."""
-        return await self.house.post(f"/adapters/matter/operations/{operation}", dict(payload))
+        return await self.app.post(f"/adapters/matter/operations/{operation}", dict(payload))
 
     async def pair_eleven(self) -> None:
         """Over the API, by digits and by the texts of QR codes."""
@@ -167,7 +167,7 @@ class Proof:
         wrong = await self.operate("pair", {"code": "12345678901"})
         assert wrong.json["code"] == "device_refused" and "could not be paired" in wrong.json["error"], wrong.json
         self.figures["refused_code"] = wrong.json["error"]
-        assert (await self.house.get("/adapters/matter")).json["dropped"] == []
+        assert (await self.app.get("/adapters/matter")).json["dropped"] == []
 
     async def command_each_cluster(self) -> None:
         """Each is answered once the API shows it."""
@@ -210,7 +210,7 @@ class Proof:
         shown = await self.shown()
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=program, args=list(SWITCHES))
-            async with visiting(browser, self.house) as visit:
+            async with visiting(browser, self.app) as visit:
                 await visit.open()
                 for device in shown.values():
                     found = card(visit.page, device["name"])
@@ -238,7 +238,7 @@ class Proof:
 
     def pressed(self, event: str) -> bool:
         """Whether the first button was pressed so."""
-        found = (each for each in self.house.events if isinstance(each, events.DeviceEvent))
+        found = (each for each in self.app.events if isinstance(each, events.DeviceEvent))
         return any((each.device_id, each.event) == ("matter:uid-switch:1", event) for each in found)
 
     async def add_and_remove_bridged(self) -> None:
@@ -249,7 +249,7 @@ class Proof:
         assert (late["name"], late["info"]["parent_id"]) == ("Late lamp", "matter:uid-bridge:1")
         assert (await self.command("bridge:4", {"capability": "power", "action": "on"})).status == 200
         await self.lab.control("most", "bridge", remove="late")
-        await until(lambda: not self.house.hub.registry.find_devices(["matter:uid-bridge:4"]), PATIENCE_SECS)
+        await until(lambda: not self.app.hub.registry.find_devices(["matter:uid-bridge:4"]), PATIENCE_SECS)
         gone = {"endpoint": "probe", "behavior": "bridgedDeviceBasicInformation", "set": {"reachable": False}}
         await self.lab.control("most", "bridge", **gone)
         await self.until_shown("bridge:3", state="unavailable")
@@ -289,7 +289,7 @@ class Proof:
         """Every device is offline, then comes back one by one; no value flips, nothing fires."""
         for how in (signal.SIGKILL, signal.SIGTERM):
             before = {id_: each["attributes"] for id_, each in (await self.shown()).items()}
-            self.house.events.clear()
+            self.app.events.clear()
             await self.lab.end("server", how)
             await until(lambda: self.states() == {"offline"}, PATIENCE_SECS)
             if how is signal.SIGTERM:
@@ -314,13 +314,13 @@ class Proof:
             assert after == before, {
                 id_: (before.get(id_), each) for id_, each in after.items() if each != before.get(id_)
             }
-            changed = sorted({id_ for each in self.house.events if (id_ := _changed_device(each))})
+            changed = sorted({id_ for each in self.app.events if (id_ := _changed_device(each))})
             assert changed == (["matter:uid-sensors:2"] if how is signal.SIGTERM else []), changed
-            assert not [each for each in self.house.events if isinstance(each, events.DeviceEvent)]
+            assert not [each for each in self.app.events if isinstance(each, events.DeviceEvent)]
 
     def states(self) -> set[Any]:
         """What the devices say of their reachability."""
-        return {each.attributes["state"] for each in self.house.hub.registry.list_devices()}
+        return {each.attributes["state"] for each in self.app.hub.registry.list_devices()}
 
 
 def _changed_device(event: events.Event) -> str | None:
@@ -341,9 +341,9 @@ async def main(paths: Mapping[str, str]) -> None:
         await lab.start_devices("plug", "plug")
         well, figures["doctor"] = await asyncio.to_thread(probe, Matter())
         assert well, figures["doctor"]
-        houses.HAS_DASHBOARD = True
-        async with open_house(adapters={"matter": Matter()}) as house:
-            proof = Proof(lab, house)
+        apps.HAS_DASHBOARD = True
+        async with open_app(adapters={"matter": Matter()}) as app:
+            proof = Proof(lab, app)
             proof.figures |= figures
             await proof.run()
             print(json.dumps(proof.figures, ensure_ascii=False), flush=True)

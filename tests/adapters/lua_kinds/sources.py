@@ -138,10 +138,10 @@ class Tibber(Vendor):
             fault = {"message": "Context creation failed: invalid token", "extensions": {"code": "UNAUTHENTICATED"}}
             return (401, json.dumps({"errors": [fault]}))
         running = [{"id": "s1", "status": "running"}]
-        house: dict[str, Any] = {"id": "h1", "appNickname": "House", "subscriptions": running}
-        house |= {"currentSubscription": {"priceInfo": self.prices, "status": "running"}}
+        home: dict[str, Any] = {"id": "h1", "appNickname": "House", "subscriptions": running}
+        home |= {"currentSubscription": {"priceInfo": self.prices, "status": "running"}}
         hut: dict[str, Any] = {"id": "h2", "appNickname": "Hut", "subscriptions": [], "currentSubscription": None}
-        viewer = {"name": "Anna", "homes": [house, hut], "home": house}
+        viewer = {"name": "Anna", "homes": [home, hut], "home": home}
         query = asked.json["query"] if asked.json else parse_qs((asked.body or b"").decode())["query"][0]
         return {"data": graphql_sync(TIBBER_SCHEMA, query, {"viewer": viewer}).data}
 

@@ -247,13 +247,13 @@ async def test_pytibber(pool: WorkerPool, tmp_path: Path) -> None:
     ):
         client = Client("token", websession=session, user_agent="judge", time_zone=UTC)
         await client.update_info()
-        [house] = client.get_homes()
-        await house.update_info_and_price_info()
+        [app] = client.get_homes()
+        await app.update_info_and_price_info()
         found = await shown(pool, tmp_path, "tibber", market)
         assert set(found) == set(client.get_home_ids(only_active=False)) == {"h1", "h2"}
-        prices = list(house.price_total.values())
+        prices = list(app.price_total.values())
         told = found["h1"].attributes
-        assert told["custom.tibber.price"] == {"value": prices[2], "unit": house.price_unit}
+        assert told["custom.tibber.price"] == {"value": prices[2], "unit": app.price_unit}
         assert told["custom.tibber.mean"]["value"] == pytest.approx(sum(prices) / len(prices))
         assert told["custom.tibber.rank"] == sorted(prices).index(prices[2]) + 1
 

@@ -1,4 +1,4 @@
-"""A house for journeys: simulated devices, a hub, its server on loopback, and clients that talk to it."""
+"""A running hub for journeys: simulated devices, a hub, its server on loopback, and clients that talk to it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from appliance.tables.addresses import Address
 from tests.fakes import contract_recorder
 from tests.fakes.keys import key_of
 
-MASTER = "test-master-key-of-the-house"
+MASTER = "test-master-key-of-the-hub"
 READER = KeyToken.make("reader")
 _READERS = key_of(READER, Role.READ)
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
-"""The devices of a house that is opened without more words."""
+"""The devices of a hub that is opened without more words."""
 
 LARGE = b" " * (1 << 20) + b"{}"
 """A body beyond the limit."""
@@ -60,7 +60,7 @@ class Received:
 
 
 @dataclass(slots=True, kw_only=True)
-class House:
+class App:
     """What a journey holds in its hands."""
 
     hub: Hub
@@ -164,11 +164,11 @@ class Frames:
 
 
 HAS_DASHBOARD = False
-"""Whether houses serve the dashboard, a third of all routes; its own tests set this."""
+"""Whether hubs serve the dashboard, a third of all routes; its own tests set this."""
 
 
 @asynccontextmanager
-async def open_house(
+async def open_app(
     *,
     clock: Clock | None = None,
     light: LightSimulator | None = None,
@@ -183,8 +183,8 @@ async def open_house(
     root: Path | None = None,
     toml: str = "",
     found: Sequence[Found] = (),
-) -> AsyncIterator[House]:
-    """A house with both simulated devices, polled every second of the clock; `adapters` says others than those.
+) -> AsyncIterator[App]:
+    """A running hub with both simulated devices, polled every second of the clock; `adapters` says others than those.
 
     Where `poll_interval_secs` are two, the first is the light's.
 
@@ -202,7 +202,7 @@ async def open_house(
                 "elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=lights_secs),
                 "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=tvs_secs),
             }
-        folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-house-")))
+        folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-app-")))
         settings = _configure(enabled, root or folder, toml)
         hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of)
         events = _record(hub.bus)
@@ -214,10 +214,10 @@ async def open_house(
         await hub.adapters.begin()
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
-        house = House(hub=hub, url=url, light=lamp, tv=set_, session=session, events=events)
+        app = App(hub=hub, url=url, light=lamp, tv=set_, session=session, events=events)
         if wait_until_ready:
-            await house.ready()
-        yield house
+            await app.ready()
+        yield app
 
 
 def _configure(adapters: Mapping[str, Any], root: Path, toml: str) -> Config:
@@ -251,6 +251,6 @@ def _serve(
         return [*found]
 
     more = {**NO_MORE, "search": search, "has_dashboard": HAS_DASHBOARD and settings.dashboard.enabled}
-    app = build_app(hub, access, limits, event_capacity, **more)
+    sanic_app = build_app(hub, access, limits, event_capacity, **more)
     address = Address(host="127.0.0.1", port=0)
-    return Server(app, address, limits, Clock(), abort_all=hub.abort_all)
+    return Server(sanic_app, address, limits, Clock(), abort_all=hub.abort_all)

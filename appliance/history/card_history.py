@@ -26,10 +26,10 @@ from appliance.history.card_lines import (
 )
 from appliance.history.card_writer import PERIOD_MS, CardWriter, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
+from appliance.history.device_history import Beside
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
 from appliance.history.period import Period
-from appliance.history.series import Beside
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from appliance.history.card_lines import WRITTEN, encode_changes, encode_hours, encode_written, month_of
 from appliance.history.collector import AttributeKey, Collected, CollectedHours
+from appliance.history.device_history import HOUR_MS
 from appliance.history.hours import join_all
-from appliance.history.series import HOUR_MS
 from appliance.store.month_files import MonthFiles
 
 LINE_END_BYTES = 19

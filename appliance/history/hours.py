@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from appliance.history.series import HOUR_MS, Beside
+from appliance.history.device_history import HOUR_MS, Beside
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
 """Units that are counted up: what was used in an hour is the difference, not the mean."""

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from appliance.history.device_history import DeviceHistory, Resolution
+from appliance.history.device_history import DeviceHistory, Resolution, Series
 from appliance.history.period import Period
-from appliance.history.series import Series
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
 from appliance.home.model import Device, DeviceKind, Observation, Report

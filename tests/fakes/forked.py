@@ -143,7 +143,7 @@ def close() -> None:
 
 def _serve(requests: socket.socket) -> dict[str, Any]:
     """Fork for each request; returns only in what was forked, with the request."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # and so in what is forked, until that can take it
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 3)
         with contextlib.suppress(ChildProcessError):
@@ -213,9 +213,12 @@ def _run_worker(requests: socket.socket) -> NoReturn:
 def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoReturn:
     """Run it and end as Python does, but for emptying the modules, which would copy what the fork shares."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         code: Any = run(arguments)
     except SystemExit as ended:
         code = ended.code
+    except KeyboardInterrupt:
+        code = 130
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     gc.collect()

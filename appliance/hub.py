@@ -36,7 +36,6 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
-from appliance.loop_lag import LoopLag
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
 from appliance.lua.folder import folder_of
@@ -111,7 +110,6 @@ class Hub:
         self.failed_calls = FailedCalls(clock)
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
-        self.loop_lag = LoopLag()
         self.adapters = AdapterStart(config.adapters)
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
@@ -122,7 +120,6 @@ class Hub:
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             stack.enter_context(self.log)
-            stack.enter_context(self.loop_lag)
             self._take_parts_of(await enter(self._store))
             has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
             if has_crashed_often and config.automations.enabled:

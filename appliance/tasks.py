@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import selectors
+import time
 from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -27,28 +28,78 @@ REQUEST_TURNS = 3
 MAX_EVENTS_PER_TURN = 32
 """Sockets that one turn of the loop serves; hundreds that are ready together would hold all else for 30 ms."""
 
+MIN_LAG_SECS = 0.05
+"""A wait for the loop that is shorter is none that anybody feels."""
+
+LAG_WINDOW_SECS = 10.0
+
 log = logging.getLogger("tasks")
 
 
-class _FewAtATime:
-    """An epoll that reports at most `MAX_EVENTS_PER_TURN` events a call; the next call begins with the others."""
+class LoopLag:
+    """How long who was ready had to wait for the loop: for the end of its turn, and for the processor.
 
-    def __init__(self, epoll: Any) -> None:
+    `max_secs` is the longest wait since the start, `last_secs` that of the latest ten seconds or so, `total_secs` the
+    sum of those longer than `MIN_LAG_SECS`.
+    """
+
+    def __init__(self) -> None:
+        self.last_secs = self.max_secs = self.total_secs = 0.0
+        self._longest = self._ends_at = 0.0
+
+    def note(self, now: float, secs: float) -> None:
+        """Note a wait that has just ended."""
+        self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
+        self.total_secs += secs if secs > MIN_LAG_SECS else 0.0
+        if now >= self._ends_at:
+            self.last_secs, self._longest, self._ends_at = self._longest, 0.0, now + LAG_WINDOW_SECS
+        self.last_secs = max(self.last_secs, self._longest)
+
+
+class _Epoll:
+    """An epoll that reports at most `MAX_EVENTS_PER_TURN` events a call; the next call begins with the others.
+
+    The time between two calls is a turn of the loop, which `lag` notes.
+    """
+
+    def __init__(self, epoll: Any, lag: LoopLag) -> None:
         self._epoll = epoll
+        self._lag = lag
+        self._returned_at = time.perf_counter()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._epoll, name)
 
     def poll(self, timeout: float, max_events: int) -> Any:
-        return self._epoll.poll(timeout, min(max_events, MAX_EVENTS_PER_TURN))
+        asked_at = time.perf_counter()
+        self._lag.note(asked_at, asked_at - self._returned_at)
+        found = self._epoll.poll(timeout, min(max_events, MAX_EVENTS_PER_TURN))
+        self._returned_at = time.perf_counter()
+        if timeout >= 0:
+            self._lag.note(self._returned_at, self._returned_at - asked_at - timeout)
+        return found
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop whose turns stay short however many sockets are ready, and are measured."""
+
+    def __init__(self) -> None:
+        self.lag = LoopLag()
+        selector: Any = selectors.EpollSelector()  # the standard library has no name for what is replaced in it
+        selector._selector = _Epoll(selector._selector, self.lag)  # noqa: SLF001
+        super().__init__(selector)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """As `asyncio.run`, on a loop whose turns stay short however many sockets are ready."""
-    selector: Any = selectors.EpollSelector()
-    selector._selector = _FewAtATime(selector._selector)  # noqa: SLF001 - the standard library has no name for it
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+    with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)
+
+
+def loop_lag() -> LoopLag:
+    """The lag of the loop that runs; one that `run` did not begin is not measured."""
+    loop = asyncio.get_running_loop()
+    return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
 
 async def in_steps(clock: Clock, work: Iterable[None]) -> None:

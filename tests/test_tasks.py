@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
 from appliance.errors import Invalid
-from appliance.tasks import MAX_EVENTS_PER_TURN, Tasks, run
+from appliance.tasks import MAX_EVENTS_PER_TURN, Tasks, loop_lag, run
 
 
 class Worker:
@@ -209,3 +210,17 @@ def test_one_turn_of_the_loop_serves_few_sockets_and_each_has_its_turn() -> None
     run(serve())
     assert max(map(len, turns)) <= MAX_EVENTS_PER_TURN
     assert {number for turn in turns for number in turn} == {*range(3 * MAX_EVENTS_PER_TURN)}
+
+
+def test_the_loop_notes_each_time_that_it_held_others() -> None:
+    async def stall() -> tuple[float, float, float]:
+        await asyncio.sleep(0.06)
+        calm = loop_lag().max_secs
+        time.sleep(0.1)  # noqa: ASYNC251 - that is the stall
+        await asyncio.sleep(0)
+        lag = loop_lag()
+        assert lag.last_secs == lag.max_secs
+        return calm, lag.max_secs, lag.total_secs
+
+    calm, longest, total = run(stall())
+    assert calm < 0.1 <= longest and total >= 0.1

@@ -12,7 +12,8 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Access
-from appliance.api.metrics import Metrics, RequestMetrics
+from appliance.api.metrics import Metrics
+from appliance.api.responses import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, MakeBackup, Search, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
@@ -47,7 +48,7 @@ def build_app(
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
     routes = (*ROUTES, *pages.list_routes()) if has_dashboard else ROUTES
-    requests = RequestMetrics()
+    requests = RequestCounts()
     gate = app.ctx.gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
     app.error_handler.add(Exception, gate.handle_error)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)

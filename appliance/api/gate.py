@@ -19,8 +19,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
 from appliance.api.connections import ApiLimits
-from appliance.api.metrics import UNMATCHED, RequestMetrics
-from appliance.api.responses import error_response, no_content, status_of, to_response
+from appliance.api.responses import UNMATCHED, RequestCounts, error_response, no_content, status_of, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock
 from appliance.errors import LaresError, MalformedRequest, RateLimited
@@ -182,13 +181,13 @@ class Gate:
         buckets: Buckets,
         cors: Cors,
         limits: ApiLimits,
-        metrics: RequestMetrics,
+        counts: RequestCounts,
     ) -> None:
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
         self._limits = limits
-        self._metrics = metrics
+        self._counts = counts
         self._router = Router()
 
     def add(self, route: Route, answer: Handler) -> None:
@@ -223,7 +222,7 @@ class Gate:
             raise
         finally:
             took = None if route.is_websocket else loop.time() - began
-            self._metrics.count(request.method, route.path, status, took)
+            self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
         """The principal of the request's token, None for a public route; counts a write against its rate limit.
@@ -260,7 +259,7 @@ class Gate:
         response = self._cors.preflight(request)
         if response is None:
             response = error_response(request, await self._explain_unmatched(request, error))
-        self._metrics.count(request.method, UNMATCHED, response.status)
+        self._counts.add(request.method, UNMATCHED, response.status)
         return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:

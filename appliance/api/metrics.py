@@ -1,6 +1,6 @@
 """The figures of requests and of the hub's parts, for `GET /metrics`, as Prometheus reads it, and `GET /diagnostics`.
 
-Requests are counted as they are answered; the parts are asked whenever their figures are.
+The parts are asked whenever their figures are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import os
 import platform
 import resource
 import threading
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,10 +19,12 @@ from msgspec.structs import replace
 
 from appliance.api import schemas
 from appliance.api.connections import Connections
+from appliance.api.responses import BUCKETS_SECS, RequestCounts
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.health import AdapterHealth
 from appliance.hub import Hub
+from appliance.tasks import loop_lag
 from appliance.version import VERSION
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -74,66 +75,10 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper ends of the histogram's buckets."""
-
-UNMATCHED = "unmatched"
-"""The route of requests whose path or method is no route's."""
-
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
-
-
-class RequestMetrics:
-    """Counts requests by method, route and status, and their times by method and route."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str, int]] = Counter()
-        self._times: dict[tuple[str, str], list[int]] = {}
-        self._sums: Counter[tuple[str, str]] = Counter()
-
-    def count(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
-        """Count a request of this route that was answered so; `seconds` is how long that took, None for a stream."""
-        self._counts[method if method in _METHODS else "other", route, status] += 1
-        if seconds is not None:
-            times = self._times.setdefault((method, route), [0] * (len(BUCKETS_SECS) + 1))
-            times[bisect_left(BUCKETS_SECS, seconds)] += 1
-            self._sums[method, route] += seconds  # type: ignore[assignment]
-
-    def families(self) -> list[Family]:
-        """Both as metrics."""
-        counts = (
-            (labels({"method": method, "route": route, "status": str(status)}), count)
-            for (method, route, status), count in sorted(self._counts.items())
-        )
-        return [
-            Family(
-                name="lares_http_requests_total",
-                type="counter",
-                help="Requests by method, route and status.",
-                samples=counts,
-            ),
-            Family(
-                name="lares_http_request_duration_seconds",
-                type="histogram",
-                help="Time from the head of a request to its response, by method and route.",
-                samples=self._buckets(),
-            ),
-        ]
-
-    def _buckets(self) -> Iterator[Sample]:
-        for (method, route), times in sorted(self._times.items()):
-            which, below = {"method": method, "route": route}, 0
-            for end, count in zip((*map(str, BUCKETS_SECS), "+Inf"), times, strict=True):
-                below += count
-                yield "_bucket" + labels({**which, "le": end}), below
-            yield "_sum" + labels(which), self._sums[method, route]
-            yield "_count" + labels(which), below
-
-
 class Metrics:
     """Reads the figures of the hub's parts, and names the metrics."""
 
-    def __init__(self, hub: Hub, requests: RequestMetrics, stream: EventStream, connections: Connections) -> None:
+    def __init__(self, hub: Hub, requests: RequestCounts, stream: EventStream, connections: Connections) -> None:
         self._hub = hub
         self._requests = requests
         self._stream = stream
@@ -143,7 +88,7 @@ class Metrics:
         """Every metric as text."""
         hub = self._hub
         figures = (_of_adapters(hub), _of_devices(hub), _of_executions(hub), _of_storage(hub), _of_process())
-        families = [*_of_hub(hub), *self._requests.families(), *self._of_events()]
+        families = [*_of_hub(hub), *_of_requests(self._requests), *self._of_events()]
         return expose([*families, *(each for part in figures for each in part)])
 
     def diagnose(self) -> dict[str, Any]:
@@ -190,9 +135,33 @@ class Metrics:
         yield metric("lares_sockets_refused_total", "Connections that were one too many.", connections.refused)
 
 
+def _of_requests(requests: RequestCounts) -> Iterator[Family]:
+    counts = (
+        (labels({"method": method, "route": route, "status": str(status)}), count)
+        for (method, route, status), count in sorted(requests.counts.items())
+    )
+    name, what = "lares_http_requests_total", "Requests by method, route and status."
+    yield Family(name=name, type="counter", help=what, samples=counts)
+    name, what = (
+        "lares_http_request_duration_seconds",
+        "Time from the head of a request to its response, by method and route.",
+    )
+    yield Family(name=name, type="histogram", help=what, samples=_buckets(requests))
+
+
+def _buckets(requests: RequestCounts) -> Iterator[Sample]:
+    for (method, route), times in sorted(requests.times.items()):
+        which, below = {"method": method, "route": route}, 0
+        for end, count in zip((*map(str, BUCKETS_SECS), "+Inf"), times, strict=True):
+            below += count
+            yield "_bucket" + labels({**which, "le": end}), below
+        yield "_sum" + labels(which), requests.seconds[method, route]
+        yield "_count" + labels(which), below
+
+
 def _of_hub(hub: Hub) -> Iterator[Family]:
-    lag, clock = hub.loop_lag, hub.schedule.figures()
-    lag_sum = "The sum of what it was late, measured every ten seconds."
+    lag, clock = loop_lag(), hub.schedule.figures()
+    longest = "The longest wait for the event loop in the latest ten seconds."
     which = labels({"version": VERSION, "python": platform.python_version()})
     yield Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(which, 1)])
     yield metric("lares_start_time_seconds", "When the hub started, since 1970.", hub.started_at.timestamp())
@@ -200,9 +169,9 @@ def _of_hub(hub: Hub) -> Iterator[Family]:
     yield metric("lares_safe_mode", "1 while the hub runs without automations.", hub.safe_because is not None)
     yield metric("lares_clock_trusted", "1 once the clock is believed.", clock["trusted"])
     yield metric("lares_alarms_late_total", "Timers and schedules that fired over a second late.", clock["late"])
-    yield metric("lares_loop_lag_seconds", "How late the event loop was when last measured.", lag.last_secs)
-    yield metric("lares_loop_lag_max_seconds", "The most that it was late since the start.", lag.max_secs)
-    yield metric("lares_loop_lag_seconds_total", lag_sum, lag.total_secs)
+    yield metric("lares_loop_lag_seconds", longest, lag.last_secs)
+    yield metric("lares_loop_lag_max_seconds", "The longest wait for it since the start.", lag.max_secs)
+    yield metric("lares_loop_lag_seconds_total", "The sum of waits of over 50 ms.", lag.total_secs)
     yield metric("lares_log_entries_total", "Log entries by level.", hub.log.count_by_level(), "level")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from appliance.api.frames import BY_EVENT, fault_frame, frame_of, heartbeat_frame, lag_frame
@@ -65,7 +65,7 @@ class Subscriber:
 
 
 class EventStream:
-    """Sends every event's frame to all subscribers.
+    """Sends every event's frame to all subscribers; it listens to the bus while there are any.
 
     `frames` counts them since the start, `dropped` those that slow subscribers have lost. `start_errors` are
     what went wrong before a subscriber could connect; the first one is sent them.
@@ -79,8 +79,12 @@ class EventStream:
         self._prompt_at = 0.0
         self.dropped = 0
         self.frames = 0
-        kinds = (kind for kind, frame in BY_EVENT.items() if frame is not None)
-        bus.listen(self._broadcast, KeyRevoked, *kinds, is_first=True)
+        self._kinds: tuple[type[Event], ...] = (
+            KeyRevoked,
+            *(kind for kind, frame in BY_EVENT.items() if frame is not None),
+        )
+        self._bus = bus
+        self._stop_listening: Callable[[], None] = lambda: None
 
     @property
     def readers(self) -> int:
@@ -97,6 +101,8 @@ class EventStream:
         """Within the context the socket is sent every frame, until the key is revoked that it was opened with."""
         subscriber = Subscriber(socket, key_id, self._capacity)
         socket.on_writable = subscriber.flush
+        if not self._subscribers:
+            self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, is_first=True)
         self._subscribers.add(subscriber)
         unread, self._unread = self._unread, []
         for data in unread:
@@ -104,11 +110,15 @@ class EventStream:
         try:
             yield subscriber
         finally:
-            self._subscribers.discard(subscriber)
+            self._remove(subscriber)
+
+    def _remove(self, subscriber: Subscriber) -> None:
+        if subscriber in self._subscribers:
+            self._subscribers.remove(subscriber)
+            if not self._subscribers:
+                self._stop_listening()
 
     def _broadcast(self, event: Event) -> None:
-        if not self._subscribers:
-            return
         if isinstance(event, KeyRevoked):
             self._disconnect(event.key_id)
         try:
@@ -122,7 +132,7 @@ class EventStream:
     def _disconnect(self, key_id: str) -> None:
         """Close the sockets that were opened with this key."""
         for subscriber in [each for each in self._subscribers if each.key_id == key_id]:
-            self._subscribers.discard(subscriber)
+            self._remove(subscriber)
             subscriber.socket.close(POLICY_VIOLATION, "the key was revoked")
 
     def _put(self, data: bytes) -> None:

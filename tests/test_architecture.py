@@ -47,7 +47,6 @@ ALLOWED = {
     "argon2": {"api"},
     "defusedxml": {"adapters"},
     "lupa": {"lua_worker"},
-    "watchfiles": {"watch"},
     "astral": {"automations"},
     "croniter": {"automations"},
     "asyncio.sleep": {"clock"},

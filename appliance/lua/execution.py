@@ -1,7 +1,6 @@
-"""An execution: one run of a Lua file, from its start to its end.
+"""An execution: one run of a Lua file, from its start to its end, in the order in which that goes.
 
-A worker that it has joined takes a frame from it as soon as there is room for its Lua to run, and gives it each frame
-of Lua's to `receive`: requests, which are answered, and at last the end.
+It begins in a worker, answers what Lua requests, and ends with Lua's last frame.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from math import inf
 from typing import Any, Protocol
 
@@ -65,8 +65,8 @@ class Calls(Protocol):
 class Channel(Protocol):
     """What an execution needs of its worker."""
 
-    def enqueue(self, execution: LuaExecution) -> None:
-        """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs."""
+    async def run(self, execution: LuaExecution) -> WorkerFrame:
+        """Have Lua take the execution's frame as soon as there is room for another that runs: what comes back."""
 
     def stop(self, execution: LuaExecution) -> None:
         """Have the Lua of an execution that is in it end, whatever it does."""
@@ -75,16 +75,17 @@ class Channel(Protocol):
         """The execution has ended, and its Lua state is closed."""
 
 
+FindWorker = Callable[["LuaExecution", str], Channel | str]
+"""The worker in which an execution is to begin, or why it is not begun; the text is why the one before was lost."""
+
+
 class LuaExecution:
     """The hub's side of one run of a file in a worker, to its last frame; the worker's is a `WorkerExecution`.
 
     People know it by its `name`. It continues with or without a waiter.
 
     `kind` says what of the file is run; `event` is the last part of its frame, in JSON where it is EXECUTE or CALL.
-    `on_end` is called once, never before `begin` has returned.
     """
-
-    _place = b""
 
     def __init__(
         self,
@@ -94,10 +95,11 @@ class LuaExecution:
         event: bytes,
         calls: Calls,
         settings: ExecutionSettings,
-        on_end: Callable[[LuaExecution, Failure], None],
+        find_worker: FindWorker,
     ) -> None:
         self.name = name
         self.number = 0  # what the worker knows it by
+        self.kind = kind
         self.deadline = inf
         """When the present step has reached its limit, in seconds of the machine's clock."""
         self.is_begun = False
@@ -107,18 +109,19 @@ class LuaExecution:
         self.cpu_secs = 0.0
         """Processor time that its Lua has used, as far as its worker has said."""
         self.is_lost = False
-        """Whether it ended because its worker did."""
+        """Whether it ended because its worker did, or was not begun."""
         self.description = b""
         """The result of DESCRIBE or CALL, as JSON."""
+        self.reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
+        """The next frame of its Lua, while one is awaited."""
         self.source = source
         self._files = [source]
         self._calls = calls
         self._settings = settings
-        self._on_end: Callable[[LuaExecution, Failure], None] = on_end
-        self._channel: Channel
+        self._find_worker = find_worker
+        self._worker: Channel
         self._outgoing: tuple[FrameKind, tuple[bytes, ...]] = (kind, (source.chunk, source.name.encode(), event))
-        self._reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
-        self._task: asyncio.Task[Failure] | None = None
+        self._place = b""
         self._abort_timer: asyncio.TimerHandle | None = None
         self._is_stopping = self._is_over = False
         self._final_frame: WorkerFrame | None = None
@@ -127,14 +130,13 @@ class LuaExecution:
         self._computes_since: float | None = None
         self._waits_for: tuple[str, bytes, datetime] | None = None
 
-    def begin(self, tasks: Tasks) -> None:
-        """Answer what Lua asks, from now to its end; it has joined a worker, or is lost."""
+    def start(self, tasks: Tasks, on_end: Callable[[Failure], None]) -> None:
+        """Run it as one of the tasks. `on_end` is called once with how it ended, never before this has returned."""
         self._task = tasks.start(self._run(), f"run of {self.name}")
-        self._task.add_done_callback(self._end)
+        self._task.add_done_callback(partial(self._end, on_end))
 
     async def end(self) -> Failure:
         """How the execution ended, once it has."""
-        assert self._task is not None
         await asyncio.wait([self._task])
         return self._failure(self._task)
 
@@ -164,11 +166,102 @@ class LuaExecution:
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
-    def join(self, channel: Channel, number: int) -> None:
-        """Run in this worker, where it has the number."""
-        self._channel, self.number = channel, number
-        self._computes_since = None
-        self.deadline, self._cpu_left = inf, self._settings.limits.max_cpu_secs  # not those of a worker that was lost
+    async def _run(self) -> Failure:
+        """How it ended; a fault of the hub ends this execution alone."""
+        try:
+            try:
+                frame = await self._converse()
+            except asyncio.CancelledError:
+                if self._final_frame is None:
+                    raise
+                frame = self._final_frame
+            if frame.kind is FrameKind.DONE:
+                self.description = frame.parts[0]
+                return None
+            self.is_lost = frame.kind is FrameKind.LOST
+            if self.is_cancelled and frame.kind is FrameKind.STOPPED:
+                frame = _CANCELLED
+            return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits)
+        except Exception as error:
+            log.error("%s failed inside the hub", self.name, exc_info=error)
+            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub, whose log says why"))
+
+    async def _converse(self) -> WorkerFrame:
+        """Begin in a worker, and answer each request; the final frame."""
+        frame = await self._begin()
+        while frame.kind is FrameKind.REQUEST:
+            operation, arguments = frame.parts[0].decode(), frame.parts[1]
+            if operation == "require":
+                answer = await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
+            elif not self.is_cancelled:
+                answer = await self._call(operation, arguments)
+            if self.is_cancelled:
+                return _CANCELLED
+            self._outgoing = (FrameKind.ANSWER, answer)
+            frame = await self._worker.run(self)
+        return frame
+
+    async def _begin(self) -> WorkerFrame:
+        """Begin in a worker, and in the next where one ends before it was given the file: what Lua says first."""
+        reason = ""
+        while not self.is_cancelled:
+            worker = self._find_worker(self, reason)
+            if isinstance(worker, str):
+                return _lost(worker)
+            self._worker, self._is_over = worker, False
+            self._computes_since, self._cpu_left = None, self._settings.limits.max_cpu_secs
+            frame = await worker.run(self)
+            if self.is_begun or frame.kind is not FrameKind.LOST:
+                return frame
+            reason = frame.parts[0].decode()
+        return _CANCELLED
+
+    async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
+        """The parts of ANSWER for a call of a method of `ctx`.
+
+        Running time starts again, unless the method only reads; time that does not count moves the backstop.
+        """
+        counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
+        counted = self._calls.counted_secs
+        self.deadline = self._backstop if counts else inf
+        if operation not in READING:
+            self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
+            self._waits_for = (operation, arguments, self._settings.clock.now().astimezone(self._settings.zone))
+        answer = await _answer_call(self._calls, operation, arguments)
+        self.deadline, self._waits_for = inf, None
+        if not counts:
+            self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
+        return answer
+
+    def _end(self, on_end: Callable[[Failure], None], task: asyncio.Task[Failure]) -> None:
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
+        self._stop()
+        on_end(self._failure(task))
+
+    def _failure(self, task: asyncio.Task[Failure]) -> Failure:
+        if task.cancelled():  # before it had begun, or with the hub
+            return ExecutionCancelled(f"{self._files[0].name} was cancelled before it was done")
+        return task.result()
+
+    def _stop(self) -> None:
+        """End Lua in the worker, whatever it does. Its final frame still arrives."""
+        if self._is_over or self._is_stopping:
+            return
+        if self.is_begun:
+            self._is_stopping = True
+            self.deadline = self._settings.machine.monotonic()
+            self._worker.stop(self)
+        elif self.number:
+            self.receive(_CANCELLED)
+            self._worker.leave(self)
+
+    def _interrupt(self, final_frame: WorkerFrame) -> None:
+        if self._final_frame is None:
+            self._final_frame = final_frame
+            self._task.cancel()
+
+    # What its worker calls.
 
     def take_frame(self) -> bytes | None:
         """What the worker is to be sent, because of which Lua runs from now on; None if it is to run no more."""
@@ -197,8 +290,8 @@ class LuaExecution:
         if self._resumed_at is not None:
             self._cpu_left = max(0.0, self._cpu_left - self._settings.machine.monotonic() + self._resumed_at)
             self._resumed_at = None
-        if not self._reply.done():
-            self._reply.set_result(frame)
+        if not self.reply.done():
+            self.reply.set_result(frame)
         elif frame.kind is FrameKind.LOST:
             self._interrupt(frame)
         return True
@@ -229,92 +322,11 @@ class LuaExecution:
     def lose(self, sentence: str) -> None:
         """The worker has ended; the sentence says why."""
         if not self._is_over:
-            self.is_lost = True
-            self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
+            self.receive(_lost(sentence))
 
-    async def _run(self) -> Failure:
-        """How it ended; a fault of the hub ends this execution alone."""
-        try:
-            return await self._follow()
-        except Exception as error:
-            log.error("%s failed inside the hub", self.name, exc_info=error)
-            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub, whose log says why"))
 
-    async def _follow(self) -> Failure:
-        """Answer what Lua asks until it ends; how it did."""
-        try:
-            frame = await self._converse()
-            if frame.kind is FrameKind.DONE:
-                self.description = frame.parts[0]
-                return None
-        except asyncio.CancelledError:
-            if self._final_frame is None:
-                raise
-            frame = self._final_frame
-        if self.is_cancelled and frame.kind is FrameKind.STOPPED:
-            frame = _CANCELLED
-        return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits)
-
-    async def _converse(self) -> WorkerFrame:
-        """Answer each request; the final frame."""
-        while (frame := await self._reply).kind is FrameKind.REQUEST:
-            operation, arguments = frame.parts[0].decode(), frame.parts[1]
-            if operation == "require":
-                answer = await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
-            elif not self.is_cancelled:
-                answer = await self._call(operation, arguments)
-            if self.is_cancelled:
-                return _CANCELLED
-            self._reply = asyncio.get_running_loop().create_future()
-            self._outgoing = (FrameKind.ANSWER, answer)
-            self._channel.enqueue(self)
-        return frame
-
-    async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """The parts of ANSWER for a call of a method of `ctx`.
-
-        Running time starts again, unless the method only reads; time that does not count moves the backstop.
-        """
-        counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
-        counted = self._calls.counted_secs
-        self.deadline = self._backstop if counts else inf
-        if operation not in READING:
-            self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
-            self._waits_for = (operation, arguments, self._settings.clock.now().astimezone(self._settings.zone))
-        answer = await _answer_call(self._calls, operation, arguments)
-        self.deadline, self._waits_for = inf, None
-        if not counts:
-            self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
-        return answer
-
-    def _stop(self) -> None:
-        """End Lua in the worker, whatever it does. Its final frame still arrives."""
-        if self._is_over or self._is_stopping:
-            return
-        if self.is_begun:
-            self._is_stopping = True
-            self.deadline = self._settings.machine.monotonic()
-            self._channel.stop(self)
-        else:
-            self.receive(_CANCELLED)
-            self._channel.leave(self)
-
-    def _interrupt(self, final_frame: WorkerFrame) -> None:
-        if self._final_frame is None and self._task is not None:
-            self._final_frame = final_frame
-            self._task.cancel()
-
-    def _end(self, task: asyncio.Task[Failure]) -> None:
-        if self._abort_timer is not None:
-            self._abort_timer.cancel()
-        self._stop()
-        on_end, self._on_end = self._on_end, lambda *_: None  # a reference cycle would keep what has ended
-        on_end(self, self._failure(task))
-
-    def _failure(self, task: asyncio.Task[Failure]) -> Failure:
-        if task.cancelled():  # before it had begun, or with the hub
-            return ExecutionCancelled(f"{self._files[0].name} was cancelled before it was done")
-        return task.result()
+def _lost(sentence: str) -> WorkerFrame:
+    return WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),))
 
 
 def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:

@@ -254,12 +254,15 @@ class Executor:
             self._leave(execution, ExecutionStatus(failure.status), str(failure))
 
     def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
-        """Note the end, and let the next one begin."""
+        """Note the end; in the loop's next turn, since it may end as soon as it begins, the next one begins."""
         self._end(execution, status, error)
-        waiting = _of(execution.request.id, self._waiting)
-        if waiting and not self._counted(execution.request.id):
-            del self._waiting[waiting[0]]
-            self._begin(waiting[0])
+        asyncio.get_running_loop().call_soon(self._begin_next, execution.request.id)
+
+    def _begin_next(self, id_: str) -> None:
+        waiting = next((each for each in self._waiting if each.request.id == id_), None)
+        if waiting is not None and not self._counted(id_):
+            del self._waiting[waiting]
+            self._begin(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)

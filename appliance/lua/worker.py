@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from appliance.lua.execution import LuaExecution
@@ -38,14 +38,14 @@ class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
     `on_stuck` is called with the files that could not be stopped, because of which the process is killed; `on_end`
-    when it has ended, with the executions that it has run no line of; `on_ready` with what its confinement lacks.
+    when it has ended; `on_ready` with what its confinement lacks.
     """
 
     def __init__(
         self,
         settings: ExecutionSettings,
         on_stuck: Callable[[Iterable[Source]], None],
-        on_end: Callable[[Worker, Sequence[LuaExecution]], None],
+        on_end: Callable[[Worker], None],
         on_ready: Callable[[str], None],
     ) -> None:
         self.ended_because: str | None = None
@@ -101,7 +101,7 @@ class Worker(asyncio.BufferedProtocol):
             "confinement": "complete" if self._missing_walls == "" else self._missing_walls,
         }
 
-    async def run(self) -> None:
+    async def live(self) -> None:
         """Start the process, and follow it to its end."""
         try:
             self._process = WorkerProcess(self._settings.limits, self._settings.zone)
@@ -118,13 +118,6 @@ class Worker(asyncio.BufferedProtocol):
             self.kill("the hub stopped", quietly=True)
             self._reap()
 
-    def admit(self, execution: LuaExecution) -> None:
-        """Begin the execution here, as soon as there is room."""
-        self._admitted += 1
-        self._executions[self._admitted] = execution
-        execution.join(self, self._admitted)
-        self.enqueue(execution)
-
     def kill(self, because: str, *, quietly: bool = False) -> None:
         """End the process; every execution that has begun in it ends with this sentence."""
         if self.ended_because is None:
@@ -133,14 +126,21 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
-    def enqueue(self, execution: LuaExecution) -> None:
-        """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs."""
-        if self.ended_because is not None and execution.is_begun:
+    async def run(self, execution: LuaExecution) -> WorkerFrame:
+        """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs.
+
+        What comes back: a request, or the last frame; LOST where the process ends before.
+        """
+        execution.reply = asyncio.get_running_loop().create_future()
+        if not execution.is_begun:
+            self._admitted += 1
+            execution.number = self._admitted
+            self._executions[execution.number] = execution
+        if self.ended_because is not None:
             execution.lose(self.ended_because)
-        elif self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
-            self._transmit(execution)
-        else:
-            self._waiting.append(execution)
+        self._waiting.append(execution)
+        self._send_waiting()
+        return await execution.reply
 
     def stop(self, execution: LuaExecution) -> None:
         """Have the Lua of an execution that is in it end, whatever it does."""
@@ -185,17 +185,18 @@ class Worker(asyncio.BufferedProtocol):
             self._transport.close()
             self._transport = None
         assert self.ended_because is not None
-        unbegun = [each for each in self._executions.values() if not each.is_begun]
-        for execution in set(self._executions.values()).difference(unbegun):
+        self._on_end(self)
+        for execution in list(self._executions.values()):
             execution.lose(self.ended_because)
-        self._on_end(self, unbegun)
 
-    def _transmit(self, execution: LuaExecution) -> None:
-        frame = execution.take_frame()
-        if frame is not None:
-            self._note_running(execution)
-            self._write(frame)
-            execution.is_begun |= not self._has_hung_up
+    def _send_waiting(self) -> None:
+        while self._waiting and self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
+            execution = self._waiting.popleft()
+            frame = execution.take_frame()
+            if frame is not None:
+                self._note_running(execution)
+                self._write(frame)
+                execution.is_begun |= not self._has_hung_up
 
     def _note_running(self, execution: LuaExecution) -> None:
         self._running.add(execution)
@@ -233,16 +234,12 @@ class Worker(asyncio.BufferedProtocol):
         self._missing_walls = missing_walls
         self.is_ready = True
         self._on_ready(missing_walls)
-        self._start_waiting()
+        self._send_waiting()
 
     def _note_idle(self, execution: LuaExecution) -> None:
         """Lua of the execution does not run any more."""
         self._running.discard(execution)
-        self._start_waiting()
-
-    def _start_waiting(self) -> None:
-        while self._waiting and self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
-            self._transmit(self._waiting.popleft())
+        self._send_waiting()
 
     def _resident_bytes(self) -> int:
         return 0 if self._process is None else self._process.resident_bytes()

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -50,6 +50,8 @@ log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
+_COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
+"""What runs, and does not only read a file."""
 
 
 class WorkerPool:
@@ -116,14 +118,12 @@ class WorkerPool:
         `call` is `{path, settings, memory, first?, second?}`. A waiting task that is cancelled ends it.
         One that the end of a worker cut off is begun once more if `call` says `repeat`. Raises `ScriptFailed`.
         """
-        given, tries = orjson.dumps(call), 2 if call.get("repeat") else 1
+        given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"{name} cannot take {len(given) >> 20} MiB"))
-        while True:
+        execution, failure = await self._finish(self._begin(FrameKind.CALL, source, given, calls, name))
+        if call.get("repeat") and execution.is_lost and self._refusal_of(source) is None:
             execution, failure = await self._finish(self._begin(FrameKind.CALL, source, given, calls, name))
-            tries -= 1
-            if not (tries and execution.is_lost and self._refusal_of(source) is None):
-                break
         if failure is not None:
             raise failure
         return execution.description
@@ -157,42 +157,42 @@ class WorkerPool:
         name: str,
         on_end: Callable[[Failure], None] = lambda _: None,
     ) -> LuaExecution:
-        """Begin an execution in the worker that takes new ones. One that could not be stopped again and again is lost
-        at once; what only reads a file is begun all the same, and not counted.
-        """
-
-        def end(execution: LuaExecution, failure: Failure) -> None:
+        def end(failure: Failure) -> None:
             self._running.discard(execution)
             on_end(failure)
 
-        execution = LuaExecution(name, kind, source, given, calls, self._settings, end)
-        refusal = None
-        if kind in (FrameKind.EXECUTE, FrameKind.CALL):
+        execution = LuaExecution(name, kind, source, given, calls, self._settings, self._find_worker)
+        if kind in _COUNTED:
             self._running.add(execution)
-            refusal = self._refusal_of(source)
-        if refusal is None:
-            self._place(execution)
-        else:
-            execution.lose(refusal)
-        execution.begin(self._tasks)
+        execution.start(self._tasks, end)
         return execution
 
-    async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
-        """The result of the file's own code.
+    def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
+        """The worker in which the execution is to begin, a fresh one if there is none; or why it is not begun.
 
-        What failed is tried once more, and what the end of a worker cut off as often as that may be the fault of
-        others; these run one after another, so that none cuts off the next.
+        One that could not be stopped again and again is not, unless its file is only read; nor is one that was lost
+        with the worker before it, where the hub stops or no worker can be started.
+        """
+        if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
+            return lost_because
+        if execution.kind in _COUNTED and (refusal := self._refusal_of(execution.source)) is not None:
+            return refusal
+        if self._current is not None and self._current.is_usable:
+            return self._current
+        return self._start_worker()
+
+    async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
+        """The result of the file's own code; it is read again where the end of a worker cut it off, which may be the
+        fault of others. These are read one after another, so that none cuts off the next.
         """
         calls = _FileCalls(source.name)
         execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
-        if isinstance(failure, ScriptFailed) and failure.status != "timeout":
+        if execution.is_lost:
             async with self._alone:
                 for losses in range(1, MAX_LOSSES):
-                    was_lost = execution.is_lost
-                    if was_lost:
-                        await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
+                    await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
                     execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
-                    if failure is None or not was_lost:
+                    if not execution.is_lost:
                         break
         if isinstance(failure, ExecutionCancelled):
             raise ScriptFailed(Fault(source.name, 0, str(failure)))
@@ -207,15 +207,10 @@ class WorkerPool:
         finally:
             execution.abort()
 
-    def _place(self, execution: LuaExecution) -> None:
-        """Have the execution begin in the worker that takes new ones; a fresh one is started if there is none."""
-        worker = self._current if self._current is not None and self._current.is_usable else self._start_worker()
-        worker.admit(execution)
-
     def _start_worker(self) -> Worker:
         self._current = worker = Worker(self._settings, self._note_stuck, self._on_end, self._note_walls)
         self._workers.append(worker)
-        self._worker_tasks.start(worker.run(), "Lua worker")
+        self._worker_tasks.start(worker.live(), "Lua worker")
         return worker
 
     def _note_walls(self, missing: str) -> None:
@@ -239,8 +234,8 @@ class WorkerPool:
         left = STUCK_PAUSE_SECS - (now - times[-1])
         return f"could not be stopped {MAX_STUCK} times; it may run again in {left:.0f} s, or once it is changed"
 
-    def _on_end(self, worker: Worker, unbegun: Sequence[LuaExecution]) -> None:
-        """Note the end of a process; executions that it was to begin are begun in another."""
+    def _on_end(self, worker: Worker) -> None:
+        """Note the end of a process, before its executions learn of it: those not begun look for another at once."""
         self._workers.remove(worker)
         reason = worker.ended_because or ""
         if not worker.is_quiet:
@@ -250,11 +245,6 @@ class WorkerPool:
             self._current = None
             if not self._is_closing and worker.is_ready and worker.age_secs >= MIN_SPARE_AGE_SECS:
                 self._start_worker()
-        for execution in unbegun:
-            if self._is_closing or self._failed_starts >= MAX_FAILED_STARTS:
-                execution.lose(reason)
-            else:
-                self._place(execution)
 
     def _note(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1

@@ -12,6 +12,7 @@ import pytest
 from appliance.home.events import AdapterStarted, SystemErrorReported
 from tests.automations.homes import NOW, TROMSO
 from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
+from tests.fakes.patience import until
 
 RESUMES: dict[str, Any] = {"state": {"resumable_schedule": True}}
 BOOT = datetime(1970, 1, 1, tzinfo=UTC)
@@ -428,6 +429,16 @@ async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:
         it.show(power="on")
         await it.drain()
         assert it.fired == ["a"]
+
+
+async def test_of_thousands_that_wait_and_cannot_begin_each_ends(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 3000})) as it:
+        it.stage.ends_at_once = False
+        for _ in range(3001):
+            it.bus.publish(SystemErrorReported(message="x"))
+        it.stage.breaks.add("a")
+        it.stage.plays[0].end()
+        await until(lambda: it.parts.figures()["ended"]["error"] == 3000)
 
 
 async def test_a_schedule_that_cannot_be_computed_silences_only_itself(

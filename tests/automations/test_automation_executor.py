@@ -43,31 +43,6 @@ async def hold(it: Bench) -> None:
 # --- why not -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("condition", "reason"),
-    [
-        (
-            {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50},
-            "condition 2: brightness was 20, needs above 50",
-        ),
-        (
-            {"type": "sun_position", "after": "sunset"},
-            "condition 2: time was 14:00, needs after sunset (21:19)",
-        ),
-    ],
-)
-async def test_the_first_condition_that_does_not_hold_is_told_with_the_values_compared(
-    condition: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
-    holds = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
-    async with bench(tmp_path, automation(conditions=[holds, condition])) as it:
-        burst(it)
-        assert (it.fired, it.outcomes()) == ([], [("skipped", reason)])
-        [entry] = it.entries()
-        assert (entry.executed_at, entry.duration_ms, entry.results) == (NOW, 0, ())
-        assert entry.trigger_payload is not None and entry.trigger_payload["value"] == "on"
-
-
 async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_path: Path) -> None:
     holds = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(conditions=[holds])) as it:

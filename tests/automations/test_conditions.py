@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -14,8 +14,6 @@ from appliance.automations.automation_fields import Matcher, check_equal, descri
 from appliance.automations.condition_kinds import check_all, parse_conditions
 from appliance.automations.conditions import Condition, DeviceState, PlaceState
 from appliance.automations.environment import Environment
-from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
-from appliance.automations.times_of_day import SunEvent
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
@@ -148,12 +146,6 @@ def test_a_missing_device_or_attribute_is_told() -> None:
     assert reason(state("brightness", Matcher()), {}) == "device 'desk:light:0' has no brightness, needs any value"
 
 
-def test_presence_is_asked_as_any_state() -> None:
-    present = DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Matcher(equals=True))
-    assert reason(present, {"presence": True}) == ""
-    assert reason(present, {"presence": False}) == "presence was false, needs true"
-
-
 @each_row(
     ("least", "most", "why"),
     [
@@ -181,28 +173,6 @@ def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: st
 
 def test_a_room_that_does_not_exist_is_told() -> None:
     assert reason(PlaceState(place_id="attic", max_devices=5), None) == "room 'attic' not found"
-
-
-NIGHT = TimeWindow(start=time(22), end=time(6), locale=BERLIN)
-DARK = SunCondition(after=Edge(event=SunEvent.SUNSET), locale=BERLIN)
-
-
-@each_row(
-    ("condition", "instant", "why"),
-    [
-        (NIGHT, at("2026-06-01T19:59"), "time was 21:59, needs 22:00 to 06:00"),
-        (NIGHT, at("2026-06-01T20:00"), ""),
-        (NIGHT, at("2026-06-01T04:00"), "time was 06:00, needs 22:00 to 06:00"),
-        (NIGHT, None, "the clock is not trusted yet, needs 22:00 to 06:00"),
-        (DARK, at("2026-03-01T12:00"), "time was 13:00, needs after sunset (17:45)"),
-        (DARK, at("2026-03-01T17:00"), ""),
-        (DARK, None, "the clock is not trusted yet, needs after sunset"),
-    ],
-)
-def test_a_time_is_compared_and_nothing_holds_while_it_is_not_known(
-    condition: Condition, instant: datetime | None, why: str
-) -> None:
-    assert reason(condition, {}, instant) == why
 
 
 ON = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
@@ -311,33 +281,6 @@ def test_for_secs_counts_from_the_attributes_last_change() -> None:
     assert why_not(app, lasting, instant=changed_at - timedelta(days=1)).endswith(
         "changed 0 s ago, needs 'on' for 600 s"
     )
-
-
-@each_row(
-    ("condition", "sentence"),
-    [
-        ({"type": "any"}, "conditions[1].conditions is missing; any needs at least one"),
-        ({"type": "none", "conditions": []}, "conditions[1].conditions is missing; none needs at least one"),
-        ({"type": "all", "conditions": [{"type": "weekday"}]}, "conditions[1].conditions[1].days is missing"),
-        ({"type": "all", "conditions": {"type": "any"}}, "conditions[1].conditions must be a list of tables"),
-        ({"type": "weekday", "days": ["mo"]}, "did you mean mon"),
-        ({"type": "weekday", "days": []}, "days must be a list of days"),
-        ({"type": "date_range", "from": "2026-01-01", "to": "02-30"}, "from must be a day of the year like 12-24"),
-        ({"type": "date_range", "from": "01-01", "to": "02-30"}, "to must be a date like 12-24"),
-        ({"type": "variable", "name": "A b"}, "name must be a name of a-z, 0-9, _ and dots"),
-        (
-            {"type": "device_state", "device_id": LAMP, "attribute": "power", "for_secs": -1},
-            "for_secs must be from 0",
-        ),
-        ({"type": "group_state", "group_id": "g", "min_devices": 2, "max_devices": 1}, "must not be less than min"),
-        (
-            {"type": "weekday", "days": ["mon"], "day": 1},
-            "day is not a field of the condition weekday; did you mean days",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said(condition: Any, sentence: str) -> None:
-    assert any(sentence in fault for fault in faults(condition)), faults(condition)
 
 
 def test_eight_levels_are_enough() -> None:

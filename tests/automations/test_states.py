@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -45,98 +44,79 @@ FREE = Policy()
 A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_change", "value": 2}
 
 
-class Story:
-    """One automation's decisions in a row, at seconds after the start."""
+def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
+    """Why each event may not run the automation, empty where it may.
 
-    def __init__(self, policy: Policy, memory: Memory | None = None, start: datetime = NOW) -> None:
-        self.policy, self.memory, self.start = policy, memory or Memory(), start
-
-    def ask(self, secs: float, event: Mapping[str, Any] = A) -> str:
-        """Why the event may not run the automation; empty if it may."""
-        decision = decide(self.policy, self.memory, event, self.at(secs))
-        self.memory = decision.memory
-        return decision.refusal or ""
-
-    def ends_well(self, secs: float) -> None:
-        """The run ends."""
-        self.memory = succeeded(self.memory, self.at(secs))
-
-    def fails(self) -> None:
-        """The run fails."""
-        self.memory = failed(self.memory)
-
-    def restart(self) -> None:
-        """The hub goes down and comes back with what was stored."""
-        self.memory = Memory.from_json(orjson.loads(orjson.dumps(self.memory.to_json())))
-
-    def at(self, secs: float) -> datetime:
-        """The instant so many seconds after the start."""
-        return self.start + timedelta(seconds=secs)
+    A step is the second of an event, `A` unless it is a pair of both; or what happens: a policy by a reload, a pair
+    of "ok" and the second at which the run ends well, "fails", "never began" (of `B`), "restart".
+    """
+    found, memory = [], memory or Memory()
+    for step in steps:
+        match step:
+            case "fails":
+                memory = failed(memory)
+            case "never began":
+                memory = never_began(memory, B)
+            case "restart":
+                memory = Memory.from_json(orjson.loads(orjson.dumps(memory.to_json())))
+            case ("ok", secs):
+                memory = succeeded(memory, NOW + timedelta(seconds=secs))
+            case Policy():
+                policy = step
+            case _:
+                secs, event = step if isinstance(step, tuple) else (step, A)
+                decision = decide(policy, memory, event, NOW + timedelta(seconds=secs))
+                memory = decision.memory
+                found.append(decision.refusal or "")
+    return found
 
 
-def test_without_a_policy_everything_may_run() -> None:
-    story = Story(FREE)
-    assert [story.ask(0), story.ask(0), story.ask(0)] == ["", "", ""]
-    story.ends_well(1)
-    assert story.memory == Memory()
+def cooling(secs: int) -> str:
+    """What is said of an event that comes so many seconds too early."""
+    return f"cooldown: {secs} s more"
 
 
-def test_the_cooldown_is_taken_at_the_decision_so_a_burst_runs_once() -> None:
-    story = Story(COOL)
-    assert story.ask(0) == ""
-    assert story.ask(0) == story.ask(0.001, B) == "cooldown: 60 s after the run that is in progress"
+def duplicate(ago: int, more: int) -> str:
+    """What is said of an event that came a while ago."""
+    return f"duplicate: the same event came {ago} s ago, {more} s more"
 
 
-def test_the_cooldown_counts_from_the_end_of_a_good_run() -> None:
-    story = Story(COOL)
-    assert story.ask(0) == ""
-    story.ends_well(100)
-    assert story.ask(119) == "cooldown: 41 s more"
-    assert story.ask(159.1) == "cooldown: 1 s more"
-    assert story.ask(159.999) == "cooldown: 1 s more"
-    assert story.ask(160) == ""
+IN_PROGRESS = "cooldown: 60 s after the run that is in progress"
+YEARS = 56 * 365 * 86_400
 
 
-def test_what_the_cooldown_suppresses_does_not_prolong_it() -> None:
-    story = Story(COOL)
-    story.ask(0)
-    story.ends_well(0)
-    assert [story.ask(secs) != "" for secs in (10, 30, 59, 60)] == [True, True, True, False]
-
-
-def test_a_run_that_fails_gives_the_cooldown_back() -> None:
-    story = Story(COOL)
-    assert story.ask(0) == ""
-    story.fails()
-    assert story.ask(0.1) == ""
-
-
-def test_a_run_that_fails_does_not_give_back_its_event_but_one_that_never_began_does() -> None:
-    story = Story(BOTH)
-    assert story.ask(0) == ""
-    story.fails()
-    assert story.ask(1) == "duplicate: the same event came 1 s ago, 59 s more"
-    assert story.ask(1, B) == ""
-    story.memory = never_began(story.memory, B)
-    assert story.ask(2, B) == ""
-
-
-def test_the_same_event_runs_once_a_window_and_is_not_prolonged() -> None:
-    story = Story(ONCE)
-    assert story.ask(0) == ""
-    assert story.ask(0, B) == ""
-    assert story.ask(30.5) == "duplicate: the same event came 30 s ago, 30 s more"
-    assert story.ask(59.9) == "duplicate: the same event came 59 s ago, 1 s more"
-    assert story.ask(60) == ""
-    assert story.ask(119) != ""
-
-
-def test_an_event_that_the_cooldown_refused_is_not_remembered() -> None:
-    story = Story(BOTH)
-    story.ask(0)
-    story.ends_well(0)
-    assert story.ask(5, B).startswith("cooldown:")
-    assert story.ask(10, B) == ""
+@each_row(
+    ("policy", "steps", "said"),
+    [
+        (FREE, (0, 0, ("ok", 1), 1), ["", "", ""]),
+        # the cooldown is taken at the decision, so that a burst runs once
+        (COOL, (0, 0, (0.001, B)), ["", IN_PROGRESS, IN_PROGRESS]),
+        # it counts from the end of a good run, and what it suppresses does not prolong it
+        (COOL, (0, ("ok", 100), 119, 159.1, 159.999, 160), ["", cooling(41), cooling(1), cooling(1), ""]),
+        (COOL, (0, "fails", 0.1), ["", ""]),
+        # a run that fails does not give back its event, but one that never began does
+        (BOTH, (0, "fails", 1, (1, B), "never began", (2, B)), ["", duplicate(1, 59), "", ""]),
+        # the same event runs once a window, which is not prolonged
+        (ONCE, (0, (0, B), 30.5, 59.9, 60, 119), ["", "", duplicate(30, 30), duplicate(59, 1), "", duplicate(59, 1)]),
+        # an event that the cooldown refused is not remembered
+        (BOTH, (0, ("ok", 0), (5, B), (10, B)), ["", cooling(5), ""]),
+        # both survive a restart; a run that it cut off gives the cooldown back
+        (BOTH, (0, ("ok", 5), "restart", 14, 15, "restart", 60), ["", cooling(1), duplicate(15, 45), ""]),
+        (COOL, (0, "restart", 1), ["", ""]),
+        # a clock that was wrong by years holds nothing up for longer than once
+        (COOL, (-YEARS, ("ok", -YEARS), 0), ["", ""]),
+        (COOL, (YEARS, ("ok", YEARS), 0, 60), ["", cooling(60), ""]),
+        (ONCE, (-YEARS, 0), ["", ""]),
+        (ONCE, (YEARS, 0, 60), ["", duplicate(0, 60), ""]),
+        # a step back starts the count anew
+        (COOL, (0, ("ok", 0), -3600, -3541, -3540), ["", cooling(60), cooling(1), ""]),
+        # a policy that a reload switches off or shortens is so at once
+        (COOL, (0, FREE, 1), ["", ""]),
+        (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
+    ],
+)
+def test_what_runs_and_why_the_others_do_not(policy: Policy, steps: tuple[Any, ...], said: list[str]) -> None:
+    assert refusals(policy, *steps) == said
 
 
 @each_row(
@@ -161,24 +141,6 @@ def test_the_whole_event_is_compared_but_when_it_was_due(
     assert (fingerprint(one) == fingerprint(other)) is is_same
 
 
-def test_both_survive_a_restart() -> None:
-    story = Story(BOTH)
-    story.ask(0)
-    story.ends_well(5)
-    story.restart()
-    assert story.ask(14) == "cooldown: 1 s more"
-    assert story.ask(15) == "duplicate: the same event came 15 s ago, 45 s more"
-    story.restart()
-    assert story.ask(60) == ""
-
-
-def test_a_run_that_a_restart_cut_off_gives_the_cooldown_back() -> None:
-    story = Story(COOL)
-    story.ask(0)
-    story.restart()
-    assert story.ask(1) == ""
-
-
 @each_row(
     "raw",
     [
@@ -194,48 +156,16 @@ def test_a_memory_that_cannot_be_read_is_forgotten(raw: Any) -> None:
     assert Memory.from_json(raw) == Memory()
 
 
-@pytest.mark.parametrize("years", [-56, 56])
-@pytest.mark.parametrize("policy", [COOL, ONCE])
-def test_a_clock_that_was_wrong_by_years_holds_nothing_up_for_longer_than_once(policy: Policy, years: int) -> None:
-    story = Story(policy, start=NOW + timedelta(days=365 * years))
-    story.ask(0)
-    story.ends_well(0)
-    story.start = NOW
-    assert "" in (story.ask(0), story.ask(60))
-
-
-def test_a_step_back_starts_the_count_anew_and_a_small_one_is_no_gap() -> None:
-    story = Story(COOL)
-    story.ask(0)
-    story.ends_well(0)
-    assert story.ask(-3600) == "cooldown: 60 s more"
-    assert story.ask(-3541) == "cooldown: 1 s more"
-    assert story.ask(-3540) == ""
-
-
-def test_a_policy_that_was_switched_off_or_shortened_by_a_reload_is_so_at_once() -> None:
-    story = Story(COOL)
-    story.ask(0)
-    story.policy = FREE
-    assert story.ask(1) == ""
-    story = Story(COOL)
-    story.ask(0)
-    story.ends_well(0)
-    story.policy = Policy(cooldown_secs=5)
-    assert story.ask(4) == "cooldown: 1 s more"
-    assert story.ask(5) == ""
-
-
 def test_no_more_than_so_many_events_are_remembered_and_none_that_expired() -> None:
     decided = {fingerprint({"value": n}): NOW for n in range(MAX_REMEMBERED)}
-    story = Story(Policy(dedupe_window_secs=86400), Memory(decided=decided))
-    for n in range(MAX_REMEMBERED, MAX_REMEMBERED + 5):
-        assert story.ask(n / 1000, {"value": n}) == ""
-    assert len(story.memory.decided) == MAX_REMEMBERED
-    assert story.ask(10, {"value": 5}) != ""
-    assert story.ask(10, {"value": 4}) == ""
-    assert story.ask(86400 * 2, {"value": 1}) == ""
-    assert len(story.memory.decided) == 1
+    policy, event = Policy(dedupe_window_secs=86_400), {"value": MAX_REMEMBERED}
+    memory = decide(policy, Memory(decided=decided), event, NOW).memory
+    assert len(memory.decided) == MAX_REMEMBERED
+    assert [said != "" for said in refusals(policy, (1, {"value": 1}), (1, {"value": 0}), memory=memory)] == [
+        True,
+        False,
+    ]
+    assert len(decide(policy, memory, event, NOW + timedelta(days=2)).memory.decided) == 1
 
 
 def states(card: Card) -> States:

@@ -16,7 +16,7 @@ from appliance.home.events import (
     DeviceStateChanged,
     Event,
 )
-from tests.automations.homes import LAMP, change, device
+from tests.automations.homes import LAMP, change
 from tests.fakes.rows import each_row
 
 POWER = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power")
@@ -131,21 +131,6 @@ def test_without_an_attribute_every_change_of_the_device_matches_once_and_has_no
     assert trigger.match(change({}, after, "desk:light:1")) is None
 
 
-def test_the_event_table_of_a_device_holds_both_values_and_the_snapshot() -> None:
-    before, after = {"power": "off", "brightness": 5}, {"power": "on", "brightness": 5}
-    table = {
-        "type": "device_state_change",
-        "device_id": LAMP,
-        "attribute": "power",
-        "value": "on",
-        "previous_value": "off",
-        "attributes": after,
-    }
-    assert ON.match(change(before, after)) == Match(event=table)
-    weather = DeviceTrigger(type="weather_state", devices=Devices(ids=(LAMP,)), attribute="power")
-    assert weather.match(change(before, after)) == Match(event=table | {"type": "weather_state"})
-
-
 def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     """What becomes of the wait as the brightness goes through these values."""
     pending: Match | None = None
@@ -187,16 +172,3 @@ def test_a_wait_goes_on_where_the_device_appears_anew() -> None:
     pending = trigger.follow(shift(40, 60), None)
     assert pending is not None
     assert trigger.follow(change(None, {"brightness": 60}), pending) is pending
-
-
-def test_a_wait_that_is_over_fires_with_the_value_as_it_is_then() -> None:
-    trigger = brightness(RANGE, duration_secs=5)
-    pending = trigger.follow(shift(40, 60), None)
-    assert pending is not None
-    settled = trigger.resolve(pending, device({"brightness": 70, "power": "on"}))
-    assert settled is not None
-    assert (settled.event["value"], settled.event["previous_value"]) == (70, 40)
-    assert settled.event["attributes"] == {"brightness": 70, "power": "on"}
-    assert trigger.resolve(pending, device({"brightness": 50})) is None
-    assert trigger.resolve(pending, device({})) is None
-    assert trigger.resolve(pending, None) is None

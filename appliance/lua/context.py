@@ -107,7 +107,7 @@ def _short(value: Any) -> Any:
 
 
 class Context:
-    """The `Calls` of one execution. `source` is what its commands are recorded under, `scene:evening`.
+    """The `LuaCalls` of one execution. `source` is what its commands are recorded under, `scene:evening`.
 
     `results` are those of its commands in call order, the newest `MAX_RESULTS`. `calls` are what its methods do.
     `chain` are the scenes and automations that led to the execution, its own last. No call is done before `after` is

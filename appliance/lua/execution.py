@@ -11,10 +11,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
+from appliance.adapters.lua_kinds.section import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, ScriptFailed
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
@@ -50,18 +51,6 @@ MAX_UNREMARKED_CPU_SECS = 10.0
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
-class Calls(Protocol):
-    """What Lua reaches in the hub. `counted_secs` is for how long, as their backstops count, what it ran has run."""
-
-    counted_secs: float
-
-    async def call(self, operation: str, arguments: Any) -> Any:
-        """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
-
-    def log(self, level: str, message: str, fields: Any) -> None:
-        """Take a line that Lua logs or prints."""
-
-
 class Channel(Protocol):
     """What an execution needs of its worker."""
 
@@ -87,48 +76,52 @@ class LuaExecution:
     `kind` says what of the file is run; `event` is the last part of its frame, in JSON where it is EXECUTE or CALL.
     """
 
+    number = 0  # what the worker knows it by
+    deadline = inf
+    """When the present step has reached its limit, in seconds of the machine's clock."""
+    is_begun = False
+    """Whether its worker was given the file, and so may have run a line of it."""
+    is_cancelled = False
+    """Whether `cancel` was called."""
+    is_lost = False
+    """Whether it ended because its worker did, or was not begun."""
+    cpu_secs = 0.0
+    """Processor time that its Lua has used, as far as its worker has said."""
+    description = b""
+    """The result of DESCRIBE or CALL, as JSON."""
+
+    _worker: Channel
+    _task: asyncio.Task[Failure]
+    _place = b""
+    _is_stopping = _is_over = False
+    _abort_timer: asyncio.TimerHandle | None = None
+    _final_frame: WorkerFrame | None = None
+    _backstop, _limit = inf, Reason.CPU
+    _resumed_at: float | None = None
+    _computes_since: float | None = None
+    _waits_for: tuple[str, bytes, datetime] | None = None
+
     def __init__(
         self,
         name: str,
         kind: FrameKind,
         source: Source,
         event: bytes,
-        calls: Calls,
+        calls: LuaCalls,
         settings: ExecutionSettings,
         find_worker: FindWorker,
     ) -> None:
         self.name = name
-        self.number = 0  # what the worker knows it by
         self.kind = kind
-        self.deadline = inf
-        """When the present step has reached its limit, in seconds of the machine's clock."""
-        self.is_begun = False
-        """Whether its worker was given the file, and so may have run a line of it."""
-        self.is_cancelled = False
-        """Whether `cancel` was called."""
-        self.cpu_secs = 0.0
-        """Processor time that its Lua has used, as far as its worker has said."""
-        self.is_lost = False
-        """Whether it ended because its worker did, or was not begun."""
-        self.description = b""
-        """The result of DESCRIBE or CALL, as JSON."""
+        self.source = source
         self.reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
         """The next frame of its Lua, while one is awaited."""
-        self.source = source
-        self._files = [source]
         self._calls = calls
         self._settings = settings
         self._find_worker = find_worker
-        self._worker: Channel
+        self._files = [source]
         self._outgoing: tuple[FrameKind, tuple[bytes, ...]] = (kind, (source.chunk, source.name.encode(), event))
-        self._place = b""
-        self._abort_timer: asyncio.TimerHandle | None = None
-        self._is_stopping = self._is_over = False
-        self._final_frame: WorkerFrame | None = None
-        self._backstop, self._cpu_left, self._limit = inf, settings.limits.max_cpu_secs, Reason.CPU
-        self._resumed_at: float | None = None
-        self._computes_since: float | None = None
-        self._waits_for: tuple[str, bytes, datetime] | None = None
+        self._cpu_left = settings.limits.max_cpu_secs
 
     def start(self, tasks: Tasks, on_end: Callable[[Failure], None]) -> None:
         """Run it as one of the tasks. `on_end` is called once with how it ended, never before this has returned."""
@@ -342,7 +335,7 @@ def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
     return " ".join(str(each) for each in words if each is not None)[:MAX_DOING_CHARS]
 
 
-async def _answer_call(calls: Calls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
+async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
     """The result of a call of `ctx`, or the sentence of its error; arguments and result are JSON. Raises nothing."""
     try:
         answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))

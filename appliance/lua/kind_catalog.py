@@ -17,8 +17,8 @@ from msgspec import Struct
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, KIND_NAME, KindDefinition, parse_kind
 from appliance.adapters.lua_kinds.section import (
-    KindCalls,
     LoadedSection,
+    LuaCalls,
     LuaSection,
     SectionFault,
     SectionFaults,
@@ -220,7 +220,7 @@ class KindRunner:
         self.find = catalog.find
 
     async def call(
-        self, section: LuaSection, calls: KindCalls, path: Sequence[str], given: Mapping[str, Any]
+        self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """Run the function; see `KindHost`."""
         source = self._catalog.source_of(section)

@@ -13,9 +13,10 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
+from appliance.adapters.lua_kinds.section import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
-from appliance.lua.execution import Calls, Failure, LuaExecution
+from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.folder import Folder, folder_of
 from appliance.lua.process import ExecutionLimits, ExecutionSettings
 from appliance.lua.source import Source
@@ -112,7 +113,7 @@ class WorkerPool:
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
 
-    async def call(self, source: Source, calls: Calls, call: Mapping[str, Any], *, name: str) -> bytes:
+    async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
         """Run the file of a kind of adapter, then the function that `call` names: what it returned, as JSON.
 
         `call` is `{path, settings, memory, first?, second?}`. A waiting task that is cancelled ends it.
@@ -135,7 +136,7 @@ class WorkerPool:
     def start(
         self,
         source: Source,
-        calls: Calls,
+        calls: LuaCalls,
         event: Mapping[str, Any] | None = None,
         *,
         name: str,
@@ -153,7 +154,7 @@ class WorkerPool:
         kind: FrameKind,
         source: Source,
         given: bytes,
-        calls: Calls,
+        calls: LuaCalls,
         name: str,
         on_end: Callable[[Failure], None] = lambda _: None,
     ) -> LuaExecution:
@@ -254,7 +255,7 @@ class WorkerPool:
 
 
 class _FileCalls:
-    """The `Calls` of a file's own code, which is not given `ctx`."""
+    """The `LuaCalls` of a file's own code, which is not given `ctx`."""
 
     counted_secs = 0.0
 

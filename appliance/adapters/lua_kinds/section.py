@@ -59,16 +59,16 @@ class SectionFaults(Struct, frozen=True):
     faults: tuple[Fault, ...]
 
 
-class KindCalls(Protocol):
-    """What a running function reaches; see `lua.execution.Calls`."""
+class LuaCalls(Protocol):
+    """What Lua reaches in the hub. `counted_secs` is for how long, as their backstops count, what it ran has run."""
 
     counted_secs: float
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        """Do what `ctx:<operation>` asks, and answer in JSON data."""
+        """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Take a line that Lua logs."""
+        """Take a line that Lua logs or prints."""
 
 
 class LoadedSection(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class KindHost(Protocol):
         """The section as its kind is loaded now."""
 
     async def call(
-        self, section: LuaSection, calls: KindCalls, path: Sequence[str], given: Mapping[str, Any]
+        self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """Run the function at this path of the kind's table: `{first, second, memory}`. Raises `ScriptFailed`.
 

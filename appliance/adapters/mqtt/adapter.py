@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.mqtt import tasmota
@@ -14,7 +15,7 @@ from appliance.adapters.mqtt.announced_devices import MqttDevice, shown_messages
 from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptions, keep_connected
-from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.broker_session import RESULT_SECS, LiveDevices
 from appliance.adapters.mqtt.entities.pictures import PictureStore
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import Inbox, Received
@@ -46,11 +47,16 @@ TICK_SECS = 0.25
 ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker answers, while messages come."""
 
+LIMIT_SECS = 3 * RESULT_SECS
+"""Seconds that a command may take in all; so much later than its own wait ends that a busy loop cannot mix them up."""
+
 BATCH = 50
 """Messages that are taken from the inbox at once."""
 
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
 """The module that the first template imports, which takes a fifth of a second."""
+
+T = TypeVar("T")
 
 log = logging.getLogger("adapters")
 
@@ -120,6 +126,10 @@ class MqttAdapter(Adapter):
             raise Unreachable(f"the broker {self._settings.host} is not connected; the command was not sent")
         await self.live.command(self.connection, device_id, command)
         return CommandResult()
+
+    async def within_limit(self, work: Awaitable[T]) -> T:
+        """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time."""
+        return await self.within(LIMIT_SECS, work)
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """The newest still picture of a camera or an image; None where there is none."""

@@ -62,10 +62,14 @@ class MqttDevice(Struct):
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """The attributes of all its entities."""
+        """The attributes of all its entities; one that several show, such as a vacuum cleaner's battery and that
+        battery's own sensor, is as the entity shows it that claims it.
+        """
         shown: dict[str, Value] = {}
         for entity in self.entities:
             shown.update(entity.attributes)
+        for entity in self.entities:
+            shown.update({key: entity.attributes[key] for key in entity.claims if key in entity.attributes})
         return shown
 
     def dismantle(self) -> None:

@@ -25,8 +25,8 @@ from appliance.errors import BadAnswer, Invalid, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device
 
-RESULT_SECS = 4.75
-"""Seconds within which a device must show the result of a command; the hub gives a command 5 in all."""
+RESULT_SECS = 5.0
+"""Seconds within which a device must show the result of a command, once that is sent."""
 
 TAKES_TOO_LONG = (
     "they take more than their share of the hub's time; they wait, and of each topic only the newest counts"

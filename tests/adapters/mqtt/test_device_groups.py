@@ -77,6 +77,27 @@ def test_ten_thousand_identifiers_chained_to_each_other_are_one_device_in_few_st
         assert steps < 4 * len(chain)
 
 
+@pytest.mark.parametrize(
+    ("component", "state", "device_class", "attribute"),
+    [("vacuum", '{"battery_level": 61}', "battery", "battery"), ("binary_sensor", "ON", "presence", "presence")],
+)
+def test_an_attribute_that_two_entities_show_is_that_of_the_one_that_is_for_it(
+    component: str, state: str, device_class: str, attribute: str
+) -> None:
+    other = {"battery": ("sensor", "42", 42), "presence": ("device_tracker", "away", False)}[attribute]
+    shown = []
+    for names in (("a", "b"), ("b", "a")):
+        catalog, sent = new_catalog(), []
+        kinds = ((component, {"device_class": device_class}), (other[0], {"device_class": device_class}))
+        for name, (kind, keys), payload in zip(names, kinds, (state, other[1]), strict=True):
+            config = {**keys, "state_topic": name, "command_topic": "c", "device": {"ids": ["d"]}}
+            sent.append(Sent(f"homeassistant/{kind}/{name}/config", json.dumps(config).encode(), False))
+            sent.append(Sent(name, payload.encode(), False))
+        take(catalog, tuple(sent))
+        shown.append(catalog.devices["mqtt:d"].attributes[attribute])
+    assert shown == [other[2], other[2]]
+
+
 ALIKE: list[tuple[str, dict[str, Any], dict[str, str], str, dict[str, dict[str, Any]]]] = [
     ("sensor/n{n}/x", {"state_topic": "s{n}"}, {"s{n}": "{n}"}, "",
      {"": {"custom.mqtt.x": "0", "custom.mqtt.x_sensor": "1", f"custom.mqtt.x_sensor_{digits('u2')}": "2"}}),

@@ -48,7 +48,7 @@ ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker answers, while messages come."""
 
 LIMIT_SECS = 3 * RESULT_SECS
-"""Seconds that a command may take in all; so much later than its own wait ends that a busy loop cannot mix them up."""
+"""Seconds that a command may take in all, far more than its own wait: a busy loop has to tell which is over first."""
 
 BATCH = 50
 """Messages that are taken from the inbox at once."""

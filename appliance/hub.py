@@ -17,8 +17,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.adapter_setup import AdapterStart, LateSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
-from appliance.adapters.mqtt.kind import open_outlets
-from appliance.adapters.mqtt.out.out_topics import FrameOf, HomeAccess, no_frame
+from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame, open_publishers
 from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
@@ -145,8 +144,8 @@ class Hub:
             await enter(Watcher(self._list_watched(), self.clock))
             for runner in runners:
                 await enter(runner)
-            for outlet in await self._build_outlets():
-                await enter(outlet)
+            for publisher in await self._build_publishers():
+                await enter(publisher)
             self._stack = stack.pop_all()
         self._report_start()
         return self
@@ -306,7 +305,7 @@ class Hub:
             for target, work in works.items()
         }
 
-    async def _build_outlets(self) -> list[AbstractAsyncContextManager[Any]]:
+    async def _build_publishers(self) -> list[AbstractAsyncContextManager[Any]]:
         config = self._config
         access = HomeAccess(
             registry=self.registry,
@@ -320,7 +319,7 @@ class Hub:
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
             frame_of=self._frame_of,
         )
-        return await open_outlets(config.adapters, self._store.secrets_of, access, self.clock, config.root)
+        return await open_publishers(config.adapters, self._store.secrets_of, access, self.clock, config.root)
 
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}

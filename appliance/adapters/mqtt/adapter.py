@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.broker_session import RESULT_SECS, LiveDevices
 from appliance.adapters.mqtt.entities.pictures import PictureStore
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.mqtt_settings import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
+from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
 from appliance.adapters.mqtt.reports import Reports
 from appliance.errors import Invalid, StoreFailed, Unreachable
@@ -177,7 +177,7 @@ class MqttAdapter(Adapter):
         self.live.remember_devices()
         self.live.catalog.known = frozenset(self.publish.devices())
         # Before any message is subscribed to: the acknowledgement would come behind all that are retained.
-        await connection.say_online()
+        await connection.publish_status("online")
         self.connection = connection
         self.publish.answered()
         try:

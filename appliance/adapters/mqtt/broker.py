@@ -17,7 +17,7 @@ from aiomqtt.exceptions import MqttConnectError
 
 from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.mqtt_settings import Mqtt
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.clock import Clock
 from appliance.errors import Unreachable
@@ -80,18 +80,18 @@ class BrokerConnection:
             except (aiomqtt.MqttError, OSError, ValueError) as error:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
-    async def say_online(self) -> None:
-        """Publish `online` at the status topic. Raises `Unreachable`."""
+    async def publish_status(self, status: str) -> None:
+        """Publish `online` or `offline` at the status topic, where there is one. Raises `Unreachable`."""
         if self._status_topic is not None:
             self._is_online = True
-            await self.publish(Outgoing(self._status_topic, "online", qos=1, retain=True))
+            await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
 
-    async def say_offline(self) -> None:
+    async def end(self) -> None:
         """Publish `offline` while connected: a broker publishes no will for a client that disconnects in order."""
-        if self._status_topic is not None and self._is_online and not self._client._disconnected.done():
+        if self._is_online and not self._client._disconnected.done():
             with suppress(Unreachable, TimeoutError):
                 async with asyncio.timeout(DISCONNECT_SECS):
-                    await self.publish(Outgoing(self._status_topic, "offline", qos=1, retain=True))
+                    await self.publish_status("offline")
 
     async def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe with QoS 0; returns when the broker has acknowledged it. Raises `Unreachable`."""
@@ -150,7 +150,7 @@ class Broker:
         try:
             yield connection
         finally:
-            await connection.say_offline()
+            await connection.end()
             try:
                 await client.__aexit__(None, None, None)
             except aiomqtt.MqttError as error:

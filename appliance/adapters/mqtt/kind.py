@@ -1,18 +1,72 @@
-"""The kind `mqtt`: its row in the table of kinds, and the outlets of its sections."""
+"""The kind `mqtt`: the settings of a section, what identifies this hub on its broker, and the number of its run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+import secrets as randomness
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from appliance.adapters.base import Secrets
 from appliance.adapters.kind import AdapterKind
-from appliance.adapters.mqtt.mqtt_settings import Mqtt
-from appliance.adapters.mqtt.out.out_topics import HomeAccess
 from appliance.clock import Clock
+from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
+from appliance.tables import addresses
+from appliance.tables.checks import boolean, matching, whole
+from appliance.tables.fields import Settings, key
+
+_prefix = matching(r"(?=.{1,200}\Z)[^+#$\0\s/]+(/[^+#\0\s/]+)*", 'the first part of topics like "homeassistant"')
+_hub_id = matching(r"[a-z0-9-]{1,32}", '1 to 32 characters a-z, 0-9 and -, like "cellar"')
+_path = matching(r"[^\0]+", "the path of a file")
+
+
+def _secret(value: Any) -> str:
+    """A check whose message never shows the value."""
+    if not isinstance(value, str) or value == "":
+        raise Invalid("must be a string that is not empty")
+    return value
+
+
+class Mqtt(Settings, frozen=True, kw_only=True):
+    """An enabled section of this kind; files as configured, relative ones to the configuration's root.
+
+    Raises `Invalid` for keys that do not go together.
+    """
+
+    host: str = key(addresses.host)
+    port: int | None = key(whole(1, 65535), required=False)
+    username: str | None = key(_secret, required=False)
+    password: str | None = key(_secret, required=False, secret=True)
+    password_file: str | None = key(_path, required=False)
+    tls: bool = key(boolean, default=False)
+    ca_file: str | None = key(_path, required=False)
+    cert_file: str | None = key(_path, required=False)
+    key_file: str | None = key(_path, required=False)
+    discovery_prefix: str = key(_prefix, "homeassistant")
+    tasmota: bool = key(boolean, default=True)
+    publish: bool = key(boolean, default=False)
+    hub_id: str | None = key(_hub_id, required=False)
+    include_config_entities: bool = key(boolean, default=False)
+
+    def located(self, root: Path) -> Mqtt:
+        """The same with relative paths of files resolved from this folder."""
+        paths = {name: getattr(self, name) for name in ("password_file", "ca_file", "cert_file", "key_file")}
+        return replace(self, **{name: str(root / path) for name, path in paths.items() if path is not None})
+
+    def __post_init__(self) -> None:
+        if self.password is not None and self.password_file is not None:
+            raise Invalid("has both password and password_file; keep one of them")
+        if self.username is None and (self.password is not None or self.password_file is not None):
+            raise Invalid("has a password and no username")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise Invalid("needs cert_file and key_file together")
+        if not self.tls and (self.ca_file is not None or self.cert_file is not None):
+            raise Invalid("names certificates; set tls = true to use them")
+
 
 MQTT = AdapterKind(
     name="mqtt",
@@ -22,33 +76,42 @@ MQTT = AdapterKind(
 )
 
 
-async def open_outlets(
-    adapters: Mapping[str, Any], secrets_of: Callable[[str], Secrets], home: HomeAccess, clock: Clock, root: Path
-) -> list[AbstractAsyncContextManager[Any]]:
-    """An outlet for each section with `publish = true`; each publishes the home while it is entered.
+async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
+    """The configured `hub_id`, else one that is made once and stored. Raises `StoreFailed`."""
+    return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
-    Where a section published before, and does not now or at other topics, that is taken back.
 
-    Raises `StoreFailed` where the number of this run cannot be stored.
+async def client_id_of(name: str, secrets: Secrets) -> str:
+    """The client id of a section on its broker: made once for a data directory, and never part of a backup.
+
+    So two hubs that were restored from one backup do not throw each other out. Raises `StoreFailed`.
     """
-    brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
-    outlets: list[AbstractAsyncContextManager[Any]] = []
-    for name, settings in brokers.items():
-        secrets = secrets_of(name)
-        if settings.publish or secrets.get("published"):
-            from appliance.adapters.mqtt.mqtt_settings import client_id_of, hub_id_of, next_boot
-            from appliance.adapters.mqtt.out.out_topics import HubTopics
-            from appliance.adapters.mqtt.out.outlet import Outlet
-            from appliance.adapters.mqtt.out.withdrawal import keep_published, published_topics, withdrawal
+    return await _kept_or_made(secrets, "client_id", f"lares-{name[:40]}-{randomness.token_hex(6)}")
 
-            hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
-            client_id = await client_id_of(name, secrets)
-            now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
-            before = published_topics(secrets)
-            if before is not None and before != now:
-                outlets.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
-            if settings.publish:
-                await keep_published(secrets, before or now)
-                boot = await next_boot(secrets, clock)
-                outlets.append(Outlet(located, hub_id, boot, home, clock, frozenset(brokers), f"{client_id}-out"))
-    return outlets
+
+async def _kept_or_made(secrets: Secrets, key: str, made: str) -> str:
+    if (kept := secrets.get(key)) is not None:
+        return kept
+    await secrets.put(key, made)
+    return made
+
+
+async def next_boot(secrets: Secrets, clock: Clock) -> int:
+    """A number for this run, higher than every one before, even if the clock went back. Raises `StoreFailed`."""
+    kept = secrets.get("boot")
+    last = int(kept) if kept is not None and kept.isdigit() else 0
+    boot = max(last + 1, int(clock.now().timestamp() * 1000))
+    await secrets.put("boot", str(boot))
+    return boot
+
+
+async def keep_stop(secrets: Secrets, clock: Clock) -> None:
+    """Store that this run ends now. Raises `StoreFailed`."""
+    await secrets.put("stopped_at", str(clock.now().timestamp()))
+
+
+def stopped_at(secrets: Secrets) -> datetime | None:
+    """When the last run ended that was stopped in order; None where that is not known."""
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(float(secrets.get("stopped_at") or ""), UTC)
+    return None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.adapters.mqtt.templates.template import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import LaresError

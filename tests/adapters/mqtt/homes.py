@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.mqtt_settings import Mqtt
-from appliance.adapters.mqtt.out.out_topics import HomeAccess, no_frame
-from appliance.adapters.mqtt.out.outlet import Outlet
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
+from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame
 from appliance.clock import Clock
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -134,7 +134,7 @@ class Lamp:
 @contextlib.asynccontextmanager
 async def publishing(
     home: BrokerHome, hub_id: str, lamp: Lamp, boot: int = 1, **access: Any
-) -> AsyncIterator[Outlet]:
+) -> AsyncIterator[HubPublisher]:
     """A hub that publishes one lamp."""
     home_access = HomeAccess(
         registry=home.registry,
@@ -147,5 +147,5 @@ async def publishing(
         frame_of=access.get("frame_of", no_frame),
     )
     client_id, brokers = f"lares-{hub_id}-out", frozenset({"mqtt"})
-    async with Outlet(home.settings, hub_id, boot, home_access, home.clock, brokers, client_id) as outlet:
+    async with HubPublisher(home.settings, hub_id, boot, home_access, home.clock, brokers, client_id) as outlet:
         yield outlet

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from appliance.adapters.mqtt import broker as hub
-from appliance.adapters.mqtt.mqtt_settings import Mqtt
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.clock import Clock
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
 

@@ -14,9 +14,7 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.kind import open_outlets
-from appliance.adapters.mqtt.out.out_topics import HomeAccess, no_frame
-from appliance.adapters.mqtt.out.withdrawal import published_topics
+from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame, open_publishers, published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.commands import CommandSpec
@@ -256,7 +254,7 @@ async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing
         task, before = asyncio.create_task(follow()), replace(home.settings, hub_id="here", publish=True)
         for settings, wanted in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
                                  (replace(before, **changed), left)):  # fmt: skip
-            outlets = await open_outlets({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
+            outlets = await open_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
             async with contextlib.AsyncExitStack() as stack:
                 for outlet in outlets:
                     await stack.enter_async_context(outlet)
@@ -265,7 +263,9 @@ async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing
                 await until(lambda s=settings, w=is_stored: stored(kept) == w)  # type: ignore[misc]
         assert foreign in retained and stays("here") == (key == "discovery_prefix")
         assert of_lamp() == left
-        again = await open_outlets({"mqtt": replace(before, **changed)}, lambda _: kept, access, home.clock, Path())
+        again = await open_publishers(
+            {"mqtt": replace(before, **changed)}, lambda _: kept, access, home.clock, Path()
+        )
         assert len(again) == (0 if key == "publish" else 1)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

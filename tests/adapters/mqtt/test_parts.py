@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received, TimeShares
 from appliance.adapters.mqtt.out.components import hub_announcement
-from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
+from appliance.adapters.mqtt.out.publishing import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.adapters.mqtt.reports import Refusal
 from appliance.errors import BadAnswer, Invalid

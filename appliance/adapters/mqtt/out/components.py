@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.out.out_topics import HubTopics, discovery_id
+from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.commands import CommandSpec
 from appliance.home.model import Device

@@ -15,7 +15,7 @@ import jinja2
 import orjson
 from jinja2.utils import htmlsafe_json_dumps
 
-from appliance.adapters.mqtt.templates.template_limits import (
+from appliance.adapters.mqtt.templates.template import (
     MAX_WEIGHT,
     WEIGHT_PER_STEP,
     Rendering,
@@ -71,55 +71,59 @@ def number(value: Any) -> float:
     return float(value if not isinstance(value, str) or len(value) <= MAX_NUMBER_CHARS else "")
 
 
-def to_float(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A filter or function of so many values, and of the default behind them for what Python cannot convert."""
+
+    def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
+        def convert(run: Rendering, *given: Any, default: Any = NOT_GIVEN, **named: Any) -> Any:
+            values, (default, *more) = given[:count], given[count:] or (default,)
+            return converted(given[0], default, expected, lambda: work(run, *values, *more, **named))
+
+        return convert
+
+    return decorate
+
+
+@defaulting("a number")
+def to_float(run: Rendering, value: Any) -> Any:
     """The value as a float."""
-    return converted(value, default, "a number", lambda: number(value))
+    return number(value)
 
 
-def to_int(run: Rendering, value: Any, default: Any = NOT_GIVEN, base: Any = 10) -> Any:
+@defaulting("a number")
+def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
     """The value as an integer, the fraction cut off."""
-
-    def convert() -> int:
-        if not isinstance(value, str):
-            return int(value)
-        try:
-            return int(value if len(value) <= MAX_NUMBER_CHARS else "", base)
-        except ValueError:
-            return int(number(value))
-
-    return converted(value, default, "a number", convert)
+    if not isinstance(value, str):
+        return int(value)
+    try:
+        return int(value if len(value) <= MAX_NUMBER_CHARS else "", base)
+    except ValueError:
+        return int(number(value))
 
 
-def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common", default: Any = NOT_GIVEN) -> Any:
+@defaulting("a number", 3)
+def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
     """The value rounded; without digits an integer, as Home Assistant's filter gives."""
-
-    def convert() -> float:
-        found, places = number(value), max(-20, min(int(digits), 20))
-        scale = 10.0**places
-        if method == "half":
-            result = round(found * 2) / 2
-        elif method in ("ceil", "floor"):
-            result = (math.ceil if method == "ceil" else math.floor)(found * scale) / scale
-        else:
-            result = round(found, places)
-        return int(result) if places == 0 else result
-
-    return converted(value, default, "a number", convert)
+    found, places = number(value), max(-20, min(int(digits), 20))
+    scale = 10.0**places
+    if method == "half":
+        result = round(found * 2) / 2
+    elif method in ("ceil", "floor"):
+        result = (math.ceil if method == "ceil" else math.floor)(found * scale) / scale
+    else:
+        result = round(found, places)
+    return int(result) if places == 0 else result
 
 
 def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]:
     """A filter and function of so many numbers, and of the default behind them."""
-
-    def calculate(run: Rendering, *given: Any, default: Any = NOT_GIVEN) -> Any:
-        default = given[count] if len(given) > count else default
-        return converted(given[0], default, "a number", lambda: work(*map(number, given[:count])))
-
-    return calculate
+    return defaulting("a number", count)(lambda run, *given: work(*map(number, given)))
 
 
-def logarithm(run: Rendering, value: Any, base: Any = math.e, default: Any = NOT_GIVEN) -> Any:
+@defaulting("a number", 2)
+def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
     """The logarithm of a number."""
-    return converted(value, default, "a number", lambda: math.log(number(value), number(base)))
+    return math.log(number(value), number(base))
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
@@ -189,13 +193,10 @@ def html_safe_json(run: Rendering, value: Any) -> Any:
         return or_default(value, NOT_GIVEN, "something that JSON can hold")
 
 
-def from_json(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+@defaulting("JSON")
+def from_json(run: Rendering, value: Any) -> Any:
     """The value that a JSON text holds."""
-    try:
-        found = orjson.loads(run.bounded(value) if isinstance(value, str) else b"")
-    except ValueError:
-        return or_default(value, default, "JSON")
-    return run.made(found)
+    return run.made(orjson.loads(run.bounded(value) if isinstance(value, str) else b""))
 
 
 def base64_text(run: Rendering, value: Any) -> str:
@@ -250,16 +251,11 @@ def as_local(run: Rendering, value: Any) -> Any:
     return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)
 
 
-def as_timestamp(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+@defaulting("a time")
+def as_timestamp(run: Rendering, value: Any) -> Any:
     """Seconds since 1970 of a point in time."""
-
-    def convert() -> float:
-        moment = _moment(value) if isinstance(value, str) else value
-        if not isinstance(moment, datetime):
-            return number(moment)
-        return float(as_local(run, moment).timestamp())
-
-    return converted(value, default, "a time", convert)
+    moment = _moment(value) if isinstance(value, str) else value
+    return as_local(run, moment).timestamp() if isinstance(moment, datetime) else number(moment)
 
 
 def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
@@ -269,38 +265,31 @@ def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
     return run.bounded(moment.strftime(pattern))
 
 
-def timestamp_custom(run: Rendering, value: Any, pattern: Any = "%Y-%m-%d %H:%M:%S", local: Any = True,
-                     default: Any = NOT_GIVEN) -> Any:  # fmt: skip
+@defaulting("a number of seconds", 3)
+def timestamp_custom(run: Rendering, value: Any, pattern: Any = "%Y-%m-%d %H:%M:%S", local: Any = True) -> Any:
     """Seconds since 1970 as a pattern shows them, in the home's zone or in UTC."""
-    zone = run.now.tzinfo if local else UTC
-    return converted(
-        value,
-        default,
-        "a number of seconds",
-        lambda: shown(run, datetime.fromtimestamp(number(value), zone), pattern),
-    )
+    return shown(run, datetime.fromtimestamp(number(value), run.now.tzinfo if local else UTC), pattern)
 
 
-def _iso(*, local: bool) -> Callable[..., Any]:
-    def convert(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-        zone = run.now.tzinfo if local else UTC
-        return converted(
-            value, default, "a number of seconds", lambda: datetime.fromtimestamp(number(value), zone).isoformat()
-        )
-
-    return convert
+@defaulting("a number of seconds")
+def timestamp_local(run: Rendering, value: Any) -> Any:
+    """Seconds since 1970 in ISO 8601, in the home's zone."""
+    return datetime.fromtimestamp(number(value), run.now.tzinfo).isoformat()
 
 
-timestamp_local = _iso(local=True)
-timestamp_utc = _iso(local=False)
+@defaulting("a number of seconds")
+def timestamp_utc(run: Rendering, value: Any) -> Any:
+    """Seconds since 1970 in ISO 8601, in UTC."""
+    return datetime.fromtimestamp(number(value), UTC).isoformat()
 
 
-def parsed(run: Rendering, text: Any, pattern: Any, default: Any = NOT_GIVEN) -> Any:
+@defaulting("a short text of a time, and its pattern", 2)
+def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
     """The point in time that a text shows by a pattern of `strptime`."""
     if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:
-        return or_default(text, default, "a short text of a time")
+        raise ValueError
     run.charge(50)
-    return converted(text, default, "a time of that pattern", lambda: datetime.strptime(text, pattern))  # noqa: DTZ007
+    return datetime.strptime(text, pattern)  # noqa: DTZ007
 
 
 def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:

@@ -1,19 +1,21 @@
-"""The outlet: publishes this hub's devices, scenes and automations on a broker, and takes commands from there."""
+"""The publisher: this hub's devices, scenes and automations on a broker, commands from there, and the way back."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 import orjson
 
-from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
-from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.mqtt_settings import Mqtt
+from appliance.adapters.base import Secrets
+from appliance.adapters.mqtt.broker import MAX_PAUSE_SECS, MIN_PAUSE_SECS, Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.components import announcement, hub_announcement
-from appliance.adapters.mqtt.out.out_topics import HomeAccess, HubTopics, decoded, discovery_id
+from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, decoded, discovery_id, keep_published
 from appliance.adapters.mqtt.payloads import Outgoing, parse_json
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, LaresError, Unreachable
@@ -28,6 +30,9 @@ GATHER_SECS = 0.05
 CATALOG_SECS = 1.0
 """Seconds between two comparisons of scenes and automations with what was published."""
 
+RETAINED_QUIET_SECS = 1.0
+"""Seconds without a retained message after which all of them have come."""
+
 MAX_EVENTS = 50
 """Names of events that are remembered of one device."""
 
@@ -37,7 +42,7 @@ MAX_FRAMES = 1_000
 log = logging.getLogger("adapters")
 
 
-class Outlet:
+class HubPublisher:
     """Publishes from entering the context to leaving it. Devices of `brokers`, sections of MQTT, are not announced.
 
     `boot` is higher at each start, so that subscribers can order the states of two runs.
@@ -58,17 +63,16 @@ class Outlet:
         self._home = home
         self._clock = clock
         self._brokers = brokers
-        self._inbox = Inbox()
-        self._broker = Broker(settings, client_id, self._topics.status, self._inbox.put)
+        self._broker = Broker(settings, client_id, self._topics.status, self._on_message)
         self._tasks = Tasks()
         self._changed: set[str] = set()
         self._has_changed = asyncio.Event()
         self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
-        self._announced: dict[str, bytes] = {}
         self._events: dict[str, dict[str, None]] = {}
+        self._published: dict[str, str] = {}  # what the broker keeps of this connection, by topic
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # names by id, as announced
-        self._automations: dict[str, str] = {}  # what was published of each, by id
+        self._automations: set[str] = set()  # the topics of their states
         self._connection: BrokerConnection | None = None
 
     @property
@@ -76,10 +80,12 @@ class Outlet:
         """Whether the broker is there."""
         return self._connection is not None
 
-    async def __aenter__(self) -> Outlet:
+    async def __aenter__(self) -> HubPublisher:
         self._home.bus.listen(self._on_event)
-        self._tasks.start(self._keep_connected(), "publishing to the broker")
-        self._tasks.start(self._keep_taking(), "commands of the broker")
+        connected = keep_connected(
+            self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error)
+        )
+        self._tasks.start(connected, "publishing to the broker")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -110,23 +116,22 @@ class Outlet:
         self._changed.add(device_id)
         self._has_changed.set()
 
-    async def _keep_connected(self) -> None:
-        await keep_connected(self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error))
-
     async def _session(self, connection: BrokerConnection) -> None:
         """Publish everything, then every change, until the connection is lost."""
-        self._inbox.clear()
         self._frames.clear()
-        self._announced.clear()
+        self._published.clear()
         self._catalogs = None
-        self._automations = {}
+        self._automations.clear()
         self._connection = connection
         try:
-            await connection.subscribe([*self._topics.commands, *self._topics.leftovers])
-            await connection.say_online()
+            await connection.subscribe(self._topics.commands)
+            await connection.publish_status("online")
             for device in self._home.registry.list_devices():
                 self._mark_changed(device.id)
+            await self._publish_changes(connection)
             await self._publish_catalogs(connection)
+            # What an earlier run left comes now; what was published just now comes too, and stays.
+            await connection.subscribe(self._topics.leftovers)
             looked_at = self._clock.monotonic()
             while True:
                 await self._clock.wait(self._has_changed, CATALOG_SECS)
@@ -144,28 +149,31 @@ class Outlet:
     async def _publish_changes(self, connection: BrokerConnection) -> None:
         self._has_changed.clear()
         changed, self._changed = self._changed, set()
-        ends = await asyncio.gather(
-            *(self._publish_device(connection, each) for each in sorted(changed)), return_exceptions=True
-        )
-        for end in ends:
+        work = (self._publish_device(connection, each) for each in sorted(changed))
+        for end in await asyncio.gather(*work, return_exceptions=True):
             if isinstance(end, BaseException):
-                self._changed |= changed
                 raise end
+
+    async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
+        """Let the broker keep this at a topic, unless it does already; an empty payload makes it forget."""
+        if self._published.get(topic, "") == payload:
+            return
+        self._published[topic] = payload
+        if not payload:
+            del self._published[topic]
+        await connection.publish(_retained(topic, payload))
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         config = self._topics.config(discovery_id(device_id))
         state_topic = self._topics.of("devices", device_id, "state")
         device = self._find(device_id)
         if device is None:
-            if self._announced.pop(device_id, None) is not None:
-                await connection.publish(_retained(config, ""))
-                await connection.publish(_retained(state_topic, ""))
+            await self._keep(connection, config, "")
+            await self._keep(connection, state_topic, "")
             return
-        room = self._room_of(device)
+        room = None if device.room_id is None else self._home.registry.get_room(device.room_id).name
         announced = announcement(device, room, self._topics, tuple(self._events.get(device_id, ())))
-        if self._announced.get(device_id) != announced:
-            self._announced[device_id] = announced
-            await connection.publish(_retained(config, announced.decode()))
+        await self._keep(connection, config, announced.decode())
         self._sequence += 1
         state = {
             "boot": self._boot,
@@ -175,15 +183,12 @@ class Outlet:
             "room": room,
             "attributes": device.attributes,
         }
-        await connection.publish(_retained(state_topic, orjson.dumps(state).decode()))
+        await self._keep(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
         """The device that this hub publishes under an id; None where there is none, or it came in over MQTT."""
         found = self._home.registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source not in self._brokers else None
-
-    def _room_of(self, device: Device) -> str | None:
-        return None if device.room_id is None else self._home.registry.get_room(device.room_id).name
 
     def _publish_event(self, device_id: str, name: str, data: Mapping[str, object]) -> None:
         if self._connection is None or self._find(device_id) is None:
@@ -193,8 +198,7 @@ class Outlet:
             known[name] = None
             self._mark_changed(device_id)
         payload = orjson.dumps({**data, "event_type": name}).decode()
-        message = Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1)
-        self._tasks.start(self._try(self._connection, message), f"event of {device_id}")
+        self._send(Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1))
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
         """Publish the scenes and automations, and which are enabled, where that differs from before."""
@@ -203,50 +207,30 @@ class Outlet:
         if self._catalogs != (scenes, names):
             self._catalogs = scenes, names
             announced = hub_announcement(scenes, names, self._topics).decode()
-            await connection.publish(_retained(self._topics.config("hub"), announced))
-        states = {id_: "on" if is_enabled else "off" for id_, (_, is_enabled) in automations.items()}
-        published, self._automations = self._automations, states
-        for id_ in published.keys() | states.keys():
-            if published.get(id_) != states.get(id_):
-                topic = self._topics.of("automations", id_, "state")
-                await connection.publish(_retained(topic, states.get(id_, "")))
+            await self._keep(connection, self._topics.config("hub"), announced)
+        states = {
+            self._topics.of("automations", id_, "state"): "on" if is_enabled else "off"
+            for id_, (_, is_enabled) in automations.items()
+        }
+        known, self._automations = self._automations, {*states}
+        for topic in known | states.keys():
+            await self._keep(connection, topic, states.get(topic, ""))
 
-    async def _keep_taking(self) -> None:
-        while True:
-            await self._inbox.wait()
-            for received in self._inbox.take(20):
-                if self._connection is not None:
-                    self._on_message(self._connection, received)
-            await self._clock.sleep(0)
-
-    def _on_message(self, connection: BrokerConnection, received: Received) -> None:
-        """Run a command, or clear an outdated message that an earlier run left."""
+    def _on_message(self, received: Received) -> None:
+        """Run a command, or clear a message that an earlier run left."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
-            if received.is_retained and received.payload and not self._is_current(received.topic, levels):
-                clearing = self._try(connection, _retained(received.topic, ""))
-                self._tasks.start(clearing, f"clearing of {received.topic}")
-            return
-        if received.is_retained:
+            if received.is_retained and received.payload and received.topic not in self._published:
+                self._send(_retained(received.topic, ""))
+        elif received.is_retained:
             log.warning(
                 "the command at %s is retained and was left alone: it would come again and again", received.topic
             )
-            return
-        if len(levels) == 5 and len(received.payload) <= 64 * 1024:
-            work = self._run_command(connection, levels[2], decoded(levels[3]), received.payload)
+        elif len(levels) == 5 and len(received.payload) <= 64 * 1024:
+            work = self._run_command(levels[2], decoded(levels[3]), received.payload)
             self._tasks.start(work, f"command of the broker at {received.topic}")
 
-    def _is_current(self, topic: str, levels: list[str]) -> bool:
-        if levels[-1] == "config":
-            devices = (
-                each for each in self._home.registry.list_devices() if each.metadata.source not in self._brokers
-            )
-            return levels[-2] == "hub" or any(discovery_id(each.id) == levels[-2] for each in devices)
-        if levels[2] == "automations":
-            return decoded(levels[3]) in self._automations
-        return self._find(decoded(levels[3])) is not None
-
-    async def _run_command(self, connection: BrokerConnection, target: str, id_: str, payload: bytes) -> None:
+    async def _run_command(self, target: str, id_: str, payload: bytes) -> None:
         try:
             if target == "scenes":
                 self._home.run_scene(id_)
@@ -254,16 +238,18 @@ class Outlet:
                 if payload not in (b"on", b"off"):
                     raise Invalid("must be on or off")
                 await self._home.switch(id_, payload == b"on")
-                await self._publish_catalogs(connection)
+                if self._connection is not None:
+                    await self._publish_catalogs(self._connection)
             else:
-                await self._command(connection, id_, payload)
+                result = await self._command(id_, payload)
+                self._send(Outgoing(self._topics.of("devices", id_, "result"), orjson.dumps(result).decode(), qos=1))
         except Unreachable as error:
             log.debug("out: %s", error)
         except LaresError as error:
             log.info("out: %s %s: %s", target, id_, error)
 
-    async def _command(self, connection: BrokerConnection, device_id: str, payload: bytes) -> None:
-        """Send a command to a device and publish its result."""
+    async def _command(self, device_id: str, payload: bytes) -> dict[str, str]:
+        """Send a command to a device; its result as it is published."""
         try:
             device = self._find(device_id)
             if device is None:
@@ -272,17 +258,67 @@ class Outlet:
             status, message = str(outcome.status), outcome.message
         except LaresError as error:
             status, message = "error", str(error)
-        result = {"status": status} if message is None else {"status": status, "message": message}
-        topic = self._topics.of("devices", device_id, "result")
-        await connection.publish(Outgoing(topic, orjson.dumps(result).decode(), qos=1))
+        return {"status": status} if message is None else {"status": status, "message": message}
 
-    async def _try(self, connection: BrokerConnection, message: Outgoing) -> None:
-        try:
-            await connection.publish(message)
-        except Unreachable as error:
-            log.debug("out: %s", error)
+    def _send(self, message: Outgoing) -> None:
+        """Publish beside all else, while the broker is there."""
+
+        async def send(connection: BrokerConnection) -> None:
+            try:
+                await connection.publish(message)
+            except Unreachable as error:
+                log.debug("out: %s", error)
+
+        if self._connection is not None:
+            self._tasks.start(send(self._connection), f"message to {message.topic}")
 
 
 def _retained(topic: str, payload: str) -> Outgoing:
     """A message that the broker keeps; an empty one makes it forget."""
     return Outgoing(topic, payload, qos=1, retain=True)
+
+
+@asynccontextmanager
+async def withdrawal(
+    settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
+) -> AsyncIterator[None]:
+    """While entered, clear what stands retained at the topics of a hub, once; it tries until the broker is there.
+
+    `after` are the topics that the hub publishes at from now on, which is stored when the old ones are cleared; what
+    stands at those is left alone.
+    """
+    kept = () if after is None else after.leftovers
+    filters = [each for each in topics.leftovers if each not in kept]
+    found: dict[str, None] = {}
+
+    def receive(received: Received) -> None:
+        if received.is_retained and received.payload:
+            found[received.topic] = None
+
+    async def clear(connection: BrokerConnection) -> None:
+        await connection.subscribe(filters)
+        count = -1
+        while count != len(found):
+            count = len(found)
+            await clock.sleep(RETAINED_QUIET_SECS)
+        for topic in list(found):
+            await connection.publish(_retained(topic, ""))
+
+    async def withdraw() -> None:
+        broker, pause = Broker(settings, client_id, None, receive), MIN_PAUSE_SECS
+        while True:
+            try:
+                async with broker.connect() as connection:
+                    await clear(connection)
+                if found:
+                    log.info("out: took back %d announcements and states of %s", len(found), topics.hub_id)
+                await keep_published(secrets, after)
+                return
+            except Unreachable as error:
+                log.debug("out: %s", error)
+            await clock.sleep(pause)
+            pause = min(pause * 2, MAX_PAUSE_SECS)
+
+    async with Tasks() as tasks:
+        tasks.start(withdraw(), "taking back what was published")
+        yield

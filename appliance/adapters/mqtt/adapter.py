@@ -18,10 +18,10 @@ from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptio
 from appliance.adapters.mqtt.broker_session import RESULT_SECS, LiveDevices
 from appliance.adapters.mqtt.entities.pictures import PictureStore
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from appliance.adapters.mqtt.held_back import Reports
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
-from appliance.adapters.mqtt.reports import Reports
 from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device

@@ -11,8 +11,8 @@ from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, dig
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
+from appliance.adapters.mqtt.held_back import Refusal, reason_of
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.reports import Refusal, reason_of
 from appliance.adapters.mqtt.templates.template import TemplateFailed
 from appliance.adapters.notification import Notification
 from appliance.errors import BadAnswer, Invalid

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.announced_fields import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, spelled_out
+from appliance.adapters.mqtt.announced_fields import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, expand_abbreviations
 from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 
@@ -100,7 +100,7 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
     component, node_id, name = _ids(prefix, topic)
     if not payload:
         return []
-    config = spelled_out(parse_config(payload), CONFIG_NAMES)
+    config = expand_abbreviations(parse_config(payload), CONFIG_NAMES)
     _check_bases(config, payload)
     if config.get("migrate_discovery") is True:
         return None
@@ -136,7 +136,7 @@ def _components(
     for name, raw in components.items():
         if not isinstance(raw, dict):
             continue
-        own = spelled_out(raw, CONFIG_NAMES)
+        own = expand_abbreviations(raw, CONFIG_NAMES)
         platform = own.pop("platform", None)
         if not isinstance(platform, str) or not own:
             continue
@@ -171,7 +171,7 @@ def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
     if isinstance(entries, dict):
         entries = [entries]
     if isinstance(entries, list):
-        spelled = [spelled_out(each, CONFIG_NAMES) for each in entries[:50] if isinstance(each, dict)]
+        spelled = [expand_abbreviations(each, CONFIG_NAMES) for each in entries[:50] if isinstance(each, dict)]
         full["availability"] = [_based(each, base) if isinstance(base, str) else each for each in spelled]
     return full
 
@@ -179,7 +179,7 @@ def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
 def _device(raw: Any) -> DeviceFacts:
     if not isinstance(raw, dict):
         return DeviceFacts()
-    facts = spelled_out(raw, DEVICE_NAMES)
+    facts = expand_abbreviations(raw, DEVICE_NAMES)
     return DeviceFacts(
         identifiers=_texts(facts.get("identifiers")),
         connections=_connections(facts.get("connections")),
@@ -194,7 +194,7 @@ def _device(raw: Any) -> DeviceFacts:
 
 
 def _origin(raw: Any) -> str:
-    return _text(spelled_out(raw, ORIGIN_NAMES).get("name")) if isinstance(raw, dict) else ""
+    return _text(expand_abbreviations(raw, ORIGIN_NAMES).get("name")) if isinstance(raw, dict) else ""
 
 
 def _connections(raw: Any) -> tuple[str, ...]:

@@ -14,10 +14,9 @@ from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Intent,
 from appliance.adapters.mqtt.entities.pictures import PictureStore, StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
-from appliance.adapters.mqtt.held_back import Duplicates, PendingCommand
+from appliance.adapters.mqtt.held_back import Duplicates, PendingCommand, Refusal
 from appliance.adapters.mqtt.inbox import Received, TimeShares
 from appliance.adapters.mqtt.payloads import Message
-from appliance.adapters.mqtt.reports import Refusal
 from appliance.adapters.mqtt.templates.template import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock

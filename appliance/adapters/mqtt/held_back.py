@@ -1,20 +1,28 @@
-"""What is not shown: states that contradict a command for a moment, what came twice, and what came too late."""
+"""What is not shown: what contradicts a command for a moment, came twice or too late, or cannot be used, and why."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+from collections import deque
 from collections.abc import Mapping
+
+from msgspec import Struct
 
 from appliance.adapters.confirmation import is_shown
 from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
 from appliance.adapters.mqtt.payloads import Message
+from appliance.adapters.mqtt.templates.template import TemplateFailed
+from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import Invalid
+from appliance.errors import Invalid, LaresError
 from appliance.home.values import Value
 
 SUPPRESS_SECS = 1.0
 """Seconds after a command for which contradicting states are kept back; a longer fade takes its own time."""
+
+log = logging.getLogger("adapters")
 
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
@@ -123,3 +131,64 @@ class Duplicates:
             self._sequences.clear()
         self._sequences[message.topic] = version
         return False
+
+
+MAX_REPORTED = 100
+"""Announcements and messages that are reported as unusable within `REPEAT_SECS`; further ones are not."""
+
+REPEAT_SECS = 3600.0
+"""Seconds after which a limit that is still exceeded is said again, and as many more faults are reported."""
+
+
+class Refusal(Struct, frozen=True):
+    """Why an announcement or message was not used. `attribute` is what it would have shown, else `announcement`."""
+
+    device_id: str
+    attribute: str
+    reason: str
+
+
+def reason_of(error: Exception) -> str:
+    """The sentence of an error; of an unforeseen one what it is."""
+    if isinstance(error, LaresError | TemplateFailed):
+        return str(error)
+    return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
+
+
+class Reports:
+    """Tells of each unusable announcement why, once until it has been mended, and of each limit that is exceeded."""
+
+    def __init__(self, publish: Publisher, clock: Clock) -> None:
+        self._publish = publish
+        self._clock = clock
+        self._reported: dict[str, Refusal] = {}
+        self._reported_at: deque[float] = deque(maxlen=MAX_REPORTED)
+        self._limits_said: dict[str, float] = {}
+
+    def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
+        """Publish what has come since the last time; a limit again every `REPEAT_SECS`."""
+        self._report_limits(limits)
+        self._reported = {key: each for key, each in self._reported.items() if refused.get(key) == each}
+        if self._is_full() or len(refused) == len(self._reported):
+            return
+        for key, refusal in list(refused.items()):
+            if key not in self._reported and not self._is_full():
+                self._reported[key] = refusal
+                self._reported_at.append(self._clock.monotonic())
+                self._publish.dropped(refusal.device_id[:200], refusal.attribute[:200], refusal.reason[:300])
+
+    def _is_full(self) -> bool:
+        """Whether as many as may be were reported lately."""
+        times = self._reported_at
+        return len(times) == MAX_REPORTED and self._clock.monotonic() - times[0] < REPEAT_SECS
+
+    def _report_limits(self, limits: Mapping[str, str]) -> None:
+        now = self._clock.monotonic()
+        for kind, reason in limits.items():
+            if (said_at := self._limits_said.get(kind)) is None:
+                self._publish.dropped(self._publish.name, kind, reason)
+            elif now - said_at >= REPEAT_SECS:
+                log.warning("%s: %s: %s", self._publish.name, kind, reason)
+            else:
+                continue
+            self._limits_said[kind] = now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -73,8 +74,6 @@ MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
 MAX_JSON_DEPTH = 32
 """How deeply JSON may be nested."""
 
-_UNREAD: Any = object()
-
 
 def parse_json(payload: bytes | str) -> Any:
     """The JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`."""
@@ -112,8 +111,6 @@ def _refuse_depth(value: Any) -> None:
 class Message:
     """A message received at `at`. A retained one may be of any age."""
 
-    __slots__ = ("_json", "at", "is_retained", "text", "topic")
-
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
         """Raises `Invalid` for a payload that is too large or no text."""
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
@@ -125,19 +122,11 @@ class Message:
         self.topic = topic
         self.at = at
         self.is_retained = is_retained
-        self._json: Any = _UNREAD
 
-    @property
+    @cached_property
     def json(self) -> Any:
         """The payload as JSON; `Invalid` if it is none."""
-        if self._json is _UNREAD:
-            try:
-                self._json = parse_json(self.text)
-            except Invalid as fault:
-                self._json = fault
-        if isinstance(self._json, Invalid):
-            raise self._json
-        return self._json
+        return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
         """The payload rendered by the template, or as it is; raises `TemplateFailed`."""

@@ -147,5 +147,5 @@ async def publishing(
         frame_of=access.get("frame_of", no_frame),
     )
     client_id, brokers = f"lares-{hub_id}-out", frozenset({"mqtt"})
-    async with HubPublisher(home.settings, hub_id, boot, home_access, home.clock, brokers, client_id) as outlet:
-        yield outlet
+    async with HubPublisher(home.settings, hub_id, boot, home_access, home.clock, brokers, client_id) as publisher:
+        yield publisher

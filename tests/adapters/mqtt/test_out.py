@@ -93,8 +93,8 @@ async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_o
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
         await client.subscribe("lares/here/events", qos=1)
-        async with publishing(home, "here", lamp, frame_of=frame_of) as outlet:
-            await until(lambda: outlet.is_connected)
+        async with publishing(home, "here", lamp, frame_of=frame_of) as publisher:
+            await until(lambda: publisher.is_connected)
             home.bus.publish(events.DeviceEvent(device_id="mqtt:remote", event="double", data={}))
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
             lamp.show(brightness=21)
@@ -114,7 +114,7 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
         plug = Lamp(there.registry, Observation(device_id="virtual:fan/1", kind=DeviceKind.SWITCH,
                     attributes={"power": "off", "temperature": {"value": 20.5, "unit": "°C"}}, name="Fan",
                     commands=(CommandSpec(capability="power", actions=("on", "off", "toggle")),)))  # fmt: skip
-        async with publishing(here, "here", lamp) as outlet, publishing(there, "there", plug):
+        async with publishing(here, "here", lamp) as publisher, publishing(there, "there", plug):
             await there.shows(THERE, state="online", power="off", brightness=20)
             await here.shows("mqtt:lares_there_virtual_fan_1", state="online", power="off",
                              temperature={"value": 20.5, "unit": "°C"})  # fmt: skip
@@ -133,7 +133,7 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
             await there.shows(THERE, state="offline")
             await broker.start()
             # The broker kept nothing: the lamp may be gone until it is announced again, which its newest state shows.
-            await until(lambda: outlet.is_connected)
+            await until(lambda: publisher.is_connected)
             lamp.show(brightness=71)
             await there.shows(THERE, state="online", brightness=71)
         await there.shows(THERE, state="unavailable")
@@ -254,10 +254,10 @@ async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing
         task, before = asyncio.create_task(follow()), replace(home.settings, hub_id="here", publish=True)
         for settings, wanted in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
                                  (replace(before, **changed), left)):  # fmt: skip
-            outlets = await open_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
+            publishers = await open_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
             async with contextlib.AsyncExitStack() as stack:
-                for outlet in outlets:
-                    await stack.enter_async_context(outlet)
+                for publisher in publishers:
+                    await stack.enter_async_context(publisher)
                 await until(lambda wanted=wanted: of_lamp() == wanted, lambda: str(of_lamp()))  # type: ignore[misc]
                 is_stored = [settings.hub_id, settings.discovery_prefix] if settings.publish else None
                 await until(lambda s=settings, w=is_stored: stored(kept) == w)  # type: ignore[misc]

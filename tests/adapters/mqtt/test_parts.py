@@ -18,11 +18,11 @@ from appliance.adapters.mqtt.broker import Subscriptions
 from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
 from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from appliance.adapters.mqtt.held_back import Refusal
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received, TimeShares
 from appliance.adapters.mqtt.out.components import hub_announcement
 from appliance.adapters.mqtt.out.publishing import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.reports import Refusal
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture

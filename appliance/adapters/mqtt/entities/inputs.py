@@ -145,7 +145,7 @@ class Moment(Input):
         return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat()
 
 
-class Pressed(Entity):
+class Button(Entity):
     """A button or a scene: nothing to read, one thing to do, which is done when it is sent."""
 
     def setup(self) -> None:
@@ -155,7 +155,7 @@ class Pressed(Entity):
             self.offer(self.custom, ("press",), lambda _: self.intent("command", payload))
 
 
-class Firmware(Entity):
+class UpdateEntity(Entity):
     """Whether there is a newer firmware, `{installed, latest, progress?}` (in percent), and its installation."""
 
     device_class = ""

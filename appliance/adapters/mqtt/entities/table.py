@@ -8,7 +8,7 @@ from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.entities.climates import Climate, Humidifier, WaterHeater
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
-from appliance.adapters.mqtt.entities.inputs import Firmware, Moment, Number, Pressed, Select, SentText, Text
+from appliance.adapters.mqtt.entities.inputs import Button, Moment, Number, Select, SentText, Text, UpdateEntity
 from appliance.adapters.mqtt.entities.pictures import StillPicture
 from appliance.adapters.mqtt.entities.sensors import (
     ActionSensor,
@@ -26,7 +26,7 @@ from appliance.errors import Invalid
 COMPONENTS: Mapping[str, type[Entity]] = {
     "alarm_control_panel": AlarmPanel,
     "binary_sensor": BinarySensor,
-    "button": Pressed,
+    "button": Button,
     "camera": StillPicture,
     "climate": Climate,
     "cover": Cover,
@@ -44,7 +44,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "lock": LockEntity,
     "notify": SentText,
     "number": Number,
-    "scene": Pressed,
+    "scene": Button,
     "select": Select,
     "sensor": Sensor,
     "siren": Siren,
@@ -52,7 +52,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "tag": Tag,
     "text": Text,
     "time": Moment,
-    "update": Firmware,
+    "update": UpdateEntity,
     "vacuum": Vacuum,
     "valve": Valve,
     "water_heater": WaterHeater,

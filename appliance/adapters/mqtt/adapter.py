@@ -15,7 +15,7 @@ from appliance.adapters.mqtt.announced_devices import MqttDevice, shown_messages
 from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptions, keep_connected
-from appliance.adapters.mqtt.broker_session import RESULT_SECS, LiveDevices
+from appliance.adapters.mqtt.broker_session import MQTT_RESULT_SECS, LiveDevices
 from appliance.adapters.mqtt.entities.pictures import PictureStore
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Reports
@@ -47,7 +47,7 @@ TICK_SECS = 0.25
 ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker answers, while messages come."""
 
-LIMIT_SECS = 3 * RESULT_SECS
+LIMIT_SECS = 3 * MQTT_RESULT_SECS
 """Seconds that a command may take in all, far more than its own wait: a busy loop has to tell which is over first."""
 
 BATCH = 50

@@ -24,7 +24,7 @@ from appliance.errors import BadAnswer, Invalid, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device
 
-RESULT_SECS = 5.0
+MQTT_RESULT_SECS = 5.0
 """Seconds within which a device must show the result of a command, once that is sent."""
 
 TAKES_TOO_LONG = (
@@ -276,14 +276,14 @@ class LiveDevices:
             pending.done.set()
             return
         pending.check(intent.shows, entity)
-        is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
+        is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
         rebuilt = self.catalog.devices.get(device.id, device).find(entity.announcement.key) or entity
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
         changed = self._changed.pop(device.id, None)
         if changed is not None and self.catalog.devices.get(device.id) is changed:
             self.show(changed)
-        if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
+        if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
     def _take(self, device: MqttDevice, entity: Entity, change: Update | EntityEvent) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from appliance.adapters.mqtt.broker_session import RESULT_SECS
+from appliance.adapters.mqtt.broker_session import MQTT_RESULT_SECS
 from appliance.errors import BadAnswer
 from appliance.home import events
 from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
@@ -92,7 +92,7 @@ async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_
         await client.publish(state, "OFF", qos=1)
         await home.shows(device_id, power="off")
         # The loop stands still while the wait ends: what the device shows is still the answer, not a missing answer.
-        asyncio.get_running_loop().call_later(RESULT_SECS - 0.3, time.sleep, 0.6)
+        asyncio.get_running_loop().call_later(MQTT_RESULT_SECS - 0.3, time.sleep, 0.6)
         with pytest.raises(BadAnswer, match="power on and shows power off after 5 s"):
             await home.adapter.within_limit(home.command(device_id, "power", "on"))
         work = asyncio.create_task(home.command(device_id, "power", "on"))

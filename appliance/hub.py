@@ -14,10 +14,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.adapter_setup import AdapterStart, LateSession
+from appliance.adapters.adapter_setup import AdapterStart, LateSession, open_publishers
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
-from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame, open_publishers
+from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition

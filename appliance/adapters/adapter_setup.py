@@ -1,9 +1,10 @@
-"""The adapters of a configuration: a runner for each, and the moment when they begin."""
+"""The adapters of a configuration: a runner for each, the moment when they begin, and where the home is published."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.section import KindHost
+from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
+from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, keep_published, published_topics
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -140,3 +143,35 @@ class LinePost:
         text = response.body[: 4 * MAX_ANSWER_CHARS].decode(errors="replace")[:MAX_ANSWER_CHARS]
         said = " ".join(text.split())
         return response.status, said if self._token is None else said.replace(self._token, "***")
+
+
+async def open_publishers(
+    adapters: Mapping[str, Any], secrets_of: Callable[[str], Secrets], home: HomeAccess, clock: Clock, root: Path
+) -> list[AbstractAsyncContextManager[Any]]:
+    """A publisher for each section with `publish = true`; each publishes the home while it is entered.
+
+    Where a section published before, and does not now or at other topics, that is taken back.
+
+    Raises `StoreFailed` where the number of this run cannot be stored.
+    """
+    brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
+    publishers: list[AbstractAsyncContextManager[Any]] = []
+    for name, settings in brokers.items():
+        secrets = secrets_of(name)
+        if (before := published_topics(secrets)) is None and not settings.publish:
+            continue
+        # It imports the MQTT library: only where something is published.
+        from appliance.adapters.mqtt.out.hub_publisher import HubPublisher, withdrawal
+
+        hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
+        client_id = await client_id_of(name, secrets)
+        now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
+        if before is not None and before != now:
+            publishers.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
+        if settings.publish:
+            await keep_published(secrets, before or now)
+            boot = await next_boot(secrets, clock)
+            publishers.append(
+                HubPublisher(located, hub_id, boot, home, clock, frozenset(brokers), f"{client_id}-out")
+            )
+    return publishers

@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, 
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.adapters.mqtt.held_back import Refusal, reason_of
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.templates.template import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import CommandSpec

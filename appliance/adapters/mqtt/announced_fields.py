@@ -14,7 +14,8 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.payloads import Message, is_filter, is_topic
-from appliance.adapters.mqtt.templates.template import Template, TemplateFailed, ValueMissing, template
+from appliance.adapters.mqtt.templates.template import Template, template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 
 _YES = ("true", "yes", "on", "1")
 

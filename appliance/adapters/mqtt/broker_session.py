@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Duplicates, PendingCommand, Refusal
 from appliance.adapters.mqtt.inbox import Received, TimeShares
 from appliance.adapters.mqtt.payloads import Message
-from appliance.adapters.mqtt.templates.template import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unsupported

@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.held_back import Refusal, reason_of
 from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
-from appliance.adapters.mqtt.templates.template import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000

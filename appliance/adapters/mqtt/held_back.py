@@ -13,7 +13,7 @@ from msgspec import Struct
 from appliance.adapters.confirmation import is_shown
 from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
 from appliance.adapters.mqtt.payloads import Message
-from appliance.adapters.mqtt.templates.template import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError

@@ -15,7 +15,7 @@ from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
-from appliance.adapters.mqtt.templates.template import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Capture, Sent, capture, captures

@@ -14,7 +14,8 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame, open_publishers, published_topics
+from appliance.adapters.adapter_setup import open_publishers
+from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame, published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.commands import CommandSpec

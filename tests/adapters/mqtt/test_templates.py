@@ -23,7 +23,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from appliance.adapters.mqtt.templates.functions import FILTERS, FUNCTIONS, METHODS, TESTS
 from appliance.adapters.mqtt.templates.operators import OPERANDS
-from appliance.adapters.mqtt.templates.template import Template, TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from tests.adapters.mqtt.captures import FOLDER, captures, configurations
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import orjson
@@ -295,21 +295,12 @@ async def withdrawal(
         if received.is_retained and received.payload:
             found[received.topic] = None
 
-    async def clear(connection: BrokerConnection) -> None:
-        await connection.subscribe(filters)
-        count = -1
-        while count != len(found):
-            count = len(found)
-            await clock.sleep(RETAINED_QUIET_SECS)
-        for topic in list(found):
-            await connection.publish(_retained(topic, ""))
-
     async def withdraw() -> None:
         broker, pause = Broker(settings, client_id, None, receive), MIN_PAUSE_SECS
         while True:
             try:
                 async with broker.connect() as connection:
-                    await clear(connection)
+                    await _clear(connection, filters, found, clock)
                 if found:
                     log.info("out: took back %d announcements and states of %s", len(found), topics.hub_id)
                 await keep_published(secrets, after)
@@ -322,3 +313,16 @@ async def withdrawal(
     async with Tasks() as tasks:
         tasks.start(withdraw(), "taking back what was published")
         yield
+
+
+async def _clear(
+    connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
+) -> None:
+    """Clear the topics that are found once their messages have come."""
+    await connection.subscribe(filters)
+    count = -1
+    while count != len(found):
+        count = len(found)
+        await clock.sleep(RETAINED_QUIET_SECS)
+    for topic in list(found):
+        await connection.publish(_retained(topic, ""))

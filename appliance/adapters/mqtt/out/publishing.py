@@ -1,12 +1,9 @@
-"""Which sections publish the home, what that needs of the hub, its topics, and how ids are written in them."""
+"""What publishing needs of the hub, the topics at which it does, and how ids are written in them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import orjson
@@ -14,8 +11,6 @@ from msgspec import Struct
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.dispatch import Outcome
-from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
-from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import Event
@@ -117,35 +112,3 @@ async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
         await secrets.put(
             "published", "" if topics is None else orjson.dumps([topics.hub_id, topics.prefix]).decode()
         )
-
-
-async def open_publishers(
-    adapters: Mapping[str, Any], secrets_of: Callable[[str], Secrets], home: HomeAccess, clock: Clock, root: Path
-) -> list[AbstractAsyncContextManager[Any]]:
-    """A publisher for each section with `publish = true`; each publishes the home while it is entered.
-
-    Where a section published before, and does not now or at other topics, that is taken back.
-
-    Raises `StoreFailed` where the number of this run cannot be stored.
-    """
-    brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
-    publishers: list[AbstractAsyncContextManager[Any]] = []
-    for name, settings in brokers.items():
-        secrets = secrets_of(name)
-        if (before := published_topics(secrets)) is None and not settings.publish:
-            continue
-        # It imports the MQTT library: only where something is published.
-        from appliance.adapters.mqtt.out.hub_publisher import HubPublisher, withdrawal
-
-        hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
-        client_id = await client_id_of(name, secrets)
-        now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
-        if before is not None and before != now:
-            publishers.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
-        if settings.publish:
-            await keep_published(secrets, before or now)
-            boot = await next_boot(secrets, clock)
-            publishers.append(
-                HubPublisher(located, hub_id, boot, home, clock, frozenset(brokers), f"{client_id}-out")
-            )
-    return publishers

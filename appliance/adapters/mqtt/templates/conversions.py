@@ -15,7 +15,7 @@ import jinja2
 import orjson
 from jinja2.utils import htmlsafe_json_dumps
 
-from appliance.adapters.mqtt.templates.template import (
+from appliance.adapters.mqtt.templates.template_limits import (
     MAX_WEIGHT,
     WEIGHT_PER_STEP,
     Rendering,

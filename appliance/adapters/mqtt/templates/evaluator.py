@@ -12,7 +12,7 @@ from jinja2.runtime import LoopContext
 from appliance.adapters.mqtt.templates.conversions import Undefined
 from appliance.adapters.mqtt.templates.expressions import Expression, ExpressionCompiler
 from appliance.adapters.mqtt.templates.operators import ENVIRONMENT
-from appliance.adapters.mqtt.templates.template import Namespace, Rendering, TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed
 
 
 class Jump(Enum):

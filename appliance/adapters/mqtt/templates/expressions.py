@@ -25,7 +25,7 @@ from appliance.adapters.mqtt.templates.operators import (
     hashable,
     item,
 )
-from appliance.adapters.mqtt.templates.template import (
+from appliance.adapters.mqtt.templates.template_limits import (
     MAX_NODES,
     MAX_TEMPLATE_DEPTH,
     Rendering,

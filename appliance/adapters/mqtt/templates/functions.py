@@ -17,7 +17,7 @@ from jinja2.tests import TESTS as JINJA_TESTS
 from appliance.adapters.mqtt.templates import conversions, operators, texts
 from appliance.adapters.mqtt.templates.conversions import UNDEFINED, Undefined
 from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, hashable
-from appliance.adapters.mqtt.templates.template import Namespace, Rendering, TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed, ValueMissing
 
 TemplateFunction = Callable[..., Any]
 """A filter or test takes the rendering and the value first, a function the rendering, then arguments."""

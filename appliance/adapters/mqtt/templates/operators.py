@@ -12,7 +12,7 @@ from jinja2.ext import Extension
 from jinja2.runtime import LoopContext
 
 from appliance.adapters.mqtt.templates.conversions import NOT_GIVEN, TIME_FIELDS, UNDEFINED, Undefined, or_default
-from appliance.adapters.mqtt.templates.template import (
+from appliance.adapters.mqtt.templates.template_limits import (
     MAX_NODES,
     MAX_RENDER_STEPS,
     MAX_STRING_CHARS,

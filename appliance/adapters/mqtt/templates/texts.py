@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.templates.template import (
+from appliance.adapters.mqtt.templates.template_limits import (
     CHARS_PER_STEP,
     MAX_STRING_CHARS,
     MAX_WEIGHT,

@@ -1,0 +1,164 @@
+"""The limits of templates, their errors, and the state and budget of one rendering."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+MAX_TEMPLATE_BYTES = 8 * 1024
+"""Bytes of a template."""
+
+MAX_NODES = 500
+"""Nodes of the tree of a template."""
+
+MAX_TEMPLATE_DEPTH = 100
+"""How deeply the tree of a template may be nested; a chain of operators nests too."""
+
+MAX_RENDER_STEPS = 2_000
+"""Steps of one rendering; work on large values counts as many."""
+
+MAX_RENDER_SECS = 0.02
+"""Seconds of the processor for one rendering. The steps end one far earlier, except on a very slow machine."""
+
+MAX_STRING_CHARS = 64 * 1024
+"""Characters of any text that a template makes, its result included."""
+
+MAX_WEIGHT = 10_000
+"""Weight of any value that a template makes. Parts that are shared count each time."""
+
+MAX_VALUE_DEPTH = 32
+"""How deeply lists, tuples and objects of a template may be nested, as in the JSON of a message."""
+
+MAX_INTEGER = 2**63
+"""No whole number in a template is larger."""
+
+TOO_LONG = f"makes a text of more than {MAX_STRING_CHARS // 1024} KiB"
+
+CHARS_PER_STEP = 128
+"""Characters that are read or made in one step; twice the slowest change of case was measured."""
+
+WEIGHT_PER_STEP = 6
+"""Weight that is read or made in one step."""
+
+_STEPS_BETWEEN_LOOKS = 50
+
+
+class TemplateFailed(Exception):
+    """A template that does not fit the subset, costs too much, or met a value that it cannot work with."""
+
+
+class ValueMissing(TemplateFailed):
+    """A template asked for what the payload does not contain. That is normal: the value stays as it was."""
+
+
+class Namespace:
+    """The one object whose fields a template may set, `namespace(x=1)`."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+
+_ALONE = (int, float, bool, type(None))
+
+
+def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
+    """The weight of a value: 1 for each part of it and for each 8 characters; `TemplateFailed` beyond `allowed`."""
+    if isinstance(value, str):
+        total = 1 + len(value) // 8
+    elif isinstance(value, list | tuple | dict):
+        if depth > MAX_VALUE_DEPTH:
+            raise TemplateFailed(f"makes a value nested more than {MAX_VALUE_DEPTH} deep")
+        total = 1 + len(value)
+        if total <= allowed:
+            for part in value.values() if isinstance(value, dict) else value:
+                if part.__class__ is str:
+                    total += len(part) // 8
+                elif part.__class__ not in _ALONE:
+                    total += weight(part, allowed - total + 1, depth + 1) - 1
+            if isinstance(value, dict):
+                total += sum(len(key) // 8 for key in value if isinstance(key, str))
+    else:
+        total = 1
+    if total > allowed:
+        raise TemplateFailed(f"makes a value of more than {MAX_WEIGHT:,} parts")
+    return total
+
+
+def whole(number: Any) -> Any:
+    """The value; a whole number beyond `MAX_INTEGER` is refused."""
+    if isinstance(number, int) and not -MAX_INTEGER <= number < MAX_INTEGER:
+        raise TemplateFailed("makes a number that is too large")
+    return number
+
+
+class Rendering:
+    """One rendering under way: its names, its budget, and the instant that it takes for now, in the home's zone."""
+
+    __slots__ = ("_deadline", "_look_at", "left", "literals", "names", "now")
+
+    def __init__(self, names: dict[str, Any], now: datetime, literals: frozenset[str]) -> None:
+        self.names = names
+        self.now = now
+        self.literals = literals
+        self.left = MAX_RENDER_STEPS
+        self._look_at = MAX_RENDER_STEPS - _STEPS_BETWEEN_LOOKS
+        self._deadline = 0.0
+
+    def charge(self, steps: int = 1) -> None:
+        """Count steps; `TemplateFailed` beyond `MAX_RENDER_STEPS` and `MAX_RENDER_SECS`."""
+        self.left -= steps
+        if self.left < self._look_at:
+            self._look()
+
+    def _look(self) -> None:
+        if self.left < 0:
+            raise TemplateFailed(f"takes more than {MAX_RENDER_STEPS:,} steps")
+        self._look_at = self.left - _STEPS_BETWEEN_LOOKS
+        now = time.thread_time()
+        if not self._deadline:
+            self._deadline = now + MAX_RENDER_SECS
+        elif now > self._deadline:
+            raise TemplateFailed(f"takes longer than {MAX_RENDER_SECS * 1000:.0f} ms")
+
+    def weighed(self, value: Any) -> Any:
+        """A list, tuple or object that all of is read of or that was made, its weight charged; any other as it is."""
+        if isinstance(value, list | tuple | dict):
+            self.charge(weight(value) // WEIGHT_PER_STEP)
+        return value
+
+    def made(self, value: Any) -> Any:
+        """A value that the template made; refused beyond the limit of its kind."""
+        if isinstance(value, str):
+            return self.bounded(value)
+        return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
+
+    def text(self, value: Any) -> str:
+        """The value as Python prints it; refused beyond `MAX_STRING_CHARS`."""
+        if isinstance(value, str):
+            return value if len(value) < CHARS_PER_STEP else self.bounded(value)
+        if isinstance(value, list | tuple | dict):
+            return self.bounded(str(self.weighed(value)))
+        if isinstance(value, Namespace):
+            raise TemplateFailed("a namespace cannot be printed")
+        return str(value)
+
+    def bounded(self, text: str) -> str:
+        """The text, its length charged; refused beyond `MAX_STRING_CHARS`."""
+        if len(text) > MAX_STRING_CHARS:
+            raise TemplateFailed(TOO_LONG)
+        self.charge(len(text) // CHARS_PER_STEP)
+        return text
+
+    def elements(self, value: Any) -> Iterator[Any]:
+        """The elements of a list, tuple, text or the keys of an object, each charged when it is taken."""
+        if not isinstance(value, Iterable):
+            raise TemplateFailed("goes through something that has no elements")
+        for each in value:
+            self.charge()
+            yield each
+
+    def search(self, text: str, needle: str) -> None:
+        """Charge a search for the needle, which Python may do as often as the needle is long."""
+        self.charge(len(text) // CHARS_PER_STEP + len(text) * min(len(needle), 100) // 20_000)

@@ -11,7 +11,7 @@ from appliance.api.connections import ApiLimits
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Buckets, Cors, Gate
 from appliance.api.hooks import Hooks
-from appliance.api.keyring import Access
+from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, MakeBackup, Search, routes_of
@@ -35,7 +35,7 @@ ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
 
 def build_app(
     hub: Hub,
-    access: Access,
+    keyring: Keyring,
     limits: ApiLimits,
     event_capacity: int,
     *,
@@ -49,7 +49,7 @@ def build_app(
     pages = DashboardApi()
     routes = (*ROUTES, *pages.list_routes()) if has_dashboard else ROUTES
     requests = RequestCounts()
-    gate = app.ctx.gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
+    gate = app.ctx.gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
     app.error_handler.add(Exception, gate.handle_error)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     encoder = DeviceEncoder()
@@ -58,7 +58,7 @@ def build_app(
         hub=hub,
         encoder=encoder,
         hooks=Hooks(hub.bus, hub.dispatcher, hub.automations.hears_hook),
-        keyring=access.keyring,
+        keyring=keyring,
         metrics=Metrics(hub, requests, stream, app.ctx.connections),
         stream=stream,
         search=search,

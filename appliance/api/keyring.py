@@ -1,4 +1,4 @@
-"""The keyring: keys made, listed and revoked, over HTTP or on the box itself; and access by them."""
+"""The keyring: keys made, listed and revoked, over HTTP or on the box itself; and who is known by them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
-
-from appliance.api.auth import Authenticator, Hasher, KeyToken, Role, hint_of
+from appliance.api.auth import Authenticator, KeyToken, Role, hint_of
 from appliance.api.validation import body, member_of, nullable
 from appliance.clock import Clock
 from appliance.errors import Invalid, MalformedRequest
@@ -46,26 +44,33 @@ KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
 
 
 class Keyring:
-    """Makes and revokes keys. Each change is stored and in force when its method returns.
+    """Makes and revokes the keys of one store. Each change is stored and in force when its method returns.
 
-    The secret is in the returned token alone; it is neither stored nor logged. `master_source` says where the master
-    key is configured, None where it is the box's own; `on_master_reset` is called once that was replaced.
+    The secret is in the returned token alone; it is neither stored nor logged. `authenticator` knows these keys, and
+    a configured `master_key` in place of the box's own; `master_source` says where that is configured. `first_used`
+    is called with the id of a key when it is first verified, `on_master_reset` once the box's own master key was
+    replaced. Both hash on one thread, so that they need the memory of one hash.
     """
 
     def __init__(
         self,
         keys: Keys,
-        hasher: Hasher,
         clock: Clock,
         *,
-        master_source: str | None = None,
+        master_key: str | None = None,
+        master_source: str = "the configuration",
+        first_used: Callable[[str], None] | None = None,
         on_master_reset: Callable[[], None] = lambda: None,
     ) -> None:
+        self.authenticator = Authenticator(keys.find, master_key=master_key, first_used=first_used)
         self._keys = keys
-        self._hasher = hasher
         self._clock = clock
-        self._master_source = master_source
+        self._master_source = None if master_key is None else master_source
         self._on_master_reset = on_master_reset
+
+    def close(self) -> None:
+        """Shut the hashing thread down."""
+        self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
         """A new key and its token; `hook` is the id that one of the role hook opens.
@@ -74,7 +79,7 @@ class Keyring:
         """
         name = self._new_name()
         token = KeyToken.make(name).text
-        token_hash, now = await self._hasher.hash(token), self._clock.now()
+        token_hash, now = await self.authenticator.hasher.hash(token), self._clock.now()
         key = Key(
             id=KEY_ID_PREFIX + name,
             label=label,
@@ -106,7 +111,7 @@ class Keyring:
         if self._master_source is not None:
             raise Invalid(f"the master key is the one of {self._master_source}: change it there; nothing was changed")
         token = KeyToken.make(MASTER).text
-        await self._keys.put(make_master(await self._hasher.hash(token), hint_of(token), self._clock))
+        await self._keys.put(make_master(await self.authenticator.hasher.hash(token), hint_of(token), self._clock))
         log.info("the master key was replaced")
         self._on_master_reset()
         return token
@@ -121,39 +126,3 @@ def make_master(token_hash: str, hint: str | None, clock: Clock) -> Key:
     """The box's own master key, made now."""
     label, role = "the master key", Role.ADMIN.value
     return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now(), hint=hint)
-
-
-class Access(Struct, frozen=True, kw_only=True):
-    """The keys of one store. Both parts hash on one thread, so that they need the memory of one hash."""
-
-    authenticator: Authenticator
-    keyring: Keyring
-
-    @staticmethod
-    def over(
-        keys: Keys,
-        clock: Clock,
-        *,
-        master_key: str | None = None,
-        master_source: str = "the configuration",
-        first_used: Callable[[str], None] | None = None,
-        on_master_reset: Callable[[], None] = lambda: None,
-    ) -> Access:
-        """The access by these keys, and by a configured master key in place of the box's own.
-
-        `first_used` is called with the id of a key when it is first verified, `on_master_reset` when the box's own
-        master key was replaced; `master_source` says where a configured one is.
-        """
-        authenticator = Authenticator(keys.find, master_key=master_key, first_used=first_used)
-        keyring = Keyring(
-            keys,
-            authenticator.hasher,
-            clock,
-            master_source=None if master_key is None else master_source,
-            on_master_reset=on_master_reset,
-        )
-        return Access(authenticator=authenticator, keyring=keyring)
-
-    def close(self) -> None:
-        """Shut the hashing thread down."""
-        self.authenticator.close()

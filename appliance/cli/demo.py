@@ -38,53 +38,7 @@ from appliance.tasks import run as run_loop
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 3000
 
-KEPT_HOME = """\
-[adapters.virtual]
-# A home to try. None of it is hardware: move its sensors by hand, on their pages or as docs/virtual.md tells.
-enabled = true
-
-[[adapters.virtual.devices]]
-id = "lamp"
-name = "Lamp"
-kind = "Light"
-class = "light"
-attributes = { power = "off", brightness = 50, color_temperature = { value = 2900, unit = "kelvin" } }
-
-[[adapters.virtual.devices]]
-id = "motion"
-name = "Motion sensor"
-kind = "Sensor"
-class = "motion"
-attributes = { motion = "clear", battery = 90 }
-
-[[adapters.virtual.devices]]
-id = "door"
-name = "Front door"
-kind = "Sensor"
-class = "door"
-attributes = { contact = "closed", battery = 80 }
-
-[[adapters.virtual.devices]]
-id = "plug"
-name = "Washing machine"
-kind = "Switch"
-class = "plug"
-attributes = { power = "on", power_consumption = { value = 0, unit = "W" } }
-
-[[adapters.virtual.devices]]
-id = "button"
-name = "Button"
-kind = "Sensor"
-class = "button"
-attributes = { battery = 100 }
-
-[[adapters.virtual.devices]]
-id = "thermometer"
-name = "Thermometer"
-kind = "Sensor"
-class = "temperature"
-attributes = { temperature = { value = 20.5, unit = "°C" }, humidity = { value = 45, unit = "%" } }
-"""
+KEPT_HOME = Path(__file__).with_name("home_to_try.toml")
 """What `--keep` writes in the place of the bundled configuration's section."""
 
 
@@ -145,8 +99,9 @@ def _kept_home(template: str) -> str:
     """The configuration with the devices to try, on loopback; one that states virtual devices keeps its own."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
+        home = KEPT_HOME.read_text(encoding="utf-8")
         _, _, rest = after.partition("\n\n")
-        template = f"{before.rstrip()}\n{KEPT_HOME}\n{rest}" if after else f"{before}\n{KEPT_HOME}"
+        template = f"{before.rstrip()}\n{home}\n{rest}" if after else f"{before}\n{home}"
     return re.sub("(?m)^bind_address = .*$", f'bind_address = "{LOOPBACK}:{DEFAULT_PORT}"', template, count=1)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from appliance.api.auth import KeyToken, hash_token, hint_of
-from appliance.api.keyring import Access, make_master
+from appliance.api.keyring import Keyring, make_master
 from appliance.cli.paths import write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock
@@ -22,21 +22,21 @@ from appliance.store.stored_keys import MASTER, Keys
 log = logging.getLogger("keys")
 
 
-async def open_access(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Access:
-    """The access by the configured master key, or by the box's own, which is made if there is none yet."""
+async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
+    """The keyring with the configured master key, or with the box's own, which is made if there is none yet."""
     if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
-    return access_of(auth, keys, data_dir, clock)
+    return keyring_of(auth, keys, data_dir, clock)
 
 
-def access_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Access:
-    """The access by the keys as they are; the first key's file goes when that key is used or replaced."""
+def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
+    """The keyring of the keys as they are; the first key's file goes when that key is used or replaced."""
 
     def forget_first_key() -> None:
         with contextlib.suppress(OSError):  # the key in it is not valid any more
             first_key(data_dir).unlink()
 
-    return Access.over(
+    return Keyring(
         keys,
         clock,
         master_key=auth.master_key,

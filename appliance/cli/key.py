@@ -19,7 +19,7 @@ from appliance import config
 from appliance.api import schemas
 from appliance.api.keyring import KEY_BODY, Keyring
 from appliance.api.responses import status_of
-from appliance.cli.first_key import access_of
+from appliance.cli.first_key import keyring_of
 from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
@@ -71,9 +71,9 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
         raise auth
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
-        with closing(access_of(auth, Keys(document, Bus()), data_dir, clock)) as access:
+        with closing(keyring_of(auth, Keys(document, Bus()), data_dir, clock)) as keyring:
             try:
-                return await act(access.keyring)
+                return await act(keyring)
             except LaresError as error:
                 raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None
 

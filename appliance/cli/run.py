@@ -23,10 +23,10 @@ from appliance.adapters.discovery.discovery import Discovery
 from appliance.api.app import build_app
 from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
-from appliance.api.keyring import Access
+from appliance.api.keyring import Keyring
 from appliance.api.server import Server
 from appliance.cli.control_socket import control_socket
-from appliance.cli.first_key import open_access
+from appliance.cli.first_key import open_keyring
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
@@ -129,8 +129,8 @@ async def serve(
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
         await stack.enter_async_context(hub)
-        access = stack.enter_context(closing(await open_access(config.auth, hub.keys, data_dir, clock)))
-        app = _build_app(hub, access, limits, config, data_dir)
+        keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.keys, data_dir, clock)))
+        app = _build_app(hub, keyring, limits, config, data_dir)
         control = stack.enter_context(control_socket(data_dir))
         server = Server(app, config.api.bind_address, limits, clock, abort_all=hub.abort_all, control=control)
         await stack.enter_async_context(server)
@@ -153,11 +153,11 @@ async def _start_adapters(hub: Hub) -> None:
     await hub.adapters.begin()
 
 
-def _build_app(hub: Hub, access: Access, limits: ApiLimits, config: Config, data_dir: Path) -> Any:
+def _build_app(hub: Hub, keyring: Keyring, limits: ApiLimits, config: Config, data_dir: Path) -> Any:
     """The application as the configuration asks for it."""
     return build_app(
         hub,
-        access,
+        keyring,
         limits,
         config.runtime.event_bus_capacity,
         search=Discovery(hub.clock, partial(list_kinds, Path(config.file)), lambda: config.adapter_names).search,

@@ -14,7 +14,7 @@ import pytest
 
 from appliance.api.app import ROUTES, build_app
 from appliance.api.connections import ApiLimits
-from appliance.api.keyring import Access
+from appliance.api.keyring import Keyring
 from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
 from appliance.tables.addresses import Address
@@ -128,8 +128,8 @@ class TestTwoThousandSockets:
             try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
                 for limits in (ApiLimits(), ApiLimits(connections=10)):
-                    access = Access.over(app.hub.keys, Clock(), master_key=MASTER)
-                    sanic_app = build_app(app.hub, access, limits, 10, **NO_MORE)
+                    keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
+                    sanic_app = build_app(app.hub, keyring, limits, 10, **NO_MORE)
                     async with Server(sanic_app, Address(host="127.0.0.1", port=0), limits, Clock()):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:

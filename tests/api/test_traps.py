@@ -18,7 +18,7 @@ from sanic import Sanic
 
 from appliance.api.app import build_app
 from appliance.api.connections import ApiLimits
-from appliance.api.keyring import Access
+from appliance.api.keyring import Keyring
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock
@@ -289,9 +289,7 @@ async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_close
 
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(app: App) -> dict[str, str]:
-        sanic_app = build_app(
-            app.hub, Access.over(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE
-        )
+        sanic_app = build_app(app.hub, Keyring(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)
         found = {key: repr(value) for key, value in sanic_app.config.items()}
         Sanic.unregister_app(sanic_app)
         return found
@@ -354,9 +352,9 @@ async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting(
 
 async def test_small_answers_do_not_wait_for_each_other() -> None:
     async with open_app() as app:
-        access = Access.over(app.hub.keys, Clock(), master_key=MASTER)
+        keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
-        sanic_app = build_app(app.hub, access, ApiLimits(), 10, **NO_MORE)
+        sanic_app = build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE)
         async with Server(sanic_app, address, ApiLimits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
@@ -368,13 +366,13 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 
 async def test_a_port_can_be_served_again_at_once() -> None:
     async with open_app() as app:
-        access = Access.over(app.hub.keys, Clock(), master_key=MASTER)
-        sanic_app = build_app(app.hub, access, ApiLimits(), 10, **NO_MORE)
+        keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
+        sanic_app = build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE)
         address = Address(host="127.0.0.1", port=0)
         async with Server(sanic_app, address, ApiLimits(), Clock()) as server:
             port = server.port
         async with Server(
-            build_app(app.hub, access, ApiLimits(), 10, **NO_MORE),
+            build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE),
             Address(host="127.0.0.1", port=port),
             ApiLimits(),
             Clock(),
@@ -384,4 +382,4 @@ async def test_a_port_can_be_served_again_at_once() -> None:
 
 async def test_no_start_reads_the_source_of_the_handlers(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
-    assert build_app(app.hub, Access.over(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)
+    assert build_app(app.hub, Keyring(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
-from appliance.cli.first_key import open_access
+from appliance.cli.first_key import open_keyring
 from appliance.cli.paths import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated
@@ -53,10 +53,10 @@ class Box:
         await self.stop()
         document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
         self.keys = Keys(document, Bus())
-        access = await open_access(auth, self.keys, self.folder, Clock())
-        self._stack.callback(access.close)
+        keyring = await open_keyring(auth, self.keys, self.folder, Clock())
+        self._stack.callback(keyring.close)
         self.stored = document.get("key/master")
-        return access.authenticator
+        return keyring.authenticator
 
     async def stop(self) -> None:
         """Close the door."""

@@ -26,7 +26,7 @@ from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, KeyToken, Role
 from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
-from appliance.api.keyring import Access, Keyring
+from appliance.api.keyring import Keyring
 from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.config import Config
@@ -207,9 +207,9 @@ async def open_app(
         hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of)
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
-        access = stack.enter_context(closing(_open_access(hub)))
+        keyring = stack.enter_context(closing(_open_keyring(hub)))
         server = await stack.enter_async_context(
-            _serve(hub, access, settings, limits or ApiLimits(), event_capacity, found)
+            _serve(hub, keyring, settings, limits or ApiLimits(), event_capacity, found)
         )
         await hub.adapters.begin()
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
@@ -230,10 +230,11 @@ def _record(bus: Bus) -> list[Event]:
     return events
 
 
-def _open_access(hub: Hub) -> Access:
+def _open_keyring(hub: Hub) -> Keyring:
     readers = {_READERS.name: _READERS}
-    authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
-    return Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
+    keyring = Keyring(hub.keys, hub.clock)
+    keyring.authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
+    return keyring
 
 
 async def _find_nothing(_: float) -> list[Found]:
@@ -245,12 +246,12 @@ NO_MORE: dict[str, Any] = {"search": _find_nothing, "make_backup": bytes}
 
 
 def _serve(
-    hub: Hub, access: Access, settings: Config, limits: ApiLimits, event_capacity: int, found: Sequence[Found]
+    hub: Hub, keyring: Keyring, settings: Config, limits: ApiLimits, event_capacity: int, found: Sequence[Found]
 ) -> Server:
     async def search(seconds: float) -> list[Found]:
         return [*found]
 
     more = {**NO_MORE, "search": search, "has_dashboard": HAS_DASHBOARD and settings.dashboard.enabled}
-    sanic_app = build_app(hub, access, limits, event_capacity, **more)
+    sanic_app = build_app(hub, keyring, limits, event_capacity, **more)
     address = Address(host="127.0.0.1", port=0)
     return Server(sanic_app, address, limits, Clock(), abort_all=hub.abort_all)

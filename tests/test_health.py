@@ -104,17 +104,6 @@ def test_it_keeps_the_last_success_and_the_last_error_and_when(
     assert health_after(*happened).get_adapter("tv") == health
 
 
-def test_news_of_one_adapter_says_nothing_of_another() -> None:
-    assert health_after(STARTED, answered()).get_adapter("light") == AdapterHealth(name="light")
-
-
-def test_what_is_no_news_of_adapters_changes_nothing() -> None:
-    untouched = health_after().list_adapters()
-    assert health_after(
-        events.SystemErrorReported(message="tv: oh"), events.RoomRemoved(room_id="tv")
-    ).list_adapters() == (untouched)
-
-
 def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:
     assert health_after().list_missing() == ["light", "tv"]
     assert health_after(errored(), STARTED).list_missing() == ["light"]

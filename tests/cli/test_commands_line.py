@@ -487,21 +487,6 @@ def read_all(terminal: io.FileIO) -> str:
 class TestPrecedence:
     """What wins over what."""
 
-    def test_of_three_master_keys_the_variables_counts_then_the_named_files_then_the_configurations(
-        self, tmp_path: Path
-    ) -> None:
-        box(tmp_path, f'{LOOPBACK}[auth]\nmaster_key = "{KEY}-3"\n')
-        (tmp_path / "key").write_text(f"{KEY}-2\n")
-        sources = {"LARES_MASTER_KEY": f"{KEY}-1", "LARES_MASTER_KEY_FILE": "key"}
-        for number in (1, 2):
-            with lares(tmp_path, "run", variables=sources) as running:
-                url = running.url()
-                opened = [other for other in (1, 2, 3) if status_of(url, f"{KEY}-{other}") == 200]
-                assert opened == [number]
-                assert KEY not in running.stop().err
-            del sources["LARES_MASTER_KEY" if number == 1 else "LARES_MASTER_KEY_FILE"]
-        assert names(tmp_path / "data") - STORE == set()
-
     def test_places_are_those_of_systemd_of_the_environment_and_of_the_flags_and_are_printed(
         self, tmp_path: Path
     ) -> None:

@@ -39,7 +39,7 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Box:
-    """A data directory, and the door that was last opened on it."""
+    """A data directory, and the authenticator that was last made for it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Box:
         self._stack = AsyncExitStack()
 
     async def start(self, auth: Auth = NONE, disk: Disk | None = None) -> Authenticator:
-        """Open the door, as a start does; one that was opened before is closed."""
+        """Make the authenticator, as a start does; the one before is closed."""
         await self.stop()
         document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
         self.keys = Keys(document, Bus())
@@ -59,7 +59,7 @@ class Box:
         return keyring.authenticator
 
     async def stop(self) -> None:
-        """Close the door."""
+        """Close the authenticator."""
         await self._stack.aclose()
 
     def files(self) -> dict[str, int]:
@@ -94,34 +94,34 @@ async def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
 
 async def test_a_start_that_was_cut_off_before_the_hash_was_kept_makes_a_new_key(box: Box) -> None:
     box.first_key.write_text("lrs_master_old\n")
-    door = await box.start()
+    authenticator = await box.start()
     assert box.files() == {"first-key": 0o600}
-    assert who(await door.identify(box.first_key.read_text().strip())) == OWNER
+    assert who(await authenticator.identify(box.first_key.read_text().strip())) == OWNER
 
 
 async def test_a_configured_key_leaves_the_box_as_it_is(box: Box) -> None:
-    door = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
+    authenticator = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
     assert box.files() == {} and box.stored is None
-    assert who(await door.identify("configured-by-its-owner")) == OWNER
+    assert who(await authenticator.identify("configured-by-its-owner")) == OWNER
 
 
 async def test_a_configured_key_stands_in_place_of_the_boxs_own_for_as_long_as_it_is_there(box: Box) -> None:
     await box.start()
     key = box.first_key.read_text().strip()
-    door = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
+    authenticator = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
     with pytest.raises(Unauthenticated):
-        await door.identify(key)
+        await authenticator.identify(key)
     assert who(await (await box.start()).identify(key)) == OWNER
 
 
-async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_opens_the_door(
+async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_is_valid(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door = await box.start()
+    authenticator = await box.start()
     key = box.first_key.read_text().strip()
     box.first_key.unlink()
     (box.first_key / "in the way").mkdir(parents=True)
-    assert who(await door.identify(key)) == OWNER
+    assert who(await authenticator.identify(key)) == OWNER
     [warning] = [each for each in caplog.records if "cannot be removed" in each.message]
     assert warning.levelname == "WARNING"
     assert str(box.first_key) in warning.message

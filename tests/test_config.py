@@ -305,6 +305,7 @@ UNSOUND: dict[str, list[str]] = {
             '"http:\\\\\\\\lamp"',
             '"http://@lamp"',
         ),
+        *('"http://lamp?"', '"http://lamp#"', '"http://[::1].x"', '"http://[::1]x"', '"http://[v1.a]"'),
         *('"http://lamp\\r\\nHost: x"', '"http://[::1%25lo"', '"http://lamp:1:2"', '"http:lamp"', '"//lamp"'),
     ],
     "ip_address": [

@@ -9,7 +9,7 @@ from typing import Any
 from appliance.errors import Invalid
 from appliance.tables.checks import matching, shown, string
 
-_BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]")
+_BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]|\A[^?]*/(\.|%2[eE]){1,2}(/|\?|\Z)")
 
 file_path = matching(r"[^\0]+", "the path of a file")
 """A check: a path, which is not looked up."""
@@ -43,5 +43,7 @@ def url_path(value: Any) -> str:
     if not text.startswith("/"):
         raise Invalid(f'must begin with /, as in "/status"; the address is base_url\'s, not {shown(text)}')
     if text.startswith("//") or _BAD_PATH.search(text):
-        raise Invalid(f"must be a path without blanks, line breaks, \\ and #, and with one / at first: {shown(text)}")
+        raise Invalid(
+            f"must be a path without blanks, line breaks, \\, # and .., and with one / at first: {shown(text)}"
+        )
     return text

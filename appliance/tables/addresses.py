@@ -16,6 +16,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
+_IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
+"""Host and port, where nothing but an IPv6 address stands in brackets, and nothing around those."""
+
 
 class Address(Struct, frozen=True, kw_only=True):
     """Where to listen: an IP address or a host name, and a port from 0 to 65535, 0 for any free one."""
@@ -52,10 +55,10 @@ def base_url(value: Any) -> str:
     try:
         parts = urlsplit(text)
         is_valid = parts.scheme in ("http", "https") and bool(host(parts.hostname or "")) and parts.port != 0
+        is_valid = is_valid and _IN_BRACKETS.fullmatch(parts.netloc) is not None
     except (Invalid, ValueError):
         is_valid = False
-    is_clean = text.isprintable() and " " not in text
-    if not is_valid or not is_clean or parts.query or parts.fragment:
+    if not is_valid or not text.isprintable() or re.search(r"[ ?#]", text):
         raise Mismatch('an address like "http://192.168.1.20:9123"', value)
     return text
 

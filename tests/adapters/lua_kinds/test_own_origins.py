@@ -63,6 +63,12 @@ PATHS = (
     "/x\x0b",
     "/x\x7f",
     "*",
+    "/..//other.example/x",
+    "/x/../..//other.example",
+    "/%2e%2E//other.example",
+    "/.%2e/x",
+    "/./x",
+    "/x/..?a",
 )
 
 REQUESTS: tuple[dict[str, Any], ...] = (

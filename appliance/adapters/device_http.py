@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import aiohttp
 import orjson
-from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from msgspec import Struct
 
 from appliance.adapters.device_connector import DeviceConnector
@@ -42,8 +42,12 @@ class DeviceSession:
     """
 
     def __init__(self) -> None:
-        self.brief = _open(KEEP_SECS)
-        self.lasting = _open(LASTING_SECS)
+        self.brief = _open(DeviceConnector(KEEP_SECS))
+        self.lasting = _open(DeviceConnector(LASTING_SECS))
+
+    def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
+        """The brief one with middlewares of its own, which a WebSocket's handshake cannot have for itself."""
+        return _open(self.brief.connector, middlewares, is_owner=False)
 
     async def __aenter__(self) -> DeviceSession:
         return self
@@ -57,16 +61,22 @@ class DeviceSession:
         await self.lasting.close()
 
 
-def _open(keep_secs: float) -> aiohttp.ClientSession:
+def _open(
+    connector: aiohttp.BaseConnector | None,
+    middlewares: Sequence[ClientMiddlewareType] = (),
+    *,
+    is_owner: bool = True,
+) -> aiohttp.ClientSession:
     """No cookies, no proxies, no compression."""
     return aiohttp.ClientSession(
-        connector=DeviceConnector(keep_secs),
+        connector=connector,
+        connector_owner=is_owner,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
         headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
         json_serialize_bytes=orjson.dumps,
         auto_decompress=False,
-        middlewares=(send_once,),
+        middlewares=(*middlewares, send_once),
         ws_response_class=PromptSocket,
     )
 
@@ -120,7 +130,7 @@ class HttpClient:
         self._clock = clock
         access = access or HttpAccess()
         self._headers = access.all_headers()
-        self._middlewares = (*access.middlewares(), send_once)
+        self._middlewares = access.middlewares()
         self._tls = access.tls()
 
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
@@ -204,7 +214,7 @@ class HttpClient:
             method,
             self.address + path,
             headers={**self._headers, **(headers or {}), **({} if self._keeps else {"Connection": "close"})},
-            middlewares=self._middlewares,
+            middlewares=(*self._middlewares, send_once),
             ssl=self._tls,
             allow_redirects=False,
             **sent,
@@ -254,14 +264,17 @@ class HttpClient:
         cannot be opened, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
         """
         with self._failing(path):
-            async with self._session.brief.ws_connect(
-                self.address + path,
-                headers=self._headers,
-                ssl=self._tls,
-                heartbeat=silence_secs,
-                autoping=False,
-                max_msg_size=max_bytes,
-            ) as opened:
+            async with (
+                self._session.for_sockets(self._middlewares) as session,
+                session.ws_connect(
+                    self.address + path,
+                    headers=self._headers,
+                    ssl=self._tls,
+                    heartbeat=silence_secs,
+                    autoping=False,
+                    max_msg_size=max_bytes,
+                ) as opened,
+            ):
                 self.answers += 1
                 yield Messages(self.address, opened, self._clock, parse or parse_json, self._count_answer)
 

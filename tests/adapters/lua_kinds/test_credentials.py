@@ -14,6 +14,7 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.web_request import Origins, WebRequest
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
+from appliance.errors import BadAnswer
 from tests.adapters.lua_kinds.test_own_origins import settings_of
 from tests.fakes.context import context_of
 
@@ -26,7 +27,7 @@ class Locked(SimulatedDevice):
     content_type = "text/plain"
 
     def _routes(self) -> Any:
-        return [web.get("/digest", self._digest), web.get("/plain", self._plain)]
+        return [web.get("/digest", self._digest), web.get("/plain", self._plain), web.get("/socket", self._open)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
         """Nothing is noted."""
@@ -34,19 +35,27 @@ class Locked(SimulatedDevice):
     async def _plain(self, request: web.Request) -> web.Response:
         return web.Response(text=request.headers.get("Authorization", "none"))
 
+    async def _open(self, request: web.Request) -> web.StreamResponse:
+        if (refused := await self._digest(request)).status != 200:
+            return refused
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_json("open")
+        return socket
+
     async def _digest(self, request: web.Request) -> web.Response:
         said = dict(re.findall(r'(\w+)="?([^",]+)', request.headers.get("Authorization", "")))
         challenge = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
-        if said.get("response") != _response(said):
+        if said.get("response") != _response(said, request.path):
             return web.Response(status=401, headers={"WWW-Authenticate": challenge})
         return web.Response(text="open")
 
 
-def _response(said: dict[str, str]) -> str:
+def _response(said: dict[str, str], path: str) -> str:
     def hashed(text: str) -> str:
         return hashlib.sha256(text.encode()).hexdigest()
 
-    secret, what = hashed(f"admin:{REALM}:pw-1"), hashed("GET:/digest")
+    secret, what = hashed(f"admin:{REALM}:pw-1"), hashed(f"GET:{path}")
     return hashed(f"{secret}:{NONCE}:{said.get('nc')}:{said.get('cnonce')}:auth:{what}")
 
 
@@ -72,3 +81,16 @@ async def test_credentials_are_sent_as_the_section_says(
         answer = await origins.exchange(WebRequest(method="GET", path=path))
         assert (answer.status, answer.body.decode()) == expected
         assert all(each in origins.secrets for each in ("from-file",) if "token_file" in values)
+
+
+@pytest.mark.parametrize(("password", "said"), [("pw-1", "open"), ("pw-2", "401 Unauthorized")])
+async def test_a_connection_that_is_listened_on_is_opened_with_them(password: str, said: str) -> None:
+    async with Locked() as vendor, DeviceSession() as session:
+        values = {"password": password, "auth": "digest"}
+        http = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock())).main
+        try:
+            async with http.messages("/socket", silence_secs=20) as messages:
+                answer = await anext(messages)
+        except BadAnswer as refused:
+            answer = str(refused)
+        assert said in answer

@@ -17,13 +17,16 @@ from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.process import ExecutionLimits
-from appliance.lua.source import KEYWORDS, Source
+from appliance.lua.source import KEYWORDS, Source, tokens_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
 
 MAX_LINE_CHARS = 400
 """How much of a line, or of a message, hints look at."""
+
+MAX_SEARCHED_TOKENS = 20_000
+"""So many tokens of a file are searched for a misspelt keyword."""
 
 MAX_SEARCHED_CHARS = 400
 """So much of a sentence is searched; the rest quotes the user's text."""
@@ -72,7 +75,12 @@ def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) ->
         file, line = source.name, int(found["line"])
         here, previous = _lines(source, line)
         context = ErrorContext(
-            message=found["message"], line=here, previous=previous, absent=absent, has_scripts=len(files) > 1
+            message=found["message"],
+            line=here,
+            previous=previous,
+            absent=absent,
+            has_scripts=len(files) > 1,
+            text=source.text,
         )
     return Fault(file, line, context.message + hint_of(context))
 
@@ -99,13 +107,14 @@ def _lines(source: Source, number: int) -> tuple[str, str]:
 
 
 class ErrorContext(Struct, frozen=True, kw_only=True):
-    """A sentence about a Lua file, its line and the one before, what a look-up missed, and whether it has scripts."""
+    """A sentence about a Lua file, with its line, the one before, what a look-up missed, and the text of the file."""
 
     message: str
     line: str = ""
     previous: str = ""
     absent: str = ""
     has_scripts: bool = False
+    text: bytes = b""
 
 
 def hint_of(context: ErrorContext) -> str:
@@ -122,6 +131,14 @@ def hint_of(context: ErrorContext) -> str:
 def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
     word = _RESERVED.search(context.line) or _RESERVED.search(context.previous)
     return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
+
+
+def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
+    """The first word of the file that is almost a keyword, which Lua takes for a name: it gives up further below."""
+    for token in islice(tokens_of(context.text), MAX_SEARCHED_TOKENS):
+        if token.kind == "name" and token.word not in KEYWORDS and token.word in _MISSPELT:
+            return f'"{token.word}" in line {token.line}: did you mean "{_MISSPELT[token.word]}"?'
+    return None
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
@@ -187,12 +204,26 @@ def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
     return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
 
 
+_MISSPELT = {
+    **{
+        f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}": word
+        for word in KEYWORDS
+        for at in range(len(word) - 1)
+        if len(word) > 2
+    },
+    **{word[:at] + word[at + 1 :]: word for word in KEYWORDS if len(word) >= 6 for at in range(len(word))},
+    "elif": "elseif",
+    "func": "function",
+}
+"""What was meant, by what was written: letters exchanged or left out, and the words of other languages."""
+
 _RESERVED = re.compile(rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)")
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
 _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
 
 _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
     (r" near |<eof>", _reserved),
+    (r" near |<eof>", _misspelt),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
     (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
     (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),

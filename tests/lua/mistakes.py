@@ -37,6 +37,16 @@ def _command(words: str, sentence: str) -> Mistake:
 
 AT_CHECK = (
     Mistake(
+        'local functoin turn(ctx)\n  return ctx\nend\nreturn { id = "x" }\n',
+        3,
+        '<eof> expected near \'end\' ("functoin" in line 1: did you mean "function"?)',
+    ),
+    Mistake(
+        'local x = 1\nif x then x = 2 elsif x then x = 3 end\nreturn { id = "x" }\n',
+        2,
+        'syntax error near \'x\' ("elsif" in line 2: did you mean "elseif"?)',
+    ),
+    Mistake(
         'local night = {\n  start = "22:00",\n  end = "06:00",\n}\nreturn { night = night }\n',
         3,
         'unexpected symbol near \'end\' ("end" is a reserved word: write ["end"] = …)',

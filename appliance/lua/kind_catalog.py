@@ -93,6 +93,7 @@ class KindCatalog:
         self._faults: dict[str, tuple[Fault, ...]] = {}
         self._changed = {section.name: asyncio.Event() for section in sections}
         self._bus = bus
+        self._replaced: set[str] = set()
         self.rejected: tuple[Fault, ...] = ()
         self.pool: WorkerPool | None = None
         """Where the functions of kinds run; None where there is no section of one."""
@@ -103,8 +104,6 @@ class KindCatalog:
         reading = await self._read()
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
-        for name in reading.replaced:
-            log.info("%s/%s.lua replaces the kind of that name that comes with Lares", self._folder.name, name)
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
@@ -186,6 +185,9 @@ class KindCatalog:
     def _accept(self, reading: KindReading) -> None:
         """Use what is sound; where something else was in use, its adapter is made anew."""
         self.rejected = reading.left_out
+        for name in sorted(set(reading.replaced) - self._replaced):
+            log.info("%s/%s.lua replaces the kind of that name that comes with Lares", self._folder.name, name)
+        self._replaced = set(reading.replaced)
         for section in self._sections:
             faults = reading.faults.get(section.kind) or reading.refused.get(section.name)
             if faults:

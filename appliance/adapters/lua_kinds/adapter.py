@@ -28,12 +28,13 @@ from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts
 from appliance.adapters.lua_kinds.section import KindHost, LoadedSection, LuaSection, SectionFault
 from appliance.adapters.lua_kinds.told_devices import (
     DeviceReader,
+    HappenedEvent,
     ToldDevices,
     ToldUpdate,
     report_of,
 )
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
-from appliance.adapters.polling import PollingAdapter
+from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
 from appliance.errors import (
     AdapterFailed,
     BadAnswer,
@@ -83,6 +84,7 @@ class LuaAdapter(PollingAdapter):
         self._memory: dict[str, Value] = {}
         self._said: set[str] = set()
         self._has_polled = False
+        self._untold: list[HappenedEvent] = []
         listen = loaded.definition.listen
         self._connection = (
             None if listen is None else PushConnection(origins.main, listen, self._hello, self.poll_now)
@@ -90,26 +92,53 @@ class LuaAdapter(PollingAdapter):
         self._reader = DeviceReader(self.publish, self.redact)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection of the file's `listen` stands; without one it never does."""
+        return self._connection is not None and self._connection.is_open
+
+    async def listen(self) -> None:
+        """Take what is pushed until cancelled, as `run` does, which polls besides."""
+        await run_together(self._keep_receiving(), self._keep_hearing())
+
     async def run(self) -> None:
         """Poll until cancelled, or until the kind is another; raises `AdapterReplaced` then."""
         await run_together(super().run(), self._keep_hearing(), _replace_when(self._loaded))
 
+    async def poll_once(self) -> None:
+        """Poll and publish; where the file has no function `poll`, see whether it is still heard of."""
+        if self._loaded.definition.has_poll:
+            await super().poll_once()
+            await self.tell_events()
+        elif self._connection is not None and not self.is_connected:
+            self._on_miss(Unreachable(f"{self.http.address}: the connection is not open"), self.misses + 1)
+        elif self.max_silence_secs is not None and self.publish.devices() and not self._may_be_silent():
+            said = f"{self.http.address}: nothing was heard for {self.max_silence_secs} s (max_silence_secs)"
+            self._on_miss(Unreachable(said), POLLS_TO_LOSE)
+        else:
+            self.misses = 0
+            self.publish.answered()
+
     async def poll(self) -> Report:
         """The devices that the file's `poll` returns; where it has none, nothing is removed."""
         if not self._loaded.definition.has_poll:
-            if self._connection is not None and not self._connection.is_open:
-                raise Unreachable(f"{self.http.address}: the connection is not open")
             return Report(adapter=self.name)
         found = await self._call(["poll"], repeat=True)
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
         told = ToldDevices()
         await self._read("poll", self._reader.read_all(found["first"], "poll", told))
-        await in_steps(self.clock, self._telling_events(told))
+        self._untold += told.events
         return report_of(self.name, told, is_complete=True)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Call the file's `command`, after its `poll` was once, and see that what was asked shows."""
+        try:
+            return await self._command(device_id, command)
+        finally:
+            await self.tell_events()
+
+    async def _command(self, device_id: str, command: Command) -> CommandResult:
         before = await self._shown(device_id, is_fresh=command.action == "toggle" or not self._has_polled)
         check_offered(device_id, before.commands or (), command)
         if not self._loaded.definition.has_command:
@@ -257,10 +286,15 @@ class LuaAdapter(PollingAdapter):
         for device_id, attributes in told.parts:
             self.publish.attributes(device_id, attributes)
             yield
-        yield from self._telling_events(told)
+        yield from self._telling_events(told.events)
 
-    def _telling_events(self, told: ToldDevices) -> Iterator[None]:
-        for device_id, event, data in told.events:
+    async def tell_events(self) -> None:
+        """Publish the events of polls, whose devices show by now what they showed then."""
+        untold, self._untold = self._untold, []
+        await in_steps(self.clock, self._telling_events(untold))
+
+    def _telling_events(self, events: Iterable[HappenedEvent]) -> Iterator[None]:
+        for device_id, event, data in events:
             self.publish.event(device_id, event, data)
             yield
 

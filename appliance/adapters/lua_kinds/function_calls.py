@@ -149,16 +149,30 @@ def _without(forms: Sequence[str], value: Any) -> Any:
 
 
 def _forms(secret: str) -> set[str]:
-    """The ways in which requests, answers and sentences write it: as it is, in URLs, JSON, XML, base64, digits."""
+    """The ways in which requests, answers and sentences write it: as it is, in URLs, JSON, XML, base64, digits.
+
+    In base64 also what is the same whatever stands before and behind it, as a name does in `Authorization: Basic`.
+    """
     urls = {quote(secret, safe=""), quote_plus(secret), quote(secret)}
     in_json = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     raw = secret.encode()
+    in_base64 = [_inner_base64(raw, before) for before in range(3)] if len(raw) > MIN_SECRET_CHARS else []
     return {
         *(secret, repr(secret)[1:-1], html.escape(secret), html.escape(secret, quote=False)),
         *(*urls, *(re.sub("%..", lambda found: found[0].lower(), each) for each in urls)),
         *(*in_json, *(each.replace("/", "\\/") for each in in_json)),
         *(base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("="), raw.hex()),
+        *(raw.hex().upper(), *in_base64, *(each.translate(_URL_SAFE) for each in in_base64)),
     }
+
+
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
+def _inner_base64(raw: bytes, before: int) -> str:
+    """The characters of base64 that are these bytes alone, where so many others stand before them."""
+    encoded = base64.b64encode(bytes(before) + raw).decode()
+    return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
 
 
 class FunctionCalls:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -24,6 +25,9 @@ MAX_DEVICES = 2000
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command has only where the file names them."""
 
+DEVICE_FAULT = "\0fault"
+"""The key, in place of a device that cannot be JSON, of the sentence that says why."""
+
 MAX_DEVICE_FAULTS = 1000
 """Different faults of one adapter's devices that are said."""
 
@@ -44,6 +48,13 @@ def _array(value: Any) -> list[Any]:
     return value
 
 
+def _listed(each: Callable[[Any], str], value: Any) -> tuple[str, ...]:
+    return listed(each)(_array(value))  # an empty table of Lua may be either
+
+
+_texts = partial(_listed, string)
+
+
 _INFO: Fields = {
     name: Field(string, required=False)
     for name in ("manufacturer", "model", "firmware", "serial", "parent_id", "area", "class")
@@ -58,12 +69,12 @@ _DEVICE: Fields = {
 }
 _COMMAND: Fields = {
     "capability": Field(string),
-    "actions": Field(listed(string)),
+    "actions": Field(_texts),
     "min": Field(number, required=False),
     "max": Field(number, required=False),
     "step": Field(number, required=False),
     "unit": Field(string, required=False),
-    "values": Field(listed(string), required=False),
+    "values": Field(_texts, required=False),
     "type": Field(one_of(*CHECKS, "enum"), required=False),
 }
 _EVENT: Fields = {
@@ -86,7 +97,7 @@ class ToldDevices(Struct, kw_only=True):
 
     observations: list[Observation] = field(default_factory=list)
     parts: list[tuple[str, Mapping[str, Value]]] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
+    ids: dict[str, None] = field(default_factory=dict)
     events: list[HappenedEvent] = field(default_factory=list)
 
 
@@ -136,12 +147,12 @@ class DeviceReader:
         try:
             table = Table(_mapping({} if raw is None else raw), findings)
         except Invalid as fault:
-            raise Invalid(f"what {what} returned {fault}") from None
+            raise Invalid(f"it {fault}") from None
         found = table.read(_UPDATE)
         devices = table.raw("devices")
         table.refuse_others("a field of an update")
         if findings.faults:
-            raise Invalid(f"what {what} returned: {findings.faults[0]}")
+            raise Invalid(str(findings.faults[0]))
         update.send, update.poll, update.complete = found["send"], found["poll"], found["complete"]
         yield from self.read_all(devices, f"devices of {what}", update.devices, in_part=True)
         for row in found["events"] or []:
@@ -162,14 +173,21 @@ class DeviceReader:
         try:
             row = _mapping(self._redact.in_device(raw))
             local = string(row.get("id"))
+            if DEVICE_FAULT in row and not local:
+                raise Invalid(str(row[DEVICE_FAULT]).lstrip(". "))
             if not local or not local.isprintable() or len(local) > 200 or local != local.strip():
                 raise Invalid(f"has the id {shown(local)}, which cannot be one")
         except Invalid as fault:
             self._fault(what, "id", str(fault))
             return
         id_ = f"{self._section}:{local}"
-        told.ids.append(id_)
-        if (
+        if not in_part and id_ in told.ids:
+            self._fault(id_, "id", "stands twice in the list; the first counts")
+            return
+        told.ids[id_] = None
+        if DEVICE_FAULT in row:
+            self._fault(id_, "device", str(row[DEVICE_FAULT]).lstrip(". "))
+        elif (
             in_part
             and row.keys() == {"id", "attributes"}
             and isinstance(row["attributes"], Mapping)
@@ -230,6 +248,9 @@ class DeviceReader:
             count = len(inner.findings.faults)
             found = inner.read(_COMMAND)
             inner.refuse_others("a field of a command")
+            if (known_capability := CAPABILITIES.get(found["capability"])) is not None:
+                check = one_of(*known_capability.actions)
+                inner.read({"actions": Field(partial(_listed, check), required=False)})
             if len(inner.findings.faults) == count:
                 specs.append(CommandSpec(**{**found, "values": tuple(found["values"] or ())}))
         return tuple(sorted(specs, key=lambda spec: spec.capability))

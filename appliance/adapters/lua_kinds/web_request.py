@@ -37,6 +37,9 @@ OWN_HEADERS = frozenset(
 
 MAX_REDIRECTS = 3
 
+MIN_HEADER_WORD_CHARS = 8
+"""Shorter words of a section's headers, such as `Bearer`, are not secret by themselves."""
+
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _BAD_LINE = re.compile(r"[\0-\x1f\x7f]")
@@ -247,8 +250,8 @@ def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[Http
         ca_file=None if values["ca_file"] is None else context.root / values["ca_file"],
         fingerprint=values["fingerprint"],
     )
-    read = tuple(each for each in (token, password) if each)
-    return access, tuple({*settings.secrets, *read})
+    words = [word for line in access.headers.values() for word in line.split() if len(word) >= MIN_HEADER_WORD_CHARS]
+    return access, tuple({*settings.secrets, *words, *(each for each in (token, password) if each)})
 
 
 def _read_secret(name: str | None, key: str, context: AdapterContext) -> str | None:

@@ -8,6 +8,7 @@ local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares
 local DESCRIBE, COMPILE, CALL, REQUEST, DONE, STOPPED, FAILED = 2, 3, 7, 17, 19, 20, 21    -- protocol.FrameKind
 local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
+lares.FAULT = '\0fault'        -- the key of the sentence that stands for a device which cannot be JSON
 
 function lares.line_of(f)
   local line = getinfo(f, 'S').linedefined

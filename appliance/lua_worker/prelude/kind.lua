@@ -5,6 +5,8 @@ local type, tostring, rawequal, next, ipairs, select, error = type, tostring, ra
 local gsub, char, byte, utf8char, floor = string.gsub, string.char, string.byte, utf8.char, math.floor
 local encoded, decode, raise, request, environment = lares.encoded, lares.decode, lares.raise, lares.request, lares.environment
 
+local encode, rawlen, rawget, rawset = lares.encode, rawlen, rawget, rawset
+
 local MAX_MEMORY_BYTES = 65536   -- of ctx.memory as JSON
 
 local function as_text(bytes)
@@ -158,6 +160,22 @@ local function fetch(kind, given, field, reasons)
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
+-- What a function returned, as JSON. Devices of its list that cannot be are left out alone, with a sentence in their place.
+local function returned(value, what)
+  local text = encode(value, what)
+  if text then return text end
+  local rows = type(value) == 'table' and rawget(value, 'devices') or value
+  for index = 1, type(rows) == 'table' and rawlen(rows) or 0 do
+    local row = rawget(rows, index)
+    local _, fault = encode(row, '')
+    if fault then
+      local id = type(row) == 'table' and rawget(row, 'id')
+      rawset(rows, index, {id = encode(id, '') and id or '', [lares.FAULT] = fault})
+    end
+  end
+  return encoded(value, what)
+end
+
 function lares.call_kind(job, path, run, kind)
   local ctx = {settings = job.settings, memory = job.memory}
   local function check_self(self, name)
@@ -187,6 +205,6 @@ function lares.call_kind(job, path, run, kind)
   if type(ctx.memory) ~= 'table' then raise('ctx.memory must stay a table, and is ' .. tostring(ctx.memory)) end
   local memory = encoded(ctx.memory, 'ctx.memory')
   if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end
-  return '{"first":' .. encoded(first, 'what ' .. path .. ' returned') .. ',"second":'
+  return '{"first":' .. returned(first, 'what ' .. path .. ' returned') .. ',"second":'
     .. encoded(second, 'the second thing that ' .. path .. ' returned') .. ',"memory":' .. memory .. '}'
 end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import hmac
 import logging
@@ -16,6 +17,7 @@ from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
+from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.process import ExecutionLimits
@@ -240,6 +242,9 @@ async def test_what_is_kept_lasts_and_stands_in_no_text(
     for secret in ("kept-9f3a", "tok en/1", "abc-def"):
         assert secret not in shown
     assert it.adapter.redact("/a?token=tok%20en%2F1&b=tok+en%2F1") == "/a?token=***&b=***"
+    for name in ("a", "me", "admin"):
+        said = base64.b64encode(f"{name}:tok en/1".encode()).decode()
+        assert said not in it.adapter.redact(f"Basic {said}") and "***" in it.adapter.redact(f"Basic {said}")
     await it.adapter.kept.put("pairing", '{"session": ["inner-77f1"], "mode": "eco"}')
     assert it.adapter.redact("eco: inner-77f1") == "eco: ***"
     with pytest.raises(Invalid, match="16 texts"):
@@ -280,6 +285,10 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
       { id = "good", kind = "Sensor" }, { id = "bad", kind = "Lamp" }, { kind = "Sensor" },
       { id = "nearly", kind = "Sensor", atributes = {} },
       { id = "odd", kind = "Sensor", attributes = { power = "maybe", uv_index = 2 } },
+      { id = "endless", kind = "Sensor", attributes = { temperature = measure(1 / 0, "°C") } },
+      { id = "latin", kind = "Sensor", name = "K\\xfcche" }, { id = print, kind = "Sensor" },
+      { id = "good", kind = "Light", name = "again" },
+      { id = "wild", kind = "Light", commands = { { capability = "power", actions = { "explode" }, values = {} } } },
     }"""
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     for _ in range(2):
@@ -288,8 +297,39 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
         ("it:bad", "kind", "must be one of Sensor, Light, Switch, Virtual, not 'Lamp'"),
         ("device 3 of poll", "id", "must be a string, not null"),
         ("it:nearly", "atributes", "is not a field of a device; did you mean attributes"),
+        ("it:endless", "device", "attributes.temperature.value holds a number that is not finite"),
+        ("it:latin", "device", "name holds text that is not valid UTF-8"),
+        ("device 8 of poll", "id", "id holds a function, which is not data"),
+        ("it:good", "id", "stands twice in the list; the first counts"),
+        ("it:wild", "commands", "must be one of on, off, toggle, not 'explode'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
     ]
+
+
+async def test_the_events_of_a_poll_come_after_what_it_shows(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = 'return { { id = "new", kind = "Sensor", attributes = { battery = 7 }, events = { "press" } } }'
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    shown: list[Any] = []
+    it.bus.listen(lambda event: shown.append(it.registry.get_device(event.device_id)), events.DeviceEvent)
+    await it.adapter.poll_once()
+    assert [(each.id, each.attributes["battery"]) for each in shown] == [("it:new", 7)]
+
+
+async def test_a_kind_without_poll_is_offline_once_it_was_silent_for_too_long(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    text = """return { name = "Sleeper", hook = function(ctx, request)
+      return { devices = { { id = "door", kind = "Sensor" } } } end }"""
+    it = await start(pool, tmp_path, text, Vendor({}), max_silence_secs=1)
+    it.adapter.max_silence_secs = 0.5  # of the bench's clock, 25 ms
+    states = []
+    for secs in (0.0, 0.1, 1.0, 0.0):
+        if secs != 0.1:
+            await it.adapter.hook(HookRequest(hook="it", method="POST"))
+        await it.clock.sleep(secs)
+        await it.adapter.poll_once()
+        states.append(it.registry.get_device("it:door").attributes["state"])
+    assert states == ["online", "online", "offline", "online"]
 
 
 async def test_one_with_only_an_id_keeps_what_it_showed_and_who_is_missing_goes(
@@ -409,6 +449,21 @@ async def test_a_function_that_computes_without_end_is_stopped_and_its_line_name
         it = await start(short, tmp_path, kind("while true do end"), Vendor({}))
         with pytest.raises(AdapterFailed, match=r"mine.lua:2: ran for 0.1 s without waiting"):
             await it.poll()
+
+
+async def test_a_file_that_takes_the_place_of_a_bundled_kind_is_one_line_of_the_log(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "config" / "adapters"
+    folder.mkdir(parents=True)
+    catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
+    await catalog.load()
+    for name in ("shelly", "mine", "shelly"):
+        (folder / f"{name}.lua").write_text(kind())
+        with caplog.at_level(logging.INFO):
+            await catalog.reload()
+    said = "adapters/shelly.lua replaces the kind of that name that comes with Lares"
+    assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [said]
 
 
 async def test_check_names_what_has_no_value_in_a_file(pool: WorkerPool, tmp_path: Path) -> None:

@@ -203,8 +203,10 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
     init.add_argument("folder", metavar="DIR", nargs="?", help="the folder that gets a config/")
     init.add_argument("--adapter", metavar="NAME", help="write a bundled kind in Lua to config/adapters/, to edit it")
     attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
-    attempt.add_argument("name", metavar="NAME", help="a kind in Lua, or a section of one")
-    attempt.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of the section")
+    attempt.add_argument("name", metavar="NAME", nargs="?", help="a kind in Lua, or a section of one")
+    attempt.add_argument(
+        "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
+    )
     attempt.add_argument(
         "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="command a device after that"
     )

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.function_calls import KeptTexts, Redaction
 from appliance.adapters.lua_kinds.recording import RecordingTransport, ReplayTransport, recording_of
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
@@ -33,14 +34,25 @@ from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import KindRunner, catalog_of_kinds
+from appliance.tables.fields import Fields
 from appliance.tables.plain_files import read_plain
+from appliance.tasks import Tasks
 
 MAX_RECORDING_BYTES = 32 << 20
+MAX_SHOWN_LINE_CHARS = 1000
+"""Characters of what was sent or came that are shown; a recording has all."""
+
+LISTEN_SECS = 3.0
+"""How long it may take to open the connection of a kind that listens, and until something is pushed."""
 
 
 def try_adapter(arguments: argparse.Namespace) -> int:
     """Poll once, print what was sent, what came and what the hub would show; the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
+        arguments.name = arguments.set.pop()  # where it stands behind the settings
+    if arguments.name is None:
+        raise StartFailed("try-adapter takes the NAME of a kind in Lua, or of a section of one", os.EX_USAGE)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
     logging.getLogger("adapters").setLevel(logging.DEBUG)
     file, data_dir = paths.find_config(), paths.find_data_dir()
@@ -119,15 +131,22 @@ class _Attempt:
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
             context = self._context(session, file)
-            inner: Transport = Origins(loaded.settings, context)
+            inner: Transport = (origins := Origins(loaded.settings, context))
             if self._replay is not None:
-                inner = ReplayTransport(self._replay)
+                redact = Redaction(origins.secrets, KeptTexts(context.secrets))
+                inner = ReplayTransport(self._replay, redact.in_value)
             transport = RecordingTransport(inner)
             adapter = LuaAdapter(context, KindRunner(catalog, pool), loaded, transport)
             try:
-                await self._attempt(adapter)
+                async with Tasks() as tasks:
+                    if loaded.definition.listen is not None and self._replay is None:
+                        tasks.start(adapter.listen(), "listening")
+                        await self._wait(lambda: adapter.is_connected)
+                    await self._attempt(adapter)
+                    if not loaded.definition.has_poll:
+                        await self._wait(lambda: not adapter.is_connected or self._registry.list_devices())
             finally:
-                self._tell(adapter, transport)
+                self._tell(adapter, transport, loaded.definition.settings)
 
     def _context(self, session: Any, file: Path) -> AdapterContext:
         return AdapterContext(
@@ -141,10 +160,16 @@ class _Attempt:
             root=file.absolute().parent.parent,
         )
 
+    async def _wait(self, is_over: Callable[[], Any]) -> None:
+        until = self._clock.monotonic() + LISTEN_SECS
+        while not is_over() and self._clock.monotonic() < until:
+            await self._clock.sleep(0.05)
+
     async def _attempt(self, adapter: LuaAdapter) -> None:
         try:
             report = await adapter.within_limit(adapter.poll())
             self._registry.apply(report)
+            await adapter.tell_events()
             if self._arguments.command_ is not None:
                 await self._command(adapter, *self._arguments.command_)
         except LaresError as error:
@@ -163,17 +188,17 @@ class _Attempt:
             raise AdapterFailed(result.error)
         say(f"done: {command}")
 
-    def _tell(self, adapter: LuaAdapter, transport: RecordingTransport) -> None:
+    def _tell(self, adapter: LuaAdapter, transport: RecordingTransport, fields: Fields) -> None:
         """Print what was asked and what is shown, and write the recording if one is wanted."""
         for exchange in transport.exchanges:
-            say(f"asked: {adapter.redact(str(exchange))}")
+            say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in exchange.told()))
         for device in self._registry.list_devices():
             say(*_describe(device))
         for drop in self._dropped:
             say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
         if self._arguments.record is not None:
             raw = {name: value for name, value in self._section.raw.items() if name not in ("type", "enabled")}
-            made = recording_of(self._section.kind, raw, transport.exchanges, adapter.redact.in_value)
+            made = recording_of(self._section.kind, raw, fields, transport.exchanges, adapter.redact.in_value)
             write_private(Path(self._arguments.record), orjson.dumps(made, option=orjson.OPT_INDENT_2))
             say(f"wrote {self._arguments.record}")
 

@@ -121,6 +121,52 @@ async def test_a_secret_of_toml_and_of_a_file_is_in_no_line_and_no_recording(tmp
     )
 
 
+CHATTY = """return {
+  name = "Chatty", settings = { pin = { type = "integer", secret = true, min = 1000 }, flag = { type = "boolean" } },
+  listen = { path = "/ws", reply = "id", receive = function() end },
+  poll = function(ctx)
+    local path = "/" .. ctx.settings.pin .. "/"
+    local told = ctx:http { path = path, query = { a = ctx.settings.pin } }.status
+    local level = ctx.settings.flag and ctx:ask({ n = 1 }).n
+    return { { id = "a", kind = "Sensor", attributes = { battery = level or nil, ["custom.it.status"] = told } } }
+  end,
+}"""
+
+
+async def test_a_kind_that_listens_is_connected_and_a_secret_number_replays(tmp_path: Path) -> None:
+    write(tmp_path, {"adapters/mine.lua": CHATTY})
+    async with Chatty() as vendor:
+        stated = ("--set", f"base_url={vendor.url}", "pin=54321", "flag=true")
+        code, said = await lares(tmp_path, "try-adapter", *stated, "mine", "--record", "it.json")
+    assert code == 0 and "battery = 71" in said and "asked: GET /***/ → 201" in said, said
+    assert '    query: {"a":"***"}' in said and '    came: {"told": "***"}' in said
+    assert "54321" not in said + (tmp_path / "it.json").read_text()
+    code, said = await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json", "--set", "flag=false")
+    assert code == 0 and "custom.it.status = 201" in said, said
+
+
+class Chatty(SimulatedDevice):
+    """A WebSocket that answers each question, and a page."""
+
+    content_type = "application/json"
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [web.get("/ws", self._talk), web.get("/{path:.*}", self._page)]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Nothing is noted."""
+
+    async def _page(self, request: web.Request) -> web.Response:
+        return web.json_response({"told": request.query["a"]}, status=201)
+
+    async def _talk(self, request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for message in socket:
+            await socket.send_json({"id": message.json()["id"], "n": 71})
+        return socket
+
+
 async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     unreachable = await lares(tmp_path, "try-adapter", "shelly", "--set", "base_url=http://127.0.0.1:1")
     assert unreachable[0] == os.EX_UNAVAILABLE and "does not answer (connection refused)" in unreachable[1]

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
+from appliance.tables.fields import Field, Fields
 
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
 """Headers that no recording holds."""
+
+
+_SENT = ("origin", "query", "json", "form")
 
 
 class WebExchange(Struct, frozen=True, kw_only=True):
@@ -23,9 +30,16 @@ class WebExchange(Struct, frozen=True, kw_only=True):
     response: HttpResponse | None = None
     error: str | None = None
 
-    def __str__(self) -> str:
-        size = "" if self.response is None else f"{self.response.status}, {len(self.response.body)} bytes"
-        return f"{self.request.method} {self.request.path} → {self.error or size}"
+    def told(self) -> list[str]:
+        """What was asked and what came, in lines for people."""
+        asked, came = self.request, self.response
+        size = "" if came is None else f"{came.status}, {len(came.body)} bytes"
+        lines = [f"asked: {asked.method} {asked.path} → {self.error or size}"]
+        lines += [f"    {name}: {orjson.dumps(value).decode()}" for name in _SENT if (value := getattr(asked, name))]
+        bodies = {"body": asked.body, "came": None if came is None else came.body}
+        return lines + [
+            f"    {name}: {' '.join(body.decode(errors='replace').split())}" for name, body in bodies.items() if body
+        ]
 
 
 class RecordingTransport:
@@ -49,10 +63,11 @@ class RecordingTransport:
 class ReplayTransport:
     """Answers from a recording: each request with the first recorded one like it that was not used, else the last.
 
-    Raises `Invalid` for what is no recording.
+    `redact` takes out what stands in a recording for secrets. Raises `Invalid` for what is no recording.
     """
 
-    def __init__(self, recorded: Any) -> None:
+    def __init__(self, recorded: Any, redact: Callable[[Any], Any]) -> None:
+        self._redact = redact
         try:
             self._rows = [_row(each) for each in recorded["exchanges"]]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -61,6 +76,7 @@ class ReplayTransport:
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
         """The recorded response; raises `BadAnswer` where none is like it."""
+        request = replace(request, path=self._redact(request.path), query=self._redact(request.query))
         alike = [number for number, row in enumerate(self._rows) if _is_like(row.request, request)]
         exact = [number for number in alike if self._rows[number].request.query == request.query]
         found = exact or alike
@@ -75,9 +91,13 @@ class ReplayTransport:
 
 
 def recording_of(
-    kind: str, settings: Mapping[str, Any], exchanges: Sequence[WebExchange], redact: Callable[[Any], Any]
+    kind: str,
+    settings: Mapping[str, Any],
+    fields: Fields,
+    exchanges: Sequence[WebExchange],
+    redact: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """The exchanges as JSON, with every secret taken out by `redact`."""
+    """The exchanges as JSON, with every secret taken out by `redact`; `fields` are those of the kind's settings."""
     rows = []
     for each in exchanges:
         request = {name: getattr(each.request, name) for name in each.request.__struct_fields__}
@@ -89,7 +109,17 @@ def recording_of(
             headers = {name: value for name, value in each.response.headers.items() if name not in UNRECORDED_HEADERS}
             row["response"] = {"status": each.response.status, "headers": headers, "body": each.response.body}
         rows.append({name: _recorded(value, redact) for name, value in row.items()})
-    return {"kind": kind, "settings": redact(dict(settings)), "exchanges": rows}
+    stated = {name: _without_secret(value, redact(value), fields[name]) for name, value in settings.items()}
+    return {"kind": kind, "settings": stated, "exchanges": rows}
+
+
+def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
+    """The value without secrets, such that the kind takes it: for a number the largest power of ten."""
+    for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
+        with suppress(Invalid):
+            field.check(each)
+            return each
+    return field.default
 
 
 def _row(raw: Any) -> WebExchange:

@@ -310,7 +310,7 @@ async def test_the_events_of_a_poll_come_after_what_it_shows(pool: WorkerPool, t
     poll = 'return { { id = "new", kind = "Sensor", attributes = { battery = 7 }, events = { "press" } } }'
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     shown: list[Any] = []
-    it.bus.listen(lambda event: shown.append(it.registry.get_device(event.device_id)), events.DeviceEvent)
+    it.bus.listen(lambda event: shown.append(it.registry.get_device("it:new")), events.DeviceEvent)
     await it.adapter.poll_once()
     assert [(each.id, each.attributes["battery"]) for each in shown] == [("it:new", 7)]
 

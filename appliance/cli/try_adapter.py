@@ -139,12 +139,12 @@ class _Attempt:
             adapter = LuaAdapter(context, KindRunner(catalog, pool), loaded, transport)
             try:
                 async with Tasks() as tasks:
-                    if loaded.definition.listen is not None and self._replay is None:
+                    if (connection := adapter.connection) is not None and self._replay is None:
                         tasks.start(adapter.listen(), "listening")
-                        await self._wait(lambda: adapter.is_connected)
+                        await self._wait(lambda: connection.is_open)
                     await self._attempt(adapter)
-                    if not loaded.definition.has_poll:
-                        await self._wait(lambda: not adapter.is_connected or self._registry.list_devices())
+                    if not loaded.definition.has_poll and connection is not None and connection.is_open:
+                        await self._wait(self._registry.list_devices)
             finally:
                 self._tell(adapter, transport, loaded.definition.settings)
 

@@ -31,17 +31,12 @@ from appliance.adapters.lua_kinds.told_devices import (
     HappenedEvent,
     ToldDevices,
     ToldUpdate,
+    device_for_lua,
     report_of,
 )
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
-from appliance.errors import (
-    AdapterFailed,
-    BadAnswer,
-    Invalid,
-    ScriptFailed,
-    Unreachable,
-)
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, ScriptFailed, Unreachable
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
@@ -86,16 +81,9 @@ class LuaAdapter(PollingAdapter):
         self._has_polled = False
         self._untold: list[HappenedEvent] = []
         listen = loaded.definition.listen
-        self._connection = (
-            None if listen is None else PushConnection(origins.main, listen, self._hello, self.poll_now)
-        )
+        self.connection = None if listen is None else PushConnection(origins.main, listen, self._hello, self.poll_now)
         self._reader = DeviceReader(self.publish, self.redact)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether the connection of the file's `listen` stands; without one it never does."""
-        return self._connection is not None and self._connection.is_open
 
     async def listen(self) -> None:
         """Take what is pushed until cancelled, as `run` does, which polls besides."""
@@ -110,7 +98,7 @@ class LuaAdapter(PollingAdapter):
         if self._loaded.definition.has_poll:
             await super().poll_once()
             await self.tell_events()
-        elif self._connection is not None and not self.is_connected:
+        elif self.connection is not None and not self.connection.is_open:
             self._on_miss(Unreachable(f"{self.http.address}: the connection is not open"), self.misses + 1)
         elif self.max_silence_secs is not None and self.publish.devices() and not self._may_be_silent():
             said = f"{self.http.address}: nothing was heard for {self.max_silence_secs} s (max_silence_secs)"
@@ -144,7 +132,7 @@ class LuaAdapter(PollingAdapter):
         if not self._loaded.definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
         confirmation = Confirmation(command, before.commands or (), before.attributes)
-        found = await self._call(["command"], _device_for_lua(before, self.name), STATED_COMMAND(command))
+        found = await self._call(["command"], device_for_lua(before, self.name), STATED_COMMAND(command))
         if isinstance(found["second"], str):
             return CommandResult(error=found["second"][:MAX_SENTENCE_CHARS])
         if found["first"] is True:
@@ -194,7 +182,7 @@ class LuaAdapter(PollingAdapter):
         """
         if isinstance(first, bytes):
             first, body = None, first
-        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self._connection, secs)
+        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self.connection, secs)
         before, arguments = self._memory, {"first": first, "second": second}
         given = {"settings": self._settings, "memory": before, "repeat": repeat, **arguments}
         if body is not None:
@@ -219,22 +207,22 @@ class LuaAdapter(PollingAdapter):
         await in_steps(self.clock, self._telling(report, told))
         self.note_heard()
         self.publish.answered()
-        if update.send is not None and self._connection is not None:
-            await self._connection.send(update.send)
+        if update.send is not None and self.connection is not None:
+            await self.connection.send(update.send)
         if update.poll:
             self.poll_now()
 
     async def _keep_hearing(self) -> None:
         """Hand each message of the connection to the file's `receive`, at most so many in a second."""
-        while self._connection is not None:
-            message, began = await self._connection.next_message(), self.clock.monotonic()
+        while self.connection is not None:
+            message, began = await self.connection.next_message(), self.clock.monotonic()
             try:
                 found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["listen", "receive"], message))
                 await self._update("receive", found["first"])
             except AdapterFailed as error:
                 self._say_once(error)
             pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
-            if pause > 0 and self._connection.waiting > CALM_MESSAGES:
+            if pause > 0 and self.connection.waiting > CALM_MESSAGES:
                 await self.clock.sleep(pause)
 
     def _say_once(self, error: AdapterFailed) -> None:
@@ -247,7 +235,7 @@ class LuaAdapter(PollingAdapter):
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
         """The connection of the file's `listen`, where it has one."""
-        return None if self._connection is None else self._open_push(self._connection)
+        return None if self.connection is None else self._open_push(self.connection)
 
     @asynccontextmanager
     async def _open_push(self, connection: PushConnection) -> AsyncIterator[AsyncIterator[Any]]:
@@ -321,17 +309,6 @@ class LuaAdapter(PollingAdapter):
             return await super().look(device_id)
         device = self.publish.find(device_id)
         return None, {} if device is None else device.attributes, None
-
-
-def _device_for_lua(device: Device, section: str) -> dict[str, Any]:
-    """The device as it was shown last, with its local id."""
-    return {
-        "id": device.id.removeprefix(f"{section}:"),
-        "kind": device.kind,
-        "name": device.name,
-        "class": device.info.device_class,
-        "attributes": device.attributes,
-    }
 
 
 class WaitingAdapter(Adapter):

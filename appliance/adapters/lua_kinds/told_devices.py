@@ -289,3 +289,14 @@ def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:
     """The devices as a report; a complete one removes those that are missing."""
     present = frozenset(told.ids) if is_complete else None
     return Report(adapter=section, present=present, observations=tuple(told.observations))
+
+
+def device_for_lua(device: Device, section: str) -> dict[str, Any]:
+    """The device as it was shown last, with its local id."""
+    return {
+        "id": device.id.removeprefix(f"{section}:"),
+        "kind": device.kind,
+        "name": device.name,
+        "class": device.info.device_class,
+        "attributes": device.attributes,
+    }

@@ -184,7 +184,7 @@ async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
         flood = asyncio.ensure_future(_flood(it.vendor))
         await until(lambda: it.shows(brightness=77))
         flood.cancel()
-        assert it.runner.adapter is not None and it.runner.adapter._connection.waiting <= MAX_PUSHED  # type: ignore[attr-defined]
+        assert it.runner.adapter is not None and it.runner.adapter.connection.waiting <= MAX_PUSHED  # type: ignore[attr-defined]
     assert [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
 
 

@@ -19,6 +19,7 @@ LATE = (
     "croniter",  # only where a file names a cron expression
     "defusedxml",  # only for a Roku
     "jinja2",  # only for templates that are announced on a broker
+    "watchfiles",  # only where folders are watched
 )
 """A hub whose configuration needs none of these has imported none when it begins to respond."""
 

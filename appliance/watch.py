@@ -1,27 +1,20 @@
-"""Watching folders: saved Lua files cause one callback, however the editor saves them.
-
-The names and times of the files are looked at every now and then: so it works on every file system, and whatever
-becomes of the folder.
-"""
+"""Watching folders: saved Lua files cause one callback, however the editor saves them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from appliance.clock import Clock
 from appliance.tasks import Tasks
-
-POLL_INTERVAL_SECS = 0.5
-"""Seconds between two looks at a folder."""
-
-MISSING_POLL_INTERVAL_SECS = 5.0
-"""Seconds between two looks where there is no folder."""
 
 DEBOUNCE_SECS = 0.3
 """Seconds without a change after which the callback is called."""
@@ -29,10 +22,16 @@ DEBOUNCE_SECS = 0.3
 MAX_DEBOUNCE_SECS = 3.0
 """Seconds after which it is called while changes go on."""
 
-log = logging.getLogger("watch")
+IMPORT_DELAY_SECS = 0.25
+"""Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
 
-FileStates = frozenset[tuple[Path, int, int, int]]
-"""FileStates, each with its inode, its size, and its time of modification in nanoseconds."""
+POLL_INTERVAL_MS = 5000
+"""Interval of checks whether a folder was replaced, and whether a missing one was created."""
+
+STEP_MS = 200
+"""Interval at which `watchfiles` wakes to see whether the system has told it of changes."""
+
+log = logging.getLogger("watch")
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -41,59 +40,143 @@ class Target(Struct, frozen=True, kw_only=True):
     folder: Path
     is_deep: bool
     on_change: Callable[[], Awaitable[object]]
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @property
-    def interval_secs(self) -> float:
-        """Seconds until the next look."""
-        return POLL_INTERVAL_SECS if self.folder.is_dir() else MISSING_POLL_INTERVAL_SECS
+    def holds(self, path: Path) -> bool:
+        """Whether a change at the path may be one of the target's Lua files; a folder inside may hold some."""
+        if path == self.folder:
+            return True
+        if not path.is_relative_to(self.folder) or path.name.startswith("."):
+            return False
+        if path.suffix == ".lua":
+            return self.is_deep or path.parent == self.folder
+        return self.is_deep and path.suffix == ""
 
-    def list_files(self) -> FileStates:
-        """The Lua files that exist; may wait for the card."""
-        found = set()
+    def list_files(self) -> frozenset[tuple[Path, int]]:
+        """The Lua files that exist, each with its time of modification in nanoseconds."""
         with suppress(OSError):
-            for file in self.folder.rglob("[!.]*.lua") if self.is_deep else self.folder.glob("[!.]*.lua"):
-                with suppress(OSError):
-                    status = file.stat()
-                    found.add((file, status.st_ino, status.st_size, status.st_mtime_ns))
-        return frozenset(found)
+            files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
+            return frozenset((file, file.lstat().st_mtime_ns) for file in files)
+        return frozenset()
+
+
+FileChanges = Iterable[tuple[object, str]]
+WatchFunction = Callable[..., Iterator[FileChanges]]
+"""`watchfiles.watch`, or what stands for it in a test."""
+
+
+def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[FileChanges]:
+    if "watchfiles" not in sys.modules:
+        stop_event.wait(IMPORT_DELAY_SECS)
+    import watchfiles
+
+    return watchfiles.watch(*folders, stop_event=stop_event, **more)
 
 
 class Watcher:
-    """Watches its targets from entering the context to leaving it."""
+    """Watches its targets from entering the context to leaving it, on one thread; on none if there are no targets."""
 
-    def __init__(self, targets: Sequence[Target], clock: Clock) -> None:
+    def __init__(self, targets: Sequence[Target], clock: Clock, watch: WatchFunction = _watch) -> None:
         self._targets = targets
         self._clock = clock
+        self._watch_changes = watch
+        self._stop = threading.Event()
+        self._ended = asyncio.Event()
         self._tasks = Tasks()
+        self._before: list[frozenset[tuple[Path, int]]] = []
 
     async def __aenter__(self) -> Watcher:
         for target in self._targets:
-            seen = await asyncio.to_thread(target.list_files)
-            self._tasks.start(self._follow(target, seen), f"watch of {target.folder}")
+            self._tasks.start(self._follow(target), f"watch of {target.folder}")
+        if self._targets:
+            loop = asyncio.get_running_loop()
+            self._before = await asyncio.to_thread(lambda: [target.list_files() for target in self._targets])
+            threading.Thread(target=self._watch, args=(loop,), daemon=True, name="watch").start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._targets:
+            await self._clock.wait(self._ended, 2 * POLL_INTERVAL_MS / 1000)
         await self._tasks.__aexit__()
 
-    async def _follow(self, target: Target, seen: FileStates) -> None:
+    async def _follow(self, target: Target) -> None:
         """Call `on_change` after each burst of changes."""
         while True:
-            await self._clock.sleep(target.interval_secs)
-            found = await asyncio.to_thread(target.list_files)
-            if found == seen:
-                continue
-            seen = await self._settle(target, found)
+            await target.changed.wait()
+            latest = self._clock.monotonic() + MAX_DEBOUNCE_SECS
+            target.changed.clear()
+            while self._clock.monotonic() < latest and await self._clock.wait(target.changed, DEBOUNCE_SECS):
+                target.changed.clear()
             try:
                 await target.on_change()
             except Exception as error:  # the next change may be a better one
                 log.error("what %s asks for failed: %s: %s", target.folder, type(error).__name__, error)
 
-    async def _settle(self, target: Target, found: FileStates) -> FileStates:
-        """The files once nothing changes any more, or too long."""
-        latest = self._clock.monotonic() + MAX_DEBOUNCE_SECS
-        while self._clock.monotonic() < latest:
-            before = found
-            await self._clock.sleep(DEBOUNCE_SECS)
-            if (found := await asyncio.to_thread(target.list_files)) == before:
-                break
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The thread: watch the folders that exist, and start over when one was created, removed or replaced."""
+        polling = None
+        seen = self._identify()
+        while not self._stop.is_set():
+            try:
+                self._watch_folders(seen, loop, polling)
+            except FileNotFoundError:  # it went just now
+                self._stop.wait(POLL_INTERVAL_MS / 10_000)
+            except Exception as error:  # of the system's limits on watching, mostly
+                if polling:
+                    self._stop.wait(POLL_INTERVAL_MS / 1000)
+                else:
+                    log.warning("the system cannot watch folders (%s); they are looked at every few seconds", error)
+                    polling = True
+            now = self._identify()
+            for target in self._targets:
+                if now.get(target.folder) != seen.get(target.folder):
+                    self._schedule_reload(target, loop)
+            seen = now
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._ended.set)
+
+    def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
+        """Schedule callbacks for changes in these folders, until one of them was replaced or removed."""
+        if not seen:
+            self._stop.wait(POLL_INTERVAL_MS / 1000)
+            return
+        for changes in self._watch_changes(
+            *seen,
+            watch_filter=None,
+            debounce=2 * STEP_MS,
+            step=STEP_MS,
+            stop_event=self._stop,
+            rust_timeout=POLL_INTERVAL_MS,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            force_polling=polling,
+            poll_delay_ms=POLL_INTERVAL_MS,
+            ignore_permission_denied=True,
+        ):
+            paths = {Path(path) for _, path in changes}
+            early = self._changed_early()
+            for target in self._targets:
+                if target in early or any(target.holds(path) for path in paths):
+                    self._schedule_reload(target, loop)
+            is_lost = not paths.isdisjoint(seen)  # one went, and another may have come in its place with its number
+            if is_lost or self._stop.is_set() or self._identify() != seen:
+                return
+
+    def _changed_early(self) -> list[Target]:
+        """The targets that changed after entering the context and before the watch began; empty when called again."""
+        before, self._before = self._before, []
+        return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
+
+    def _identify(self) -> dict[Path, tuple[int, int]]:
+        """The folders that exist, with device and inode."""
+        found = {}
+        for target in self._targets:
+            with suppress(OSError):
+                status = target.folder.stat()
+                found[target.folder] = (status.st_dev, status.st_ino)
         return found
+
+    def _schedule_reload(self, target: Target, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(target.changed.set)

@@ -47,6 +47,7 @@ ALLOWED = {
     "argon2": {"api"},
     "defusedxml": {"adapters"},
     "lupa": {"lua_worker"},
+    "watchfiles": {"watch"},
     "astral": {"automations"},
     "croniter": {"automations"},
     "asyncio.sleep": {"clock"},

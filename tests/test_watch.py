@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from appliance import watch
 from appliance.clock import Clock
-from appliance.watch import DEBOUNCE_SECS, MAX_DEBOUNCE_SECS, POLL_INTERVAL_SECS, Target, Watcher
+from appliance.watch import DEBOUNCE_SECS, MAX_DEBOUNCE_SECS, Target, Watcher
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 
-QUICK_SECS = 0.02
 
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders are looked at often."""
-    for name in ("POLL_INTERVAL_SECS", "MISSING_POLL_INTERVAL_SECS", "DEBOUNCE_SECS"):
-        monkeypatch.setattr(watch, name, QUICK_SECS)
+    """Whether a folder is there, or another, is looked at often."""
+    monkeypatch.setattr(watch, "POLL_INTERVAL_MS", 300)
 
 
-class Counter:
+class Noted:
     """Counts how often it was called."""
 
     def __init__(self) -> None:
@@ -38,16 +36,39 @@ class Counter:
 
 
 @asynccontextmanager
-async def watched(folder: Path, *, is_deep: bool = False) -> AsyncIterator[Counter]:
-    """The folder is watched."""
-    counter = Counter()
-    async with Watcher([Target(folder=folder, is_deep=is_deep, on_change=counter)], Clock()):
-        yield counter
+async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> AsyncIterator[Noted]:
+    """The folder is watched, as soon as it is there."""
+    noted = Noted()
+    target = Target(folder=folder, is_deep=is_deep, on_change=noted)
+    more = {} if look is None else {"watch": look}
+    async with Watcher([target], Clock(), **more):
+        await settled(folder, noted)
+        yield noted
+
+
+async def settled(folder: Path, noted: Noted) -> None:
+    """Wait until the watch has begun: touch a file until that is noticed; then until nothing more is."""
+    if await asyncio.to_thread(folder.is_dir):
+        file = folder / "probe.lua"
+        async with asyncio.timeout(20):
+            while not noted.count:
+                await asyncio.to_thread(file.touch)
+                await asyncio.sleep(2 * DEBOUNCE_SECS)
+        before = 0
+        while before != noted.count:
+            before = noted.count
+            await asyncio.sleep(3 * DEBOUNCE_SECS)
+    noted.count = 0
+
+
+def threads() -> list[str]:
+    """The watcher's threads."""
+    return [each.name for each in threading.enumerate() if each.name == "watch"]
 
 
 SAVES: dict[str, Callable[[Path], object]] = {
-    "written": lambda file: file.write_text("xx"),
-    "renamed into place": lambda file: _write(file.with_suffix(".tmp")).rename(file),
+    "written": lambda file: file.write_text("x"),
+    "renamed into place": lambda file: file.with_suffix(".tmp").rename(file) if _make(file) else None,
     "moved away and written": lambda file: (file.rename(file.with_name("probe.lua~")), file.write_text("x")),
     "new": lambda file: file.with_name("new.lua").write_text("x"),
     "many at once": lambda file: [file.with_name(f"{n}.lua").write_text("x") for n in range(200)],
@@ -55,55 +76,76 @@ SAVES: dict[str, Callable[[Path], object]] = {
 }
 
 
-def _write(file: Path) -> Path:
-    file.write_text("x")
-    return file
+def _make(file: Path) -> bool:
+    file.with_suffix(".tmp").write_text("x")
+    return True
 
 
-@pytest.mark.usefixtures("quick_looks")
-@pytest.mark.parametrize("way", SAVES)
-async def test_a_file_is_noticed_however_it_is_saved_and_not_for_each_write(tmp_path: Path, way: str) -> None:
-    _write(tmp_path / "probe.lua")
-    async with watched(tmp_path) as counter:
-        SAVES[way](tmp_path / "probe.lua")
-        await until(lambda: counter.count)
-        await asyncio.sleep(4 * QUICK_SECS)
-        assert counter.count <= 2
+async def test_a_file_is_noticed_however_it_is_saved_and_not_for_each_write(tmp_path: Path) -> None:
+    async def count_of(number: int, save: Callable[[Path], object]) -> int:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with watched(folder) as noted:
+            save(folder / "probe.lua")
+            await until(lambda: noted.count)
+            await asyncio.sleep(2 * DEBOUNCE_SECS)
+            return noted.count
+
+    counts = await asyncio.gather(*(count_of(number, save) for number, save in enumerate(SAVES.values())))
+    assert max(counts) <= 2, dict(zip(SAVES, counts, strict=True))
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.slow
 async def test_what_is_no_lua_file_of_the_folder_is_not_noticed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
-    async with watched(tmp_path) as counter:
+    async with watched(tmp_path) as noted:
         for name in ("x.txt", ".hidden.lua", "x.lua~", ".x.lua.swp", "inner/x.lua", "4913"):
-            _write(tmp_path / name)
-        await asyncio.sleep(5 * QUICK_SECS)
-        assert counter.count == 0
+            (tmp_path / name).write_text("x")
+        await asyncio.sleep(4 * DEBOUNCE_SECS)
+        assert noted.count == 0
 
 
-@pytest.mark.usefixtures("quick_looks")
 async def test_folders_inside_a_deep_one_are_watched_too_and_new_ones_as_well(tmp_path: Path) -> None:
-    async with watched(tmp_path, is_deep=True) as counter:
+    async with watched(tmp_path, is_deep=True) as noted:
         (tmp_path / "inner").mkdir()
-        _write(tmp_path / "inner/x.lua")
-        await until(lambda: counter.count)
+        await until(lambda: noted.count)
+        await asyncio.sleep(2 * DEBOUNCE_SECS)
+        before = noted.count
+        (tmp_path / "inner/x.lua").write_text("x")
+        await until(lambda: noted.count > before)
 
 
-@pytest.mark.usefixtures("quick_looks")
-async def test_a_folder_may_be_missing_come_go_and_be_another(tmp_path: Path) -> None:
-    folder, other = tmp_path / "scenes", tmp_path / "other"
-    async with watched(folder) as counter:
+async def test_a_folder_may_be_missing_come_go_and_come_again(tmp_path: Path) -> None:
+    folder = tmp_path / "scenes"
+    async with watched(folder) as noted:
         folder.mkdir()
-        _write(folder / "x.lua")
-        await until(lambda: counter.count == 1)
-        folder.rename(other)
-        await until(lambda: counter.count == 2)
-        folder.symlink_to(other)
-        await until(lambda: counter.count == 3)
-        folder.unlink()
-        folder.mkdir()
-        _write(folder / "x.lua")
-        await until(lambda: counter.count >= 4)
+        (folder / "x.lua").write_text("x")
+        await until(lambda: noted.count)
+        await settled(folder, noted)
+        (folder / "x.lua").write_text("y")
+        await until(lambda: noted.count)
+        folder.rename(tmp_path / "away")
+        await until(lambda: noted.count >= 2)
+        noted.count = 0
+        (tmp_path / "away").rename(folder)
+        await until(lambda: noted.count)
+        await settled(folder, noted)
+        (folder / "x.lua").write_text("z")
+        await until(lambda: noted.count)
+
+
+async def test_a_folder_that_was_removed_is_watched_anew_even_if_another_has_its_number(tmp_path: Path) -> None:
+    begun: list[float] = []
+
+    def look(*_: Path, stop_event: threading.Event, **__: Any) -> Iterator[set[Any]]:
+        begun.append(1)
+        yield {(3, str(tmp_path))} if len(begun) == 1 else {(1, str(tmp_path / "x.lua"))}
+        stop_event.wait()
+
+    noted = Noted()
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
+        await until(lambda: noted.count)
+    assert len(begun) == 2
 
 
 async def test_a_reload_that_fails_does_not_end_the_watch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -113,29 +155,89 @@ async def test_a_reload_that_fails_does_not_end_the_watch(tmp_path: Path, caplog
         calls.append(1)
         raise RuntimeError("no")
 
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=fail)], clock):
-        for number in (1, 2):
-            _write(tmp_path / f"{number}.lua")
-            await clock.run(until(partial(lambda count: len(calls) == count, number)))
+    target = Target(folder=tmp_path / "missing", is_deep=False, on_change=fail)
+    async with Watcher([target], clock):
+        for _ in range(2):
+            calls.clear()
+            target.changed.set()
+            await clock.run(until(lambda: calls))
     assert "RuntimeError: no" in caplog.text
 
 
-async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(tmp_path: Path) -> None:
-    clock, counter = VirtualClock(), Counter()
-    target = Target(folder=tmp_path, is_deep=False, on_change=counter)
+@pytest.mark.slow
+async def test_a_folder_that_is_swapped_for_another_behind_a_link_is_noticed(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "current").symlink_to("old")
+    async with watched(tmp_path / "current") as noted:
+        (tmp_path / "next").symlink_to("new")
+        (tmp_path / "next").rename(tmp_path / "current")
+        await until(lambda: noted.count)
+        await settled(tmp_path / "current", noted)
+        (tmp_path / "new/x.lua").write_text("x")
+        await until(lambda: noted.count)
 
-    async def burst(times: float) -> None:
-        """A change before every look."""
-        number, before = 0, counter.count
-        while number < times and counter.count == before:
-            _write(tmp_path / f"{clock.monotonic()}.lua")
-            number += 1
+
+async def test_what_is_saved_while_the_watch_begins_is_noticed(tmp_path: Path) -> None:
+    def look(*_: Path, stop_event: threading.Event, **__: Any) -> Iterator[set[Any]]:
+        (tmp_path / "x.lua").write_text("x")
+        yield set()
+        stop_event.wait()
+
+    noted = Noted()
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
+        await until(lambda: noted.count == 1)
+
+
+async def test_there_is_one_thread_for_all_folders_and_none_for_none(tmp_path: Path) -> None:
+    targets = [Target(folder=tmp_path / name, is_deep=False, on_change=Noted()) for name in ("a", "b")]
+    (tmp_path / "a").mkdir()
+    async with Watcher([], Clock()):
+        assert threads() == []
+    async with Watcher(targets, Clock()):
+        assert threads() == ["watch"]
+    await until(lambda: not threads())
+
+
+async def test_where_the_system_cannot_watch_the_folder_is_looked_at_instead(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[bool | None] = []
+
+    def look(*folders: Path, force_polling: bool | None, stop_event: threading.Event, **_: Any) -> Iterator[set[Any]]:
+        asked.append(force_polling)
+        if not force_polling:
+            raise OSError("OS file watch limit reached")
+        yield {(1, str(tmp_path / "x.lua"))}
+        stop_event.wait()
+
+    noted = Noted()
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
+        await until(lambda: noted.count == 1)
+    assert asked[:2] == [None, True]
+    assert "the system cannot watch folders (OS file watch limit reached)" in caplog.text
+
+
+async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(tmp_path: Path) -> None:
+    clock, noted = VirtualClock(), Noted()
+    target = Target(folder=tmp_path / "missing", is_deep=False, on_change=noted)
+
+    async def burst(times: int) -> None:
+        for _ in range(times):
+            assert noted.count == 0
+            target.changed.set()
             await clock.sleep(DEBOUNCE_SECS / 2)
-        await until(lambda: counter.count > before)
+        await until(lambda: noted.count)
+
+    async def never_end() -> None:
+        while noted.count == 1:
+            target.changed.set()
+            await clock.sleep(DEBOUNCE_SECS / 2)
 
     async with Watcher([target], clock):
         await clock.run(burst(5))
         began = clock.monotonic()
-        assert (counter.count, began >= POLL_INTERVAL_SECS + DEBOUNCE_SECS) == (1, True)
-        await clock.run(burst(float("inf")))
-        assert counter.count == 2 and clock.monotonic() - began >= MAX_DEBOUNCE_SECS
+        assert (noted.count, began >= 3 * DEBOUNCE_SECS) == (1, True)
+        await clock.run(never_end())
+        assert clock.monotonic() - began >= MAX_DEBOUNCE_SECS - DEBOUNCE_SECS
+    assert noted.count == 2

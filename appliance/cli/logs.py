@@ -34,7 +34,7 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
         handler.setFormatter(TextLines())
     handler.addFilter(RepetitionLimit())
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
-    for chatty in ("sanic", "asyncio", "websockets", "aiohttp"):
+    for chatty in ("sanic", "asyncio", "websockets", "aiohttp", "watchfiles"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 

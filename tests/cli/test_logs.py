@@ -196,7 +196,9 @@ class TestStart:
         logging.getLogger("hub").info("said")
         assert capsys.readouterr().err.count("said") == 1
 
-    @pytest.mark.parametrize("library", ["sanic", "sanic.error", "asyncio", "websockets.server", "aiohttp.access"])
+    @pytest.mark.parametrize(
+        "library", ["sanic", "sanic.error", "asyncio", "websockets.server", "aiohttp.access", "watchfiles.main"]
+    )
     def test_libraries_speak_only_when_something_is_wrong(
         self, capsys: pytest.CaptureFixture[str], library: str
     ) -> None:

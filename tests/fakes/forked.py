@@ -181,7 +181,7 @@ def _run_hub(requests: socket.socket) -> NoReturn:
     for package in ("appliance.cli", "appliance.adapters.elgato_lights", "appliance.adapters.roku_tv"):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
             importlib.import_module(f"{package}.{module.name}")
-    for name in ("aiohttp", "astral.sun", "tests.fakes.keys", "aiomqtt"):
+    for name in ("aiohttp", "astral.sun", "tests.fakes.keys", "watchfiles", "aiomqtt"):
         importlib.import_module(name)
     gc.freeze()
     request = _serve(requests)

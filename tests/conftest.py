@@ -24,6 +24,11 @@ from tests.fakes import contract_recorder, forked
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 
+# What the tests' own modules assert is told in detail too; those imported above are too late for that.
+pytest.register_assert_rewrite(
+    *(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.name != "fakes")
+)
+
 # Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -14,7 +14,7 @@ from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
 from tests.adapters.lua_kinds.simulators import Daikin, HomeWizardSocket, HueBridge, Sonos
 from tests.adapters.lua_kinds.sources import ANNA, FritzBox, Fronius, HomeWizardMeter, Ollama, Tibber
-from tests.adapters.lua_kinds.vendor import Vendor
+from tests.adapters.lua_kinds.vendor import Vendor, header
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -86,6 +86,13 @@ async def test_daikin(pool: WorkerPool, tmp_path: Path) -> None:
     said = await it.command("air", "target_temperature", "set", {"value": 19.5, "unit": "°C"})
     assert said == "the unit takes no temperature in the mode that it is in"
     assert await it.command("air", "hvac_mode", "set", "off") is None and unit.control["pow"] == "0"
+    assert isinstance(unit.answers, dict)
+    sensor = unit.answers.pop("/aircon/get_sensor_info")
+    with pytest.raises(AdapterFailed, match="no Daikin"):
+        await it.poll()
+    air = (await (await start(pool, tmp_path, None, unit, "daikin")).poll())["air"]
+    assert "temperature" not in air.attributes, "a unit may have no sensors, and is told without them"
+    unit.answers["/aircon/get_sensor_info"] = sensor
     del unit.control["f_rate"]
     air = (await it.poll())["air"]
     assert [each.capability for each in air.commands or ()] == [
@@ -186,6 +193,15 @@ async def test_sonos(pool: WorkerPool, tmp_path: Path) -> None:
     speaker.fault = "800"
     said = await it.command("player", "media_playback", "pause")
     assert said == "the player refuses Pause (another player leads its group; command that one)"
+    assert isinstance(speaker.answers, dict)
+    page = "<html/>"
+    speaker.answers["/MediaRenderer/AVTransport/Control"] = lambda asked: (
+        (500, page) if "GetPositionInfo" in header(asked, "SOAPACTION") else speaker._call(asked)
+    )
+    with pytest.raises(AdapterFailed, match="the player refuses GetPositionInfo"):
+        await it.poll()
+    page = "<errorCode>701</errorCode>"
+    assert "media_title" not in (await it.poll())["player"].attributes, "a player may have none to tell"
 
 
 async def test_fritzbox(pool: WorkerPool, tmp_path: Path) -> None:

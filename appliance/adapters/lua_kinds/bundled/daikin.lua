@@ -34,7 +34,11 @@ local function poll(ctx)
   end
   local control, fault = ask(ctx, "/aircon/get_control_info")
   if not control then error(fault, 0) end
-  local sensor = ask(ctx, "/aircon/get_sensor_info") or {}
+  -- One without sensors is told without them; one that has told them only where it tells them again.
+  local sensor, missing = ask(ctx, "/aircon/get_sensor_info")
+  if not sensor and ctx.memory.has_sensor then error(missing, 0) end
+  ctx.memory.has_sensor = sensor ~= nil
+  sensor = sensor or {}
   local mode = MODES[control.mode]
   if control.pow == "0" then mode = "off" end
   local commands = { MODE, TARGET }

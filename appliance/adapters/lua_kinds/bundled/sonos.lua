@@ -31,7 +31,7 @@ local function call(ctx, service, action, inside)
   local body = page and page.children[1]
   if not body or not body.children[1] then
     local code = answer.body:match("<errorCode>(%d+)</errorCode>")
-    return nil, "the player refuses " .. action .. " (" .. (REASONS[code] or "status " .. answer.status) .. ")"
+    return nil, "the player refuses " .. action .. " (" .. (REASONS[code] or "status " .. answer.status) .. ")", code
   end
   local found = {}
   for _, each in ipairs(body.children[1].children) do found[each.name] = each.text end
@@ -66,8 +66,9 @@ local function poll(ctx)
   local transport = need(ctx, "AVTransport", "GetTransportInfo")
   local volume = need(ctx, "RenderingControl", "GetVolume")
   local mute = need(ctx, "RenderingControl", "GetMute")
-  local position = call(ctx, "AVTransport", "GetPositionInfo") or {}
-  local data = position.TrackMetaData and xml.decode(position.TrackMetaData)
+  local position, fault, code = call(ctx, "AVTransport", "GetPositionInfo")
+  if not position and not code then error(fault, 0) end            -- a player may refuse this one, by a code of UPnP
+  local data = position and position.TrackMetaData and xml.decode(position.TrackMetaData)
   local title
   for _, each in ipairs(data and data.children[1] and data.children[1].children or {}) do
     if each.name == "title" then title = each.text end

@@ -6,7 +6,9 @@ import asyncio
 import logging
 import selectors
 import time
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -18,6 +20,9 @@ T = TypeVar("T")
 
 CANCEL_GRACE_SECS = 1.0
 """Seconds that a cancelled task has to end."""
+
+STALL_SECS = 0.25
+"""How long a step of a `time_limit` is, and by how much the loop must come late to it that it does not count."""
 
 STEP_SECS = 0.001
 """Seconds of work after which others get their turn; as much time as it took, where one step took far longer."""
@@ -168,17 +173,48 @@ class Tasks:
             log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
 
 
+@asynccontextmanager
+async def time_limit(seconds: float) -> AsyncIterator[None]:
+    """As `asyncio.timeout`, for what others answer: time in which this process itself was held up does not count.
+
+    What came meanwhile is read after such a stall, and is in time. Of two stalls in a row the second one counts.
+    """
+    loop = asyncio.get_running_loop()
+    timer: asyncio.Handle
+    async with asyncio.timeout(None) as limit:
+
+        def step(left: float, due: float, *, was_held_up: bool) -> None:
+            nonlocal timer
+            now = loop.time()
+            is_held_up = now - due > STALL_SECS and not was_held_up
+            left -= 0 if is_held_up else STALL_SECS
+            if left > 0:
+                due = now + min(left, STALL_SECS)
+                timer = loop.call_at(due, partial(step, left, due, was_held_up=is_held_up))
+            else:
+                limit.reschedule(now)
+
+        timer = loop.call_soon(partial(step, seconds + STALL_SECS, loop.time(), was_held_up=False))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """What the work returns or raises; `TimeoutError` where it has not ended in time.
+    """What the work returns or raises; `TimeoutError` where it has not ended within a `time_limit`.
 
     It is cancelled then, or when the caller is; one that does not end within `CANCEL_GRACE_SECS` is left alone.
     """
     task = asyncio.get_running_loop().create_task(_ending_of(work))
     try:
-        ended, _ = await asyncio.wait({task}, timeout=seconds)
+        with suppress(TimeoutError):
+            async with time_limit(seconds):
+                await asyncio.wait({task})
+        is_in_time = task.done()
     finally:
         await end(task)
-    if not ended:
+    if not is_in_time:
         raise TimeoutError
     if isinstance(ending := task.result(), _Result):
         return ending.value

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import Invalid
-from appliance.tasks import MAX_EVENTS_PER_TURN, Tasks, loop_lag, run
+from appliance.tasks import MAX_EVENTS_PER_TURN, STALL_SECS, Tasks, end_within, loop_lag, run
 
 
 class Worker:
@@ -185,6 +185,22 @@ async def test_work_that_somebody_waits_for_is_finished_without_them_and_tells_w
         with pytest.raises(ZeroDivisionError):
             await tasks.finish(work(ZeroDivisionError("x")), "four")
     assert [record.getMessage() for record in caplog.records] == ["four ended: ZeroDivisionError: x"]
+
+
+async def test_what_came_while_the_loop_was_held_up_is_in_time_and_what_never_comes_is_not() -> None:
+    loop = asyncio.get_running_loop()
+
+    async def answer() -> str:
+        await asyncio.sleep(STALL_SECS / 2)
+        for _ in range(9):
+            await asyncio.sleep(0)
+        return "answered"
+
+    loop.call_later(0.01, time.sleep, 3 * STALL_SECS)
+    assert await end_within(answer(), STALL_SECS) == "answered"
+    loop.call_later(0.01, time.sleep, 3 * STALL_SECS)
+    with pytest.raises(TimeoutError):
+        await end_within(asyncio.Event().wait(), STALL_SECS)
 
 
 def test_one_turn_of_the_loop_serves_few_sockets_and_each_has_its_turn() -> None:

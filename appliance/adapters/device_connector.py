@@ -16,6 +16,11 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.resolver import ThreadedResolver
 from aiohttp.tracing import Trace
 
+from appliance.tasks import time_limit
+
+CONNECT_TIMEOUT_SECS = 2.0
+"""Seconds that a device has to accept a connection."""
+
 MAX_WAITING_RESPONSES = 8
 """Responses on a connection that nobody has read, interim ones (1xx) included."""
 
@@ -107,8 +112,9 @@ class DeviceConnector(aiohttp.TCPConnector):
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
-        """A connection for the request. Raises `ClientError`."""
-        connection = await super().connect(req, traces, timeout)
+        """A connection for the request. Raises `ClientError`, and `TimeoutError` where none is accepted in time."""
+        async with time_limit(CONNECT_TIMEOUT_SECS):
+            connection = await super().connect(req, traces, timeout)
         if req.headers.get("Connection") == "close" and connection.protocol is not None:
             connection.protocol.force_close()
         return connection

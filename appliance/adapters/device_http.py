@@ -19,9 +19,6 @@ from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, 
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unanswered, Unreachable
 
-CONNECT_TIMEOUT_SECS = 2.0
-"""Seconds that a device has to accept a connection."""
-
 KEEP_SECS = 1.0
 """Seconds that a connection is kept for any request; no known device closes an idle one sooner."""
 
@@ -72,7 +69,7 @@ def _open(
         connector=connector,
         connector_owner=is_owner,
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
+        timeout=aiohttp.ClientTimeout(total=None),
         headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
         json_serialize_bytes=orjson.dumps,
         auto_decompress=False,
@@ -232,7 +229,7 @@ class HttpClient:
         `BadAnswer` for a refusal, for what is no such stream, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
-        timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS, sock_read=silence_secs)
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
         with self._failing(path):
             async with self._open(self._session.brief, "GET", path, headers, timeout=timeout) as response:
                 if response.status != 200:

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from appliance.adapters import address_gates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.confirmation import Confirmation
-from appliance.adapters.device_http import CONNECT_TIMEOUT_SECS, DeviceSession, HttpClient
+from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS
+from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.adapter import MARGIN_SECS, RokuAdapter

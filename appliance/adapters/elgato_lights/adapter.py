@@ -6,7 +6,6 @@ ways. Colour temperature is in mired, `on` is 0 or 1, a light in colour mode has
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,6 +21,7 @@ from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_of
 from appliance.tables.checks import integer, number, shown
+from appliance.tasks import time_limit
 
 LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
@@ -206,7 +206,7 @@ class ElgatoAdapter(PollingAdapter):
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:
-            async with asyncio.timeout(FACTS_WITHIN):
+            async with time_limit(FACTS_WITHIN):
                 self._facts = await self._fetch_object("/elgato/accessory-info")
         except (AdapterFailed, TimeoutError) as error:
             log.debug("%s: accessory-info: %s", self.name, error)

@@ -15,6 +15,7 @@ from appliance.adapters.http_push import Messages, ServerEvent
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
+from appliance.tasks import time_limit
 
 SOCKET_PING_SECS = 20.0
 """Seconds without a message before a ping is sent over a WebSocket."""
@@ -143,7 +144,7 @@ class PushConnection:
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
             await self.send({**message, field: number})
-            async with asyncio.timeout(timeout_secs):
+            async with time_limit(timeout_secs):
                 return await future
         except TimeoutError:
             raise Unanswered(f"{self._http.address} gave no answer within {timeout_secs:g} s") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +22,7 @@ from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unre
 from appliance.tables.checks import LUA, is_number, nearest, number_within, one_of, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Table
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
+from appliance.tasks import time_limit
 
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
 MAX_BODY_BYTES = 1 << 20
@@ -192,7 +192,7 @@ class Origins:
     async def _within(self, client: HttpClient, request: WebRequest) -> HttpResponse:
         answers = client.answers
         try:
-            async with asyncio.timeout(request.timeout_secs):
+            async with time_limit(request.timeout_secs):
                 return await self._send(client, request)
         except TimeoutError:
             sentence = f"{client.address} does not answer (nothing for {request.timeout_secs:g} s)"

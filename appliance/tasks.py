@@ -205,6 +205,7 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     """What the work returns or raises; `TimeoutError` where it has not ended within a `time_limit`.
 
     It is cancelled then, or when the caller is; one that does not end within `CANCEL_GRACE_SECS` is left alone.
+    Where it returns something all the same when it is cancelled, that is the result.
     """
     task = asyncio.get_running_loop().create_task(_ending_of(work))
     try:
@@ -214,11 +215,10 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
         is_in_time = task.done()
     finally:
         await end(task)
-    if not is_in_time:
-        raise TimeoutError
-    if isinstance(ending := task.result(), _Result):
+    ending = task.result() if task.done() else None
+    if isinstance(ending, _Result):
         return ending.value
-    raise ending
+    raise ending if is_in_time and ending is not None else TimeoutError
 
 
 async def end(task: asyncio.Task[Any]) -> None:

@@ -28,7 +28,7 @@ TYPES = {
 }
 
 BROWSER = (
-    "AbortSignal IntersectionObserver Intl Response URL URLSearchParams WebSocket addEventListener caches "
+    "AbortController AbortSignal IntersectionObserver Intl Response URL URLSearchParams WebSocket addEventListener caches "
     "clearInterval clearTimeout clients document fetch history localStorage location navigator registration "
     "removeEventListener reportError requestAnimationFrame scrollTo scrollY setInterval setTimeout skipWaiting"
 )

@@ -5,7 +5,7 @@ import { t } from "./words.js";
 const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;
-const SLOW = /\/(execute|operations\/\w+)$/;
+const SLOW = /\/(execute|operations\/\w+|backup)$/;
 
 const base = new URL("../../", import.meta.url);
 let unsaved = null; // the token, where the browser keeps nothing
@@ -81,14 +81,15 @@ export function openEvents(seconds) {
 
 async function send(method, path, body) {
 	const signal = AbortSignal.timeout(SLOW.test(path) ? RUN_TIMEOUT_MS : TIMEOUT_MS);
-	const headers = { authorization: `Bearer ${token()}`, "content-type": "application/json" };
+	const sent = token();
+	const headers = { authorization: `Bearer ${sent}`, "content-type": "application/json" };
 	/** @type {RequestInit} */
 	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };
 	const response = await fetch(addressOf(path), request).catch(() => {
 		throw new ApiError(0);
 	});
 	if (response.ok) return response;
-	if (response.status === 401) onUnauthorized();
+	if (response.status === 401 && sent === token()) onUnauthorized(); // an answer to the key before says nothing of this one
 	throw new ApiError(response.status, await response.json().catch(() => null));
 }
 

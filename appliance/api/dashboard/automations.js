@@ -1,7 +1,6 @@
 // Automations: rows that lead to a page for each, where it is switched, run and asked why; and what is wrong with the files.
 
 import { erase, get, post, put as replace, segment } from "./api.js";
-import { load } from "./connection.js";
 import { tags, use, useState } from "./dom.js";
 import { Running } from "./home.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
@@ -11,8 +10,16 @@ import { number, seconds, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
+// No event tells that an automation has run, failed or been switched by somebody else.
+async function refresh() {
+	const before = new Map(state.automations);
+	const found = await inTurn(() => get("automations"));
+	for (const each of found) if (state.automations.get(each.id) === before.get(each.id)) put("automations", each);
+}
+
 export function Automations({ id }) {
-	if (id) return use(AutomationPage, { key: id, id });
+	const { reload } = useRefreshed(refresh);
+	if (id) return use(AutomationPage, { key: id, id, onRun: reload });
 	const automations = [...state.automations.values()].sort((one, other) => Number(Boolean(other.last_error)) - Number(Boolean(one.last_error)));
 	return [
 		h1({ tabindex: "-1" }, t("nav.automations")),
@@ -47,7 +54,7 @@ const switchOf = (automation) => toggle({
 		act(targetOf(automation), "enabled", async () => put("automations", await post(`${pathOf(automation)}/enabled`, { enabled }))),
 });
 
-function AutomationPage({ id }) {
+function AutomationPage({ id, onRun }) {
 	const automation = state.automations.get(id);
 	const { last_run: lastRun, status } = automation ?? {};
 	const path = pathOf({ id });
@@ -65,7 +72,7 @@ function AutomationPage({ id }) {
 		const answer = await act(target, "run", () => post(`${path}/execute`, {}));
 		if (answer) note("outcomes", target, answer.results);
 		[history, why].forEach((each) => each.reload());
-		load();
+		onRun();
 	};
 	return [
 		back,
@@ -141,7 +148,7 @@ function Variables() {
 	const [fresh, setFresh] = useState(null);
 	const known = fresh && !data.some(({ name }) => name === fresh) ? [...data, { name: fresh, value: "" }] : data;
 	return (known.length > 0 || mayWrite()) && titled(t("variables"), card(
-		known.map(({ name, value }) => div({ key: `${name} ${textOf(value)}` },
+		known.map(({ name, value }) => div({ key: name },
 			row(called(name), mayWrite() && iconButton("remove", t("delete.what", { name }), () => remove(name))),
 			mayWrite() ? use(Field, { label: t("variable.value", { name }), action: t("set"), initial: textOf(value), canBeEmpty: true, onSend: (text) => set(name, text) }) : p(textOf(value)),
 			errorLine(`variable ${name}`))),

@@ -125,14 +125,13 @@ function drag(event, list) {
 	const handle = event.currentTarget;
 	const row = handle.closest(".cards");
 	event.preventDefault();
-	handle.setPointerCapture(event.pointerId);
 	const id = handle.closest(".card").id;
-	handle.onpointermove = ({ clientX, clientY }) => {
+	const end = new AbortController(); // of the document, for a handle that is moved loses the pointer
+	const follow = ({ clientX, clientY }) => {
 		const over = document.elementsFromPoint(clientX, clientY).find((each) => each.parentNode === row);
 		const ids = [...row.children].map((each) => each.id);
 		if (over && over.id !== id) place(ids, ids.indexOf(id), ids.indexOf(over.id), list);
 	};
-	handle.onpointerup = handle.onpointercancel = () => {
-		handle.onpointermove = handle.onpointerup = handle.onpointercancel = null;
-	};
+	document.addEventListener("pointermove", follow, { signal: end.signal });
+	for (const each of ["pointerup", "pointercancel"]) document.addEventListener(each, () => end.abort(), { signal: end.signal });
 }

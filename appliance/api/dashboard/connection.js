@@ -12,6 +12,7 @@ const SILENCE_MS = 45_000;
 const OPENING_MS = 15_000;
 const LOOK_MS = 5000;
 const SLEEP_MS = 5000;
+const NOTE_MS = 5000; // the browser writes what it keeps to its disk
 const LAST_CONTACT = "lares_last_contact";
 
 let socket = null;
@@ -21,6 +22,7 @@ let reloadTimer = null;
 let loading = null;
 const held = []; // frames that came while an overview was on its way
 let lastHeard = Date.now();
+let lastNoted = 0;
 let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
@@ -136,6 +138,8 @@ function checkSilence() {
 
 function noteContact() {
 	lastHeard = Date.now();
+	if (lastHeard - lastNoted < NOTE_MS) return;
+	lastNoted = lastHeard;
 	stored(LAST_CONTACT, String(lastHeard));
 }
 

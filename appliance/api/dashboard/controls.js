@@ -22,7 +22,7 @@ export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}
 
 const queued = new Map();
 
-// Send a command; while one of the same capability is under way, the latest waits and goes after it. To stop never waits.
+// Send a command, after a question where there is one to ask.
 async function send(to, capability, action, value, wish = value ?? action) {
 	const letsIn = ASK_FIRST.includes(action) && GUARDED.includes(capability.split(".").pop());
 	if (letsIn && !to.simulate) {
@@ -30,17 +30,23 @@ async function send(to, capability, action, value, wish = value ?? action) {
 		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what))) return;
 	}
 	const ids = to.isDevice ? null : await choose(to, capability, action);
-	if (ids?.length === 0) return;
+	if (ids?.length !== 0) await inOrderOf(to, { capability, action, value }, ids, wish);
+}
+
+// While a command of the same capability is under way, the latest waits, is shown, and goes after it. To stop never waits.
+async function inOrderOf(to, command, ids, wish) {
+	const { capability, action } = command;
 	const key = `${to.target}|${capability}`;
-	if (action !== "stop" && state.pending.get(to.target)?.[capability] !== undefined) {
-		queued.set(key, [to, capability, action, value, wish]);
+	const pending = state.pending.get(to.target);
+	if (action !== "stop" && pending?.[capability] !== undefined) {
+		queued.set(key, [to, command, ids, wish]);
+		note("pending", to.target, { ...pending, [capability]: wish });
 		return;
 	}
-	const command = { capability, action, value };
 	await act(to.target, capability, () => deliver(to, command, ids).catch((error) => withCode(to, command, error)), wish);
 	const next = queued.get(key);
 	queued.delete(key);
-	if (next) await send(...next);
+	if (next) await inOrderOf(...next);
 }
 
 // A lock or alarm panel that refuses for want of a code is asked again with one; any other failure names the device.
@@ -76,7 +82,9 @@ async function deliver({ target, path, isDevice, simulate }, command, ids) {
 	}
 	if (simulate) await post(simulate, { device_id: target, attributes: { [command.capability]: command.value } });
 	else await post(`${path}/command`, command);
-	if (state.devices.get(target) === before) put("devices", await get(`${path}?include=commands`));
+	if (state.devices.get(target) !== before) return;
+	const found = await get(`${path}?include=commands`);
+	if (state.devices.get(target) === before) put("devices", found); // else a frame was quicker, and is newer
 }
 
 const PAIRS = [["on", "off"], ["mute", "unmute"]];

@@ -16,6 +16,7 @@ import { t, time } from "./words.js";
 const { a, div, h1, p, span, strong } = tags;
 
 const MAX_COMMANDS = 5;
+const AUDIT_MS = 5000; // of a device that changes all the time
 const MAX_SERIES = 12;
 
 export function Device({ id }) {
@@ -79,8 +80,9 @@ function factsOf(device) {
 // Automations and scenes whose files name the device, and the last commands to it.
 function Uses({ device }) {
 	const uses = useLoaded(() => get(`devices/${segment(device.id)}/uses`), []).data;
-	const audit = useLoaded(() => get("audit/commands?limit=1000"), [device.updated_at]).data;
-	const commands = audit?.entries.filter((entry) => entry.device_id === device.id).slice(0, MAX_COMMANDS) ?? [];
+	const period = Math.floor(Number(new Date(device.updated_at)) / AUDIT_MS);
+	const audit = useLoaded(() => get(`audit/commands?device_id=${segment(device.id)}&limit=${MAX_COMMANDS}`), [period, state.pending.has(device.id)]).data;
+	const commands = audit?.entries ?? [];
 	const users = (kind) => (uses?.[kind] ?? []).map((id) =>
 		p({ key: `${kind} ${id}` }, a({ href: kind === "automations" ? `#/automations/${segment(id)}` : "#/" },
 			state[kind].get(id)?.name ?? id), ` · ${t(`source.${kind.slice(0, -1)}`)}`));

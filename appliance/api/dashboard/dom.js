@@ -65,7 +65,9 @@ export function useState(initial) {
 	const me = owner;
 	const cell = (me.cells[slot++] ??= { value: initial });
 	const set = (value) => {
-		cell.value = typeof value === "function" ? value(cell.value) : value;
+		const next = typeof value === "function" ? value(cell.value) : value;
+		if (Object.is(next, cell.value)) return;
+		cell.value = next;
 		for (let each = me; each; each = each.owner) each.isDirty = true;
 		redraw();
 	};
@@ -149,11 +151,17 @@ function drawElement(parent, item, before, kids, within) {
 function set(node, name, value, isNew) {
 	if (name === "value" || name === "key") return;
 	if (name === "ref") value && (value.current = node);
-	else if (name === "initial") isNew && (node.value = value ?? "");
+	else if (name === "initial") begin(node, String(value ?? ""), isNew);
 	else if (name === "style") for (const each in value) node.style.setProperty(each, value[each]);
 	else if (name.startsWith("on")) node[name] = value && ((event) => void value(event)); // false would cancel it
 	else if (value === null || value === undefined || value === false) isNew || node.removeAttribute(name);
 	else node.setAttribute(name, value === true ? "" : value);
+}
+
+// A field shows what it began with, and follows that until somebody types.
+function begin(node, text, isNew) {
+	if (isNew || node.value === node.defaultValue) node.value = text;
+	node.defaultValue = text;
 }
 
 function patchAll(parent, old, fresh, within) {

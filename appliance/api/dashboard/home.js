@@ -47,7 +47,7 @@ function whole(devices) {
 		.map((room) => ({ room, inside: devices.filter((each) => each.room_id === room.id) }))
 		.filter(({ inside }) => inside.length > 0);
 	const others = devices.filter((device) => !state.rooms.has(device.room_id));
-	const first = inOrder(favourites().map((id) => state.devices.get(id)).filter(Boolean), "favourites");
+	const first = favourites();
 	const groups = [...state.groups.values()];
 	return [
 		rooms.length >= MIN_ROOMS && bar(rooms),

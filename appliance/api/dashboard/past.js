@@ -37,9 +37,10 @@ const isMeter = (value) => value?.period !== undefined || METER_UNITS.includes(v
 
 export function History({ device }) {
 	const attributes = attributesOf(device);
-	const [chosen, setChosen] = useState(attributes.slice(0, 1).map(([name]) => name));
+	const [picked, setChosen] = useState([]);
 	const [isMany, setMany] = useState(false);
 	const [period, setPeriod] = useState("day");
+	const chosen = picked.length ? picked : attributes.slice(0, 1).map(([name]) => name);
 	if (!chosen.length) return null;
 	const choose = (name) => {
 		if (!isMany) setChosen([name]);

@@ -1,7 +1,7 @@
 // What the page knows: the home as the hub last told it, what waits for an answer, and what went wrong.
 // Devices, rooms and groups are replaced, never changed, so that a card can tell by identity whether to draw anew.
 
-import { put as replace, stored } from "./api.js";
+import { get, put as replace, stored } from "./api.js";
 
 const MAX_EVENTS = 50;
 const KEPT = "lares_preferences";
@@ -129,9 +129,12 @@ export async function act(target, what, work, wish = true) {
 	}
 }
 
-// Ask in a dialog; true for yes. With `field`, the label of a text to enter, that text; false if nothing was entered.
+let asked = Promise.resolve(false);
+
+// Ask in a dialog, once those that were asked before are answered; true for yes. With `field`, the label of a text to
+// enter, that text; false if nothing was entered.
 export function confirm(text, yes, field = null) {
-	return new Promise((resolve) => {
+	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {
 			state.question = null;
 			changed();
@@ -140,6 +143,8 @@ export function confirm(text, yes, field = null) {
 		state.question = { text, yes, field, close };
 		changed();
 	});
+	asked = asked.then(ask);
+	return asked;
 }
 
 // --- preferences -----------------------------------------------------------------------------------
@@ -147,10 +152,12 @@ export function confirm(text, yes, field = null) {
 // only read, in this browser.
 
 let saveTimer = null;
+let saving = Promise.resolve();
+const unsaved = new Set(); // the lists that were changed here
 
 const listOf = (name) => (Array.isArray(state.preferences[name]) ? state.preferences[name] : []);
 export const isIn = (name, id) => listOf(name).includes(id);
-export const favourites = () => listOf("favourites");
+export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
 
 // The preferences that hold now that this overview has come: a change that is still on its way is newer.
 function preferencesOf({ caller, preferences }) {
@@ -169,6 +176,7 @@ function readStored() {
 
 function change(name, ids) {
 	state.preferences = { ...state.preferences, [name]: ids };
+	unsaved.add(name);
 	changed();
 	clearTimeout(saveTimer);
 	saveTimer = setTimeout(save, SAVE_DELAY_MS);
@@ -177,14 +185,27 @@ function change(name, ids) {
 export const flip = (name, id) => change(name, isIn(name, id) ? listOf(name).filter((each) => each !== id) : [...listOf(name), id]);
 
 function save() {
+	clearTimeout(saveTimer);
 	saveTimer = null;
-	if (mayWrite()) act("preferences", "save", () => replace("preferences", state.preferences));
+	if (mayWrite()) saving = saving.then(() => act("preferences", "save", replaceChanged));
 	else stored(KEPT, JSON.stringify(state.preferences));
 }
 
+// Another page with the same key may have changed other lists since this one has looked.
+async function replaceChanged() {
+	const kept = await get("preferences");
+	const own = Object.fromEntries([...unsaved].map((name) => [name, listOf(name)]));
+	unsaved.clear();
+	state.preferences = { ...kept, ...own };
+	await replace("preferences", state.preferences);
+}
+
+// Whoever closes the page at once finds the change all the same.
+document.addEventListener("visibilitychange", () => document.hidden && saveTimer !== null && save());
+
 // These devices in the order that somebody gave them, the others behind them as they are.
-export function inOrder(devices, list = "order") {
-	const rank = new Map(listOf(list).map((id, at) => [id, at]));
+export function inOrder(devices) {
+	const rank = new Map(listOf("order").map((id, at) => [id, at]));
 	const place = ({ id }) => rank.get(id) ?? rank.size;
 	return [...devices].sort((one, other) => place(one) - place(other));
 }

@@ -136,6 +136,8 @@ export function outcomes(target, results = state.outcomes.get(target)) {
 // A modal dialog; the browser holds the focus inside, and Escape closes it.
 export function Dialog({ label, content, onClose }) {
 	const ref = useRef();
+	// A browser closes it at a second Escape, whatever is said to the first.
+	const onclose = () => ref.current.isConnected && (onClose ? onClose() : ref.current.showModal());
 	useEffect(() => {
 		const before = /** @type {HTMLElement} */ (document.activeElement);
 		const opened = ref.current;
@@ -149,12 +151,12 @@ export function Dialog({ label, content, onClose }) {
 		event.preventDefault();
 		onClose?.();
 	};
-	return dialog({ ref, "aria-label": label, oncancel }, content);
+	return dialog({ ref, "aria-label": label, oncancel, onclose }, content);
 }
 
 export const actions = (...buttons) => div({ class: "actions" }, ...buttons);
 
-export const question = ({ text, yes, field, close }) => use(Dialog, { label: text, onClose: () => close(false), content: [
+export const question = ({ text, yes, field, close }) => use(Dialog, { key: close, label: text, onClose: () => close(false), content: [
 	p(text),
 	field && use(Field, { label: field, action: yes, type: "password", isFocused: true, onSend: close }),
 	actions(use(Button, { label: t("cancel"), onClick: () => close(false) }),
@@ -172,7 +174,10 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 	const onsubmit = async (event) => {
 		event.preventDefault();
 		const text = ref.current.value.trim();
-		if ((text || canBeEmpty) && (await onSend(text)) === true) ref.current.value = "";
+		if (!text && !canBeEmpty) return;
+		const field = ref.current;
+		field.defaultValue = field.value; // from now on it follows what is shown
+		if ((await onSend(text)) === true) field.value = field.defaultValue = "";
 	};
 	return form({ class: "field", onsubmit },
 		input({ ref, type, initial, "aria-label": label, placeholder: label, autocomplete: "off", ...more }),
@@ -209,11 +214,11 @@ export function useLoaded(load, reasons) {
 
 const REFRESH_MS = 5000;
 
-// As `useLoaded`, asked for again every few seconds while somebody looks.
+// As `useLoaded`, asked for again every few seconds while somebody looks and the hub is there: what it said last stays.
 export function useRefreshed(load) {
 	const loaded = useLoaded(load, []);
 	useEffect(() => {
-		const timer = setInterval(() => document.hidden || loaded.reload(), REFRESH_MS);
+		const timer = setInterval(() => document.hidden || !state.isOnline || loaded.reload(), REFRESH_MS);
 		return () => clearInterval(timer);
 	}, []);
 	return loaded;

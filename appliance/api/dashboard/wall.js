@@ -4,7 +4,7 @@ import { cards } from "./cards.js";
 import { commandsOf } from "./controls.js";
 import { tags, use, useEffect, useState } from "./dom.js";
 import { Scenes } from "./home.js";
-import { favourites, inOrder, state } from "./store.js";
+import { favourites, state } from "./store.js";
 import { empty, icon, iconButton } from "./ui.js";
 import { clock, t } from "./words.js";
 
@@ -12,20 +12,28 @@ const { a, div, h1, header, span } = tags;
 
 const DIM_MS = 60_000;
 const TICK_MS = 1000;
+const MINUTE_MS = 60_000;
+
+const minute = () => Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS; // nothing is drawn anew within one
 
 export function Wall() {
-	const [now, setNow] = useState(Date.now());
+	const [now, setNow] = useState(minute());
 	const [isDim, setDim] = useState(false);
 	useEffect(() => {
 		let touched = Date.now();
 		let lock = null;
+		let isGone = false;
 		const wake = () => {
 			touched = Date.now();
 			setDim(false);
 		};
-		const hold = () => document.hidden || navigator.wakeLock?.request("screen").then((held) => (lock = held), () => {}); // over https alone
+		const keep = (held) => {
+			lock = held;
+			if (isGone) held.release();
+		};
+		const hold = () => document.hidden || navigator.wakeLock?.request("screen").then(keep, () => {}); // over https alone
 		const tick = () => {
-			setNow(Date.now());
+			setNow(minute());
 			setDim(Date.now() - touched > DIM_MS);
 		};
 		const timer = setInterval(tick, TICK_MS);
@@ -34,13 +42,14 @@ export function Wall() {
 		document.addEventListener("visibilitychange", hold);
 		hold();
 		return () => {
+			isGone = true;
 			clearInterval(timer);
 			events.forEach((each) => removeEventListener(each, wake, true));
 			document.removeEventListener("visibilitychange", hold);
 			lock?.release();
 		};
 	}, []);
-	const chosen = inOrder(favourites().map((id) => state.devices.get(id)).filter(Boolean), "favourites");
+	const chosen = favourites();
 	const shown = chosen.length ? chosen : [...state.devices.values()].filter((device) => commandsOf(device).length > 0);
 	const fill = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen?.());
 	return div({ class: isDim ? "panel dim" : "panel" },

@@ -3,9 +3,9 @@
 
 const LANGUAGES = ["en", "de", "es", "fr", "it", "nl", "pl"];
 
-const locale = navigator.languages.find((each) => LANGUAGES.includes(each.slice(0, 2))) ?? "en";
+const locale = navigator.languages.find((each) => LANGUAGES.includes(each.split("-")[0])) ?? "en";
 
-export const language = locale.slice(0, 2);
+export const language = locale.split("-")[0];
 
 const table = new Map();
 

@@ -1,0 +1,163 @@
+"""What is done quickly, or by several people at once: nothing of it is lost, and nothing half done is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from appliance import config
+from tests.dashboard.conftest import card, visiting
+from tests.dashboard.homes import large
+from tests.fakes.app import App, open_app
+from tests.fakes.patience import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+HOME = """
+[adapters.virtual]
+[[adapters.virtual.devices]]
+id = "stove"
+name = "Stove"
+[adapters.virtual.devices.attributes]
+target_temperature = { value = 20, unit = "°C" }
+"custom.virtual.word" = "one"
+"""
+STOVE = "virtual:stove"
+
+STORE = (
+    """performance.getEntriesByType("resource").map(({ name }) => name).find((name) => name.endsWith("/store.js"))"""
+)
+"""Where the page has its module from that asks questions."""
+
+
+def shown(app: App, attribute: str) -> object:
+    """What the stove shows."""
+    return app.hub.registry.get_device(STOVE).attributes[attribute]
+
+
+async def test_quick_hands_lose_no_step_and_a_field_follows_until_somebody_types(browser: Browser) -> None:
+    async def wait(route: Route) -> None:
+        await asyncio.sleep(0.3)
+        await route.continue_()
+
+    adapters = config.parse(HOME, "x", {}).adapters
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await page.route("**/command", wait)
+        await visit.open("#/device/virtual%3Astove")
+        for _ in range(4):
+            await page.get_by_role("button", name="Stove: Target +").click()
+        await until(lambda: shown(app, "target_temperature") == {"value": 22.0, "unit": "°C"}, 20)
+
+        word = page.get_by_role("textbox", name="Stove: Word")
+        await expect(word).to_have_value("one")
+        await app.command(STOVE, "custom.virtual.word", "set", "two")
+        await expect(word).to_have_value("two")
+        await word.fill("half")
+        await app.command(STOVE, "custom.virtual.word", "set", "three")
+        await expect(page.locator("dd", has_text="Three")).to_have_count(1)
+        await expect(word).to_have_value("half")
+        await word.press("Enter")
+        await until(lambda: shown(app, "custom.virtual.word") == "half", 20)
+        await app.command(STOVE, "custom.virtual.word", "set", "four")
+        await expect(word).to_have_value("four")
+
+
+async def test_a_question_waits_for_the_one_before_and_escape_closes_no_question_for_a_key(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        await visit.open()
+        await page.evaluate(
+            f"""async () => {{
+                const {{ confirm }} = await import({STORE});
+                window.answers = [];
+                for (const each of ["first", "second"]) {{
+                    confirm(each, "Yes", "Code").then((answer) => window.answers.push(answer));
+                }}
+            }}"""
+        )
+        await expect(dialog).to_contain_text("first")
+        await dialog.get_by_label("Code").fill("1234")
+        await page.keyboard.press("Enter")
+        await expect(dialog).to_contain_text("second")
+        await expect(dialog.get_by_label("Code")).to_have_value("")
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+        assert await page.evaluate("window.answers") == ["1234", False]
+        await visit.go("box")
+        await page.get_by_role("button", name="Forget the key").click()
+        for _ in range(3):
+            await expect(dialog).to_be_visible()
+            await page.keyboard.press("Escape")
+            await page.wait_for_timeout(50)
+        await expect(dialog).to_be_visible()
+
+
+async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as one, visiting(browser, app) as other:
+        await large(app, 4)
+        for visit in (one, other):
+            await visit.open()
+            await visit.page.get_by_role("button", name="Favourites and order").click()
+        await card(one.page, "Lamp 1").get_by_role("button", name="Hide Lamp 1").click()
+        await until(lambda: kept(app).get("hidden") == ["shown:lamp_001"], 20)
+        await card(other.page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
+        await until(lambda: kept(app).get("favourites") == ["shown:lamp_002"], 20)
+        assert kept(app)["hidden"] == ["shown:lamp_001"]
+
+
+def kept(app: App) -> dict[str, object]:
+    """What the hub keeps of the key."""
+    return next((value for _, value in app.hub.document.items("preferences/")), {})
+
+
+async def test_a_card_is_dragged_past_several(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        await large(app, 30)  # three in each room
+        page = visit.page
+        await visit.open()
+        await page.get_by_role("button", name="Favourites and order").click()
+        room = page.get_by_role("region", name="Room 0", exact=True)
+        await slowly(page, "Move Lamp 20", (await middle(page, room, 1), await middle(page, room, 0)))
+        await expect(room.locator("strong")).to_have_text(["Lamp 20", "Lamp 0", "Lamp 10"])
+        await slowly(page, "Move Lamp 20", (await middle(page, room, 1), await middle(page, room, 2)))
+        await expect(room.locator("strong")).to_have_text(["Lamp 0", "Lamp 10", "Lamp 20"])
+
+
+async def middle(page: Page, room: object, at: int) -> tuple[float, float]:
+    """The middle of a card of the room."""
+    box = await room.locator("article").nth(at).bounding_box()  # type: ignore[attr-defined]
+    assert box is not None
+    return box["x"] + box["width"] / 3, box["y"] + box["height"] / 2
+
+
+async def slowly(page: Page, handle: str, way: tuple[tuple[float, float], ...]) -> None:
+    """Drag from the handle over each of these places."""
+    await page.get_by_role("button", name=handle).hover()
+    await page.mouse.down()
+    for x, y in way:
+        await page.mouse.move(x, y, steps=4)
+        await page.wait_for_timeout(100)
+    await page.mouse.up()
+
+
+FAILING = """return { id = "failing", name = "Failing", trigger = { type = "interval", every_secs = 3600 },
+    execute = function(ctx) error("no such lamp") end }"""
+
+
+async def test_what_others_run_and_switch_is_seen_without_a_reload(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "automations"
+    folder.mkdir(parents=True)
+    (folder / "failing.lua").write_text(FAILING)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open("#/automations")
+        await expect(page.locator("main a.title")).to_contain_text("never")
+        await app.post("/automations/failing/execute", {})
+        await app.post("/automations/failing/enabled", {"enabled": False})
+        await expect(page.locator("main a.title")).to_contain_text("no such lamp")
+        await expect(page.get_by_role("switch", name="Failing")).to_have_attribute("aria-checked", "false")
+        assert visit.asked("/overview") == 1

@@ -10,7 +10,9 @@ from typing import Any
 import orjson
 
 from appliance.automations.automations import NOT_YET_ON, View
-from appliance.automations.condition_kinds import list_nested
+from appliance.automations.condition_kinds import Combination, list_nested
+from appliance.automations.conditions import Condition
+from appliance.automations.definition import state_fields
 from appliance.automations.home_names import HomeNames
 from appliance.clock import timestamp
 from appliance.errors import NotFound
@@ -42,16 +44,18 @@ class Reasons:
         self._hub = hub
 
     async def explain(self, id_: str) -> dict[str, Any]:
-        """`{kind, id, summary, decisions}`: how it is, and the last ten decisions; `NotFound` for an unknown id.
+        """`{kind, id, summary, decisions, automation}`: how it is, and the last ten decisions.
 
-        Also of an adapter's section, and of what is not there because of a fault in a file.
+        Also of an adapter's section, and of what is not there because of a fault in a file; `NotFound` for an unknown
+        id. `automation` is None of all that is no automation, else `{triggers, conditions, notes}`: the fields that
+        its file states, of each condition whether it holds now, and what there is to say beside those.
         """
         try:
             id_ = self._id_of(id_)
         except NotFound:
             if (found := await self._explain_missing(id_)) is None:
                 raise
-            return {**found, "id": id_, "decisions": []}
+            return {**found, "id": id_, "decisions": [], "automation": None}
         known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
@@ -60,7 +64,8 @@ class Reasons:
                 continue
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
             sentences = [{"at": at, "sentence": sentence} for at, sentence in latest]
-            return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences}
+            stated = self._state_automation(id_, known) if kind == "automation" else None
+            return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences, "automation": stated}
         raise NotFound("automation", id_)
 
     def _id_of(self, word: str) -> str:
@@ -128,14 +133,44 @@ class Reasons:
         view = automations.view(id_)
         runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
         armed = automations.figures()["each"].get(id_, {})
-        asset, hub = automations.catalog.get(id_), self._hub
-        instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
-        waits = view.definition.explain(hub.environment, instant)
+        waits = view.definition.explain(self._hub.environment, self._trusted_now())
         now = self._describe_executions(id_)
-        wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
-        old = _describe_file(automations.catalog, asset.source)
-        summary = [*self._is_safe(), *old, *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
+        before, after = self._notes_on(id_, known)
+        summary = [*before, *now, *_describe(view, armed, [*now, *runs]), *waits, *after]
         return "automation", summary, [_run(run) for run in runs]
+
+    def _notes_on(self, id_: str, known: HomeNames) -> tuple[list[str], list[str]]:
+        """Why the automation does not run as its file says; and what the home does not have of what it names."""
+        catalog = self._hub.automations.catalog
+        asset = catalog.get(id_)
+        wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
+        return [*self._is_safe(), *_describe_file(catalog, asset.source)], wrong
+
+    def _trusted_now(self) -> datetime | None:
+        return self._hub.clock.now() if self._hub.recorder.trust.is_trusted() else None
+
+    def _state_automation(self, id_: str, known: HomeNames) -> dict[str, Any]:
+        definition = self._hub.automations.view(id_).definition
+        before, after = self._notes_on(id_, known)
+        return {
+            "triggers": [state_fields(trigger) for trigger in definition.triggers],
+            "conditions": self._state_conditions(definition.conditions, self._trusted_now()),
+            "notes": [*before, *after],
+        }
+
+    def _state_conditions(self, conditions: Sequence[Condition], instant: datetime | None) -> list[dict[str, Any]]:
+        return [
+            {
+                **state_fields(each),
+                "holds": each.holds(self._hub.environment, instant).holds,
+                **(
+                    {"conditions": self._state_conditions(each.conditions, instant)}
+                    if isinstance(each, Combination)
+                    else {}
+                ),
+            }
+            for each in conditions
+        ]
 
     def _of_scene(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, time
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import seconds
+from appliance.automations.automation_fields import Matcher, seconds
 from appliance.automations.condition_kinds import explain, parse_conditions
-from appliance.automations.conditions import Condition
-from appliance.automations.device_triggers import DEVICE_TRIGGERS
+from appliance.automations.conditions import Condition, PlaceState
+from appliance.automations.cron import Cron
+from appliance.automations.device_triggers import DEVICE_TRIGGERS, Devices
 from appliance.automations.environment import Environment
 from appliance.automations.states import Policy
+from appliance.automations.time_conditions import Edge
 from appliance.automations.time_triggers import TIMED_TRIGGERS
 from appliance.automations.triggers import EVENT_TRIGGERS, TimedTrigger, Trigger
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
+from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.tables.checks import boolean, function, one_of, string
@@ -66,6 +70,44 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
         """
         yield from (trigger.describe(home, instant) for trigger in self.triggers)
         yield from explain(self.conditions, home, instant)
+
+
+def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
+    """The fields of a trigger or condition as plain data, but for conditions within it; none that was left out.
+
+    They have the names of the file, but for a date's `month`, `day` and `year`. `timezone` is the one that counts.
+    """
+    stated: dict[str, Value] = {}
+    for name in thing.__struct_fields__:
+        value = getattr(thing, name)
+        if name != "conditions":
+            stated |= _STATED.get(type(value), dict)({_STATED_NAMES.get(name, name): value})
+    if isinstance(thing, PlaceState):
+        stated[f"{thing.place}_id"] = stated.pop("place_id")
+    return {name: value for name, value in stated.items() if value not in (None, [])}
+
+
+_STATED_NAMES = {"at": "time", "first": "from", "last": "to"}
+
+_STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
+    Matcher: lambda field: next(iter(field.values())).fields(),
+    Cron: lambda field: {"expression": field["cron"].expression},
+    Devices: lambda field: {**_places(field["devices"]), "device_id": list(field["devices"].ids)},
+    Locale: lambda field: {"timezone": field["locale"].timezone.key},
+    Edge: lambda field: {
+        key: value
+        for name, edge in field.items()
+        for key, value in ((name, str(edge.event)), (f"{name}_offset_mins", edge.offset_mins))
+    },
+    frozenset: lambda field: {name: [check.WEEKDAYS[day] for day in sorted(days)] for name, days in field.items()},
+    tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
+    time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
+}
+"""How a field of a type is stated, where it does not stand for itself."""
+
+
+def _places(devices: Devices) -> Mapping[str, Value]:
+    return {"room_id": devices.room_id, "group_id": devices.group_id}
 
 
 FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]

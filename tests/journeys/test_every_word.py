@@ -219,6 +219,53 @@ async def test_the_api_shows_each_and_a_condition_says_why_not(tmp_path: Path) -
             assert entry["error"] == ran["error"] and entry["trace"][-1]["step"] == "condition"
 
 
+STATED: dict[str, dict[str, Any]] = {
+    "device_state_change": {"device_id": [LIGHT], "attribute": "power", "equals": "on"},
+    "weather_state": {"device_id": [LIGHT], "attribute": "brightness", "above": 5},
+    "device_event": {"room_id": "den"},
+    "wall_clock": {"time": "07:00", "weekdays": ["mon"], "timezone": "Europe/Berlin"},
+    "sunrise": {"offset_mins": -15, "timezone": "Europe/Berlin"},
+    "date": {"month": 12, "day": 24, "time": "18:00", "timezone": "Europe/Berlin"},
+    "cron": {"expression": "0 0 7 * * MON-FRI"},
+    "presence": {"device_id": "x:ann", "attribute": "presence", "equals": True, "for_secs": 0},
+    "time_window": {"start": "01:00", "end": "02:00", "timezone": "Europe/Berlin"},
+    "group_state": {"group_id": "all", "min_devices": 1},
+    "sun_position": {
+        "after": "sunset",
+        "after_offset_mins": 0,
+        "before": "sunrise",
+        "before_offset_mins": 0,
+        "timezone": "Europe/Berlin",
+    },
+    "weekday": {"days": ["mon"], "timezone": "Europe/Berlin"},
+    "date_range": {"from": "06-01", "to": "06-30", "timezone": "Europe/Berlin"},
+    "variable": {"name": "mode", "equals": "away"},
+}
+"""What `GET /why` states of these, beside the type and whether it holds."""
+
+
+async def test_why_states_the_fields_of_each_for_programs_that_say_them_in_other_words(tmp_path: Path) -> None:
+    files = {
+        f"automations/{kind}.lua": automation(kind, f"{{ type = '{kind}', {sound} }}")
+        for kind, (sound, *_) in TRIGGERS.items()
+    }
+    files |= {f"automations/{kind}.lua": a_condition(kind, fails) for kind, (fails, *_) in CONDITIONS.items()}
+    async with open_app(root=write(tmp_path, files), toml=PLACED, clock=VirtualClock(is_synchronised=True)) as app:
+        for kind in (*TRIGGERS, *CONDITIONS):
+            stated = (await app.get(f"/why?id={kind}")).json["automation"]
+            if kind in TRIGGERS:
+                [found] = stated["triggers"]
+                assert stated["conditions"] == []
+            else:
+                [found] = stated["conditions"]
+                assert found.pop("holds") is False, kind
+            assert found.pop("type") == kind
+            assert found == STATED.get(kind, found), kind
+        nested = (await app.get("/why?id=all")).json["automation"]["conditions"][0]["conditions"]
+        assert [(each["days"], each["holds"]) for each in nested] == [(["thu"], True), (["fri"], False)]
+        assert (await app.get(f"/why?id={LIGHT}")).json["automation"] is None
+
+
 async def test_a_call_that_is_wrong_says_where(tmp_path: Path) -> None:
     files = {f"scenes/{call}.lua": scene(call, f"ctx:{call}({wrong})") for call, (wrong, _) in CALLS.items()}
     async with open_app(root=write(tmp_path, files), adapters={}) as app:

@@ -111,7 +111,16 @@ _OVERVIEW = record(
     devices=array_of(json_shapes.DEVICE),
 )
 _DECISION = described("Decision", at=INSTANT, sentence=TEXT)
-_WHY = described("Why", kind=TEXT, id=TEXT, timezone=TEXT, summary=array_of(TEXT), decisions=array_of(_DECISION))
+_STATED = {**maybe(OBJECT), "description": "Of an automation, what its file states: `{triggers, conditions, notes}`."}
+_WHY = described(
+    "Why",
+    kind=TEXT,
+    id=TEXT,
+    timezone=TEXT,
+    summary=array_of(TEXT),
+    decisions=array_of(_DECISION),
+    automation=_STATED,
+)
 _STATE = described("StoredState", values=OBJECT)
 
 

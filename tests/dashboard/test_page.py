@@ -100,7 +100,7 @@ async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(bro
         assert shared.light.lights[0].on == 1
         slider = light.get_by_label("Brightness")
         await slider.fill("80")
-        await expect(light.locator("output").first).to_have_text("80 %")
+        await expect(light.locator("output").first).to_have_text("80%")
         await until(lambda: shared.light.lights[0].brightness == 80, PATIENCE_SECS)
         await expect(light.locator("[aria-busy]")).to_have_count(0)
         shared.light.lights = [SimulatedLight(on=False, brightness=33, temperature=213)]
@@ -433,7 +433,7 @@ async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Brow
             if is_hidden == "true":
                 assert (await shared.command(LIGHT, "brightness", "set", 71)).status == 200
                 await visit.page.clock.fast_forward(60_000)
-        await expect(card(visit.page, "Simulated light").locator("output").first).to_have_text("71 %")
+        await expect(card(visit.page, "Simulated light").locator("output").first).to_have_text("71%")
         await visit.page.wait_for_timeout(300)
         asked = [each for each in visit.requests[before:] if not re.search("/(history|dashboard)/", each)]
         assert asked == [f"{shared.url}/overview"]
@@ -490,7 +490,7 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
         await page.clock.run_for(60_000)
         await expect(page.locator("main:not(.offline)")).to_be_visible()
         assert (await app.command(LIGHT, "brightness", "set", 72)).status == 200
-        await expect(card(page, "Simulated light").locator("output").first).to_have_text("72 %")
+        await expect(card(page, "Simulated light").locator("output").first).to_have_text("72%")
 
 
 async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared: App) -> None:

@@ -28,8 +28,8 @@ TYPES = {
 }
 
 BROWSER = (
-    "AbortController AbortSignal IntersectionObserver Intl Response URL URLSearchParams WebSocket addEventListener caches "
-    "clearInterval clearTimeout clients document fetch history localStorage location navigator registration "
+    "AbortController AbortSignal IntersectionObserver Intl Response URL URLSearchParams WebSocket addEventListener "
+    "caches clearInterval clearTimeout clients document fetch history localStorage location navigator registration "
     "removeEventListener reportError requestAnimationFrame scrollTo scrollY setInterval setTimeout skipWaiting"
 )
 

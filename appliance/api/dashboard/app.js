@@ -29,6 +29,7 @@ const WITHIN = { device: "home", room: "home" }; // what the navigation shows me
 const KEEPING = ["home", "room", "automations", "arrange"]; // to come back there is to come back to the same place
 const places = new Map(); // address → how far down somebody was
 let shown = { view: null, id: "" };
+let retry = 0;
 history.scrollRestoration = "manual";
 
 function readRoute() {
@@ -47,8 +48,9 @@ async function show() {
 	const { view } = readRoute();
 	const isThere = await load(view).then(() => true, () => false);
 	if (view !== readRoute().view) return;
+	clearTimeout(retry);
 	if (isThere) shown = readRoute();
-	else setTimeout(show, RETRY_MS);
+	else retry = setTimeout(show, RETRY_MS);
 	if (!isThere) state.notice = UNREACHABLE;
 	else if (state.notice === UNREACHABLE) state.notice = null;
 	drawSoon();
@@ -71,7 +73,8 @@ function View({ view, id }) {
 		return () => clearTimeout(timer);
 	}, []);
 	useEffect(() => {
-		const name = ref.current.querySelector("h1")?.textContent.replaceAll("\u00AD", ""); // where its word may be parted
+		const heading = view === "wall" ? t("wall") : ref.current.querySelector("h1")?.textContent; // the wall's is a clock
+		const name = heading?.replaceAll("\u00AD", ""); // where its word may be parted
 		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
 	}, [{}]);
 	return main({ ref, class: `${view} ${state.isOnline ? "" : "offline"}` },

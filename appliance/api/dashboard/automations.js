@@ -3,9 +3,10 @@
 import { erase, get, post, put as replace, segment } from "./api.js";
 import { tags, use, useState } from "./dom.js";
 import { Running } from "./home.js";
+import { conditionAt, inWords, inWordsNow } from "./reasons.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
 import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
-import { word } from "./values.js";
+import { commandOf, word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
@@ -62,8 +63,8 @@ function AutomationPage({ id, onRun }) {
 	const next = useLoaded(() => inTurn(() => get(`${path}/next`)), [status]);
 	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
-	const reasons = card(why.error ? empty(why.error)
-		: ul({ class: "runs", dir: "auto", lang: HUB }, why.data?.summary.map((sentence, at) => li({ key: at }, sentence.replace(INSTANT, time)))));
+	const stated = why.data?.automation;
+	const reasons = card(why.error ? empty(why.error) : stated ? statedAs(stated) : sentences(why.data?.summary));
 	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id), reasons];
 	const target = targetOf(automation);
 	const entries = history.data?.entries ?? [];
@@ -87,7 +88,7 @@ function AutomationPage({ id, onRun }) {
 			[t("automation.last"), lastRun ? time(lastRun) : t("never")],
 		]), mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(state.pending.get(target)?.run), onClick: run }))),
 		titled(t("automation.why"), reasons),
-		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem)) : empty(history.error ?? t("nothing")))),
+		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem(stated?.conditions ?? []))) : empty(history.error ?? t("nothing")))),
 	];
 }
 
@@ -96,26 +97,54 @@ function nextOf({ status }, answer) {
 	return answer?.next.length ? time(answer.next[0]) : t("automation.waits");
 }
 
+const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB }, texts?.map((sentence, at) =>
+	li({ key: at }, sentence.replace(INSTANT, time))));
+
+// What sets it off and what it needs, each in words, and what the hub has to say beside that.
+const statedAs = ({ triggers, conditions, notes }) => [
+	p({ class: "label" }, t("trigger.title")),
+	ul({ class: "runs", dir: "auto" }, triggers.map((each, at) => li({ key: at }, inWordsNow(each)))),
+	conditions.length > 0 && [p({ class: "label" }, t("condition.title")), conditionList(conditions)],
+	notes.length > 0 && sentences(notes),
+];
+
+/** @type {(condition: any) => string} */
+const holding = ({ holds }) => t(`condition.${holds ? "yes" : "no"}`);
+
+const conditionList = (conditions, prefix = "") => ol({ class: "runs", dir: "auto" }, conditions.map((each, at) => li({ key: at },
+	`${prefix}${at + 1}: ${inWordsNow(each)} – `, strong({ class: each.holds ? "" : "problem" }, holding(each)),
+	each.conditions && conditionList(each.conditions, `${prefix}${at + 1}.`))));
+
 const INSTANT = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+const NUMBERED = /^([\d.]+): (.*)$/s;
 const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
 
-// Why a trigger did not become a run that went well, as a sentence.
-function reasonOf({ status, error }) {
-	const [, kind, detail] = REASON.exec(error ?? "") ?? [null, "failed", error];
-	return error ? t(`reason.${kind}`, { detail }) : word(status);
+// Why a trigger did not become a run that went well: what that means in the page's words, and what the hub says of it.
+function reasonOf({ status, error, trace = [] }, conditions) {
+	if (!error) return word(status);
+	const [, kind, detail] = REASON.exec(error) ?? [null, "failed", error];
+	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
+	const condition = conditionAt(conditions, number ?? 0);
+	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
+	if (!isSame) return t(`reason.${kind}`, { detail });
+	return [t("reason.condition", { detail: `${number}: ${inWords(condition)}` }), " ", span({ lang: HUB }, `(${compared})`)];
 }
 
-function runItem(entry, at) {
+const runItem = (conditions) => (entry, at) => {
 	const { status, executed_at: when, duration_ms: duration = 0, trace = [] } = entry;
 	return li({ key: at, class: status },
 		p(`${time(when)} · `, strong(word(status)), ` · ${number(duration)} ms`),
-		status !== "ok" && p({ dir: "auto" }, reasonOf(entry)),
-		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(stepText(step)))));
-}
+		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
+		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${number(step.at_ms ?? 0)} ms · ${stepText(step, conditions)}`))));
+};
 
-function stepText({ at_ms: at = 0, step, ...more }) {
-	const told = Object.entries(more).map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`);
-	return [`${number(at)} ms`, step, ...told].join(" · ");
+/** @type {(step: any, conditions: any[]) => string} */
+function stepText({ at_ms: _, step, ...more }, conditions) {
+	const known = step === "condition" && conditionAt(conditions, more.number);
+	if (known?.type === more.type && known) return `${more.number}: ${inWords(known)} – ${holding(more)}`;
+	if (step === "command") return `${commandOf(more)} – ${more.message ?? word(more.status)}`;
+	const told = Object.entries(more).filter(([, value]) => value !== null);
+	return [step, ...told.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)].join(" · ");
 }
 
 function Timers() {

@@ -14,6 +14,7 @@ const { a, dd, div, dl, dt, p, small, span } = tags;
 const MAX_CONTROLS = 4;
 const MAX_READINGS = 3;
 const CORNER = ["power", "lock"];
+const SAID_OTHERWISE = ["power", "color_mode"]; // by the switch, and by the colour
 
 // The cards of these devices. While they are edited, `list` is the preference that keeps their order.
 export const cards = (devices, list = "order") => div({ class: "cards" }, devices.map((device) => use(DeviceCard, {
@@ -63,7 +64,7 @@ const DeviceCard = memo(({ device, error, mayCommand, list }) => {
 	const commands = mayCommand && isFull ? commandsOf(device) : [];
 	const [corner, others] = controls(toDevice(device), commands, device.attributes);
 	const readings = attributesOf(device)
-		.filter(([name, value]) => name !== "power" && !isPicture(value) && !commands.some(({ capability }) => capability === name))
+		.filter(([name, value]) => !SAID_OTHERWISE.includes(name) && !isPicture(value) && !commands.some(({ capability }) => capability === name))
 		.slice(0, MAX_READINGS);
 	const title = a({ class: "title", href: `#/device/${segment(device.id)}` }, called(nameOf(device)), small(summary(device)));
 	const look = isAway(device) ? "away" : (device.attributes.power ?? "");

@@ -5,7 +5,7 @@ import { tags, use, useRef, useState } from "./dom.js";
 import { act, confirm, note, put, state } from "./store.js";
 import { busy, Field, iconButton, toggle } from "./ui.js";
 import { actionWord, classOf, COLORS, isAway, isCovered, labelOf, nameOf, numberOf, show, unitOf, word } from "./values.js";
-import { t } from "./words.js";
+import { t, withUnit } from "./words.js";
 
 const { button, div, input, option, output, select, span } = tags;
 
@@ -226,12 +226,12 @@ function tint({ command, value, wish, label, send, ...more }) {
 		...more, label: name, max, look,
 		value: color?.[look],
 		wish: wish?.[look],
-		text: (shown) => `${shown}${unit}`,
+		text: (shown) => withUnit(shown, unit),
 		onChoose: (chosen) => choose({ [look]: chosen }),
 	});
 	const { hue = 0, saturation = 0 } = color ?? {};
 	return span({ class: "tint", style: { "--hue": hue, "--saturation": `${saturation}%` } },
-		slider("hue", 360, "°", label), slider("saturation", 100, " %", `${label}, ${t("saturation")}`));
+		slider("hue", 360, "°", label), slider("saturation", 100, "%", `${label}, ${t("saturation")}`));
 }
 
 function stepper({ schema, value, wish, isPending, isDisabled, label, send }) {
@@ -244,7 +244,7 @@ function stepper({ schema, value, wish, isPending, isDisabled, label, send }) {
 		onclick: () => send("set", { value: Number((now + by).toFixed(3)), unit }),
 	}, sign);
 	return span({ class: "stepper", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
-		step1("−", -step), output(now === null ? "–" : `${show("", now)} ${unitOf(unit)}`), step1("+", step));
+		step1("−", -step), output(now === null ? "–" : withUnit(now, unitOf(unit), 2)), step1("+", step));
 }
 
 function choice({ schema: { values }, value = "", isPending, isDisabled, label, send }) {
@@ -264,7 +264,7 @@ function inRow({ command, value, isPending, isDisabled, label, device, isBare },
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
 		shown && output(show(command.capability, value, device)),
 		names.map((name) => {
-			const called = names === command.schema.values && !(name in SYMBOLS) ? word(name) : actionWord(name);
+			const called = isPressed ? word(name) : t(`action.${name}`, {}, word(name));
 			const onclick = () => call(name);
 			if (SYMBOLS[name] && !isPressed) return iconButton(SYMBOLS[name], `${label}: ${called}`, onclick, isDisabled, { key: name });
 			return button({ key: name, type: "button", disabled: isDisabled, "aria-pressed": isPressed && String(isPressed(name)), onclick }, called);
@@ -296,11 +296,12 @@ function quantityField({ value, isDisabled, label, send }) {
 }
 
 /** @param {any} drawn */
-function textField({ schema, value, isDisabled, label, send }) {
+function textField({ schema, value, isDisabled, label, device, send }) {
 	const isNumber = ["number", "integer"].includes(schema.type);
 	const onSend = (text) => send("set", isNumber ? Number(text) : text);
 	const step = isNumber ? (schema.step ?? "any") : null;
 	const { min, max, unit } = schema;
 	const called = unit ? `${label} (${unitOf(unit)})` : label;
-	return use(Field, { label: called, action: t("set"), initial: value, type: isNumber ? "number" : "text", step, min, max, disabled: isDisabled, onSend });
+	const isMessage = device && classOf(device) === "notify";
+	return use(Field, { label: called, action: t(isMessage ? "simulate.send" : "set"), initial: value, type: isNumber ? "number" : "text", step, min, max, disabled: isDisabled, onSend });
 }

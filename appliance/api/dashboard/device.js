@@ -10,7 +10,7 @@ import { Day, History } from "./past.js";
 import { stills } from "./pictures.js";
 import { act, inOrder, mayAdmin, mayWrite, put, state } from "./store.js";
 import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, titled, useLoaded } from "./ui.js";
-import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
+import { attributesOf, isAway, nameOf, numberOf, orderOf, word } from "./values.js";
 import { t, time } from "./words.js";
 
 const { a, div, h1, p, span, strong } = tags;
@@ -30,7 +30,7 @@ export function Device({ id }) {
 	return [
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
 		div({ class: "heading" }, iconOf(device), use(Editable, title), marks(device)),
-		isAway(device) && p({ class: "hint" }, `${saying(device)} ${t("away.hint")}`),
+		isAway(device) && p({ class: "hint" }, `${saying(device)}. ${t("away.hint")}`),
 		errorLine(id),
 		stills(device),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
@@ -87,7 +87,7 @@ function Uses({ device }) {
 		p({ key: `${kind} ${id}` }, a({ href: kind === "automations" ? `#/automations/${segment(id)}` : "#/" },
 			state[kind].get(id)?.name ?? id), ` · ${t(`source.${kind.slice(0, -1)}`)}`));
 	const told = [...users("automations"), ...users("scenes"), ...commands.map((entry, at) =>
-		p({ key: at }, `${time(entry.recorded_at)} · `, strong(sourceOf(entry.source)), ` · ${commandText(entry)}`))];
+		p({ key: at }, `${time(entry.recorded_at)} · `, strong(sourceOf(entry.source)), ` · ${commandText(entry, device)}`))];
 	return titled(t("device.uses"), card(told.length ? told : empty(t("device.unused"))));
 }
 
@@ -96,10 +96,8 @@ function sourceOf(source) {
 	return state[`${kind}s`]?.get?.(id)?.name ?? t(`source.${kind}`, {}, source);
 }
 
-function commandText({ command: { capability, action, value = null }, status, message }) {
-	const wanted = value === null ? "" : ` ${show(capability, value)}`;
-	return `${labelOf(capability)}: ${actionWord(action)}${wanted}${status === "ok" ? "" : ` – ${message ?? word(status)}`}`;
-}
+const commandText = ({ command, status, message }, device) =>
+	`${orderOf(command, device)}${status === "ok" ? "" : ` – ${message ?? word(status)}`}`;
 
 // A room: its devices, and what they measured over a day.
 export function RoomPage({ id }) {

@@ -5,8 +5,8 @@ import { cards, controls } from "./cards.js";
 import { commandsOf, control, toMany } from "./controls.js";
 import { tags, use } from "./dom.js";
 import { act, changed, favourites, flip, inOrder, isIn, mayWrite, note, state } from "./store.js";
-import { Button, called, card, empty, errorLine, icon, iconButton, inTurn, outcomes, row, thing, titled, unsafe, useRefreshed } from "./ui.js";
-import { nameOf } from "./values.js";
+import { Button, called, card, empty, errorLine, HUB, icon, iconButton, inTurn, outcomes, row, thing, titled, unsafe, useRefreshed } from "./ui.js";
+import { doing, nameOf } from "./values.js";
 import { t } from "./words.js";
 
 const { a, button, div, h1, h2, header, input, nav, p, section, small, span } = tags;
@@ -94,7 +94,7 @@ async function run(scene) {
 
 export function Scenes() {
 	const all = [...state.scenes.values()];
-	return section({ "aria-label": t("scenes") },
+	return titled(t("scenes"), [
 		div({ class: "strip" }, all.map((scene) => use(Button, {
 			key: scene.id,
 			label: scene.name,
@@ -103,15 +103,16 @@ export function Scenes() {
 			isDisabled: !mayWrite(),
 			onClick: () => run(scene),
 		}))),
-		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
+		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]),
+	]);
 }
 
 // What runs of this automation, or of all scenes and automations; nothing where nothing does.
 export function Running({ of }) {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")));
 	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
-	return found.length > 0 && titled(t("running"), card(found.map(({ id, name, doing }) => div({ key: id },
-		row(span({ class: "title" }, called(name), small(doing)), mayWrite() && use(Button, {
+	return found.length > 0 && titled(t("running"), card(found.map(({ id, name, doing: sentence }) => div({ key: id },
+		row(span({ class: "title" }, called(name), small(doing(sentence) ?? span({ lang: HUB }, sentence))), mayWrite() && use(Button, {
 			label: t("cancel"),
 			onClick: () => act(id, "cancel", () => post(`executions/${segment(id)}/cancel`)).then(reload),
 		})),

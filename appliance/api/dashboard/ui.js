@@ -25,7 +25,10 @@ const PATHS = {
 	humidifier: "M12 3c4 5 6 8 6 11a6 6 0 0 1-12 0c0-3 2-6 6-11Z",
 	water_heater: "M7 3h10v14H7ZM10 21v-4M14 21v-4M12 7c2 2 3 3 3 4.5a3 3 0 0 1-6 0C9 10 10 9 12 7Z",
 	alarm_control_panel: "M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6ZM9 12l2 2 4-4",
+	image: "M4 5h16v14H4ZM4 16l5-5 4 4 3-3 4 4M15 9h.01",
 	camera: "M4 7h4l2-3h4l2 3h4v12H4ZM12 10a3 3 0 1 0 .01 0Z",
+	door: "M6 21V3h12v18M4 21h16M14.5 12h.01",
+	gauge: "M4 17a8.5 8.5 0 1 1 16 0M12 15l4-5",
 	person: "M12 4a4 4 0 1 0 .01 0ZM4 21c0-5 3-8 8-8s8 3 8 8",
 	update: "M12 4v11M7 11l5 5 5-5M5 20h14",
 	button: "M12 5a7 7 0 1 0 .01 0ZM12 9a3 3 0 1 0 .01 0Z",
@@ -57,7 +60,14 @@ const PATHS = {
 export const icon = (name, instead = "virtual") =>
 	svg({ class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, path({ d: PATHS[name] ?? PATHS[instead] }));
 
-export const iconOf = (device) => icon(classOf(device), device.kind === "Sensor" ? "sensor" : "virtual");
+// Of a sensor that is no more than that, what it measures first.
+const SENSED = { temperature: "sensor", motion: "person", occupancy: "person", presence: "person", contact: "door", water_leak: "humidifier", smoke: "siren", co2: "fan", power_consumption: "plug" };
+
+export function iconOf(device) {
+	if (device.kind !== "Sensor" || (PATHS[classOf(device)] && classOf(device) !== "sensor")) return icon(classOf(device));
+	const sensed = Object.keys(SENSED).find((name) => name in device.attributes);
+	return icon(sensed ? SENSED[sensed] : "gauge");
+}
 
 // What waits for the hub, as assistive technology and the style sheet hear of it.
 export const busy = (isBusy) => (isBusy ? "true" : null);

@@ -1,7 +1,7 @@
 // Values of devices as people read them.
 
 import { state } from "./store.js";
-import { number, plain, t } from "./words.js";
+import { duration, number, plain, t, timeOfDay, withUnit } from "./words.js";
 
 const UNITS = { celsius: "°C", fahrenheit: "°F", percent: "%", kelvin: "K" };
 const NAME = /^[a-z_]+$/;
@@ -37,15 +37,40 @@ function unitAt(attribute, device) {
 export function show(attribute, value, device) {
 	if (value === null || value === undefined) return "–";
 	if (typeof value === "boolean") return t(`${attribute}.${value}`, {}, t(value ? "yes" : "no"));
-	if (typeof value === "number") return `${number(value, 2)} ${unitAt(attribute, device)}`.trim();
+	if (typeof value === "number") return withUnit(value, unitAt(attribute, device), 2);
+	if (attribute in COLORS) return colorOf(COLORS[attribute].read(value));
 	if (typeof value === "string") return t(`value.${value}`, {}, NAME.test(value) ? plain(value) : value);
-	if (typeof value.value === "number") return `${number(value.value)} ${unitOf(value.unit)}`;
-	return Object.values(value).join(" · ");
+	if (typeof value.value === "number") return withUnit(value.value, unitOf(value.unit));
+	if ("installed" in value && "latest" in value) return [...new Set([value.installed, value.latest])].join(" → ");
+	return Object.values(value).map((each) => (typeof each === "number" ? number(each, 2) : each)).join(" · ");
 }
+
+const colorOf = ({ hue, saturation }) => `${hue}° · ${withUnit(saturation, "%")}`;
 
 // What a status or a name of the hub's is called.
 export const word = (name) => t(`value.${name}`, {}, plain(name));
 export const actionWord = (name) => t(`action.${name}`, {}, plain(name));
+
+const DOING = /^(sleep until|computing for|command) (\S+)(?: (\S+) (\w+))?(?: (.*))?$/;
+
+// What an execution does, where it is one of the things that the page has words for; else null.
+export function doing(sentence) {
+	const [, kind, first, capability, action, value = null] = DOING.exec(sentence) ?? [];
+	if (kind === "sleep until") return t("doing.sleep", { time: timeOfDay(first) });
+	if (kind === "computing for") return t("doing.computing", { duration: duration(Number(first)) });
+	return action ? commandOf({ device_id: first, capability, action, value }) : null;
+}
+
+/** @type {(command: any) => string} */
+// A command as it was sent: device, what of it, and what it was told.
+export function commandOf({ device_id: id, ...command }) {
+	const device = state.devices.get(id);
+	return `${device ? nameOf(device) : id}, ${orderOf(command, device)}`;
+}
+
+/** @type {(command: any, device: any) => string} */
+export const orderOf = ({ capability, action, value = null }, device) =>
+	`${labelOf(capability, device)}: ${actionWord(action)}${value === null ? "" : ` ${show(capability, value, device)}`}`;
 
 // The number by which a value can be drawn, or null.
 export function numberOf(value) {

@@ -44,13 +44,55 @@ const DATE = dates({ dateStyle: "medium", timeStyle: "short" });
 const WEEK_MS = 6 * 86_400_000;
 
 const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
+const SMALL = formatter(() => new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }));
 
-// Whole numbers of up to four digits are written alike in every language here, and need no formatter.
-export const number = (value, digits = 1) => (Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value) : NUMBERS[digits](value));
+// Whole numbers of up to four digits are written alike in every language here, and need no formatter; of a number next
+// to nothing is told what there is.
+export function number(value, digits = 1) {
+	if (Number.isInteger(value) && Math.abs(value) < 10_000) return String(value);
+	return (digits && Math.abs(value) < 0.1 ? SMALL : NUMBERS[digits])(value);
+}
+
+// A number with its unit, as the language writes those that the browser knows: `80%`, `80 %`.
+const KNOWN_UNITS = { "%": "percent", "°": "degree", "°C": "celsius", "°F": "fahrenheit", "km/h": "kilometer-per-hour", "m/s": "meter-per-second" };
+const suffixes = new Map();
+
+function suffixOf(unit) {
+	if (!(Object.hasOwn(KNOWN_UNITS, unit))) return unit && ` ${unit}`;
+	const format = new Intl.NumberFormat(locale, { style: "unit", unit: KNOWN_UNITS[unit] });
+	return format.formatToParts(2).filter(({ type }) => type !== "integer").map(({ value }) => value).join("");
+}
+
+export function withUnit(value, unit, digits = 1) {
+	if (!suffixes.has(unit)) suffixes.set(unit, suffixOf(unit));
+	return number(value, digits) + suffixes.get(unit);
+}
+
 export const clock = CLOCK;
 export const date = dates({ dateStyle: "medium" });
 export const month = dates({ month: "long", year: "numeric" });
 export const seconds = SECONDS;
+
+const counted = (count, unit, more = {}) =>
+	new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", ...more }).format(count);
+
+// Seconds in the largest unit that they fill: `90 s`, `2 min`, `1 hr`.
+export function duration(secs) {
+	if (secs >= 3600 && secs % 3600 === 0) return counted(secs / 3600, "hour");
+	return secs >= 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
+}
+
+// Minutes after something, before it where they are less than 0.
+export const minutes = (count) => counted(count, "minute", { signDisplay: "always" });
+
+// The home's own times, days and dates, which are of no zone: `07:30`, `mon`, a month and a day.
+const inUtc = (options, moment) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(moment);
+const MONDAY = Date.UTC(2024, 0, 1);
+const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+export const timeOfDay = (text) => inUtc({ timeStyle: text.length > 5 ? "medium" : "short" }, Date.parse(`2024-01-01T${text}Z`));
+export const weekday = (name) => inUtc({ weekday: "long" }, MONDAY + DAYS.indexOf(name) * 86_400_000);
+export const dayOfYear = (month, day) => inUtc({ month: "long", day: "numeric" }, Date.UTC(2024, month - 1, day));
+export const listOf = (names) => new Intl.ListFormat(locale, { type: "disjunction" }).format(names);
 
 // A moment as short as it can be told: the time today, with the weekday this week, else with the date.
 export function time(moment) {

@@ -80,7 +80,7 @@ variable.new: Name einer neuen Variablen
 home: Zuhause
 automations: Automa­tionen
 arrange: Räume
-box: Gerät
+box: Zentrale
 [error]
 unreachable: Die Zentrale antwortet nicht.
 status: Die Zentrale meldet einen Fehler ({status}).
@@ -158,6 +158,43 @@ mode: Nicht neben einem anderen Lauf ausgeführt: {detail}
 disabled: Nicht ausgeführt, sie ist ausgeschaltet. {detail}
 brake: Angehalten, sie hat sich zu oft selbst ausgelöst: {detail}
 failed: Fehlgeschlagen: {detail}
+[trigger]
+title: Läuft, wenn
+change: {what} ändert sich
+event: {who}: Ereignis {event}
+any_event: {who}: irgendein Ereignis
+at: Um {time}
+cron: Nach dem Ausdruck {expression} ({zone})
+sunrise: Bei Sonnenaufgang
+sunset: Bei Sonnenuntergang
+interval: Alle {duration}
+variable: Variable {name}
+timer: Der Timer {name} endet
+webhook: Der Hook {hook} wird aufgerufen
+adapter: Der Adapter {name} startet
+any_adapter: Ein Adapter startet
+fails: Etwas schlägt fehl
+room: Raum {name}
+group: Gruppe {name}
+lasting: {what}, {duration} lang
+now: jetzt {value}
+[condition]
+title: Nur wenn
+window: Von {from} bis {to}
+after_sunrise: Nach Sonnenaufgang
+after_sunset: Nach Sonnenuntergang
+before_sunrise: Vor Sonnenaufgang
+before_sunset: Vor Sonnenuntergang
+least: Mindestens {count} Geräte
+most: Höchstens {count} Geräte
+all: Alle von diesen
+any: Mindestens eines von diesen
+none: Keines von diesen
+yes: trifft zu
+no: trifft nicht zu
+[doing]
+sleep: Wartet bis {time}
+computing: Rechnet seit {duration}
 [arrange]
 places: Welches Gerät wo ist
 up: {name} nach oben
@@ -171,7 +208,7 @@ adapters: Adapter
 last_success: Letzte Antwort {time}
 figures: Die Zentrale
 events: Ereignisse
-log: Log
+log: Protokoll
 keys: Schlüssel
 hooks: Hooks
 discovery: Geräte im Netz
@@ -228,8 +265,8 @@ address: Adresse
 [discovery]
 what: Sucht drei Sekunden lang nach Geräten, die sich melden
 search: Suchen
-none: Nichts gefunden. Geräte in einem anderen VLAN hört der Hub nicht, und aus einem Container heraus auch nicht.
-paste: Füge, was du willst, in config/default.toml ein und starte den Hub neu:
+none: Nichts gefunden. Geräte in einem anderen VLAN hört die Zentrale nicht, und aus einem Container heraus auch nicht.
+paste: Füge, was du willst, in config/default.toml ein und starte die Zentrale neu:
 section: Abschnitt für {name}
 [action]
 on: Ein

@@ -144,6 +144,43 @@ mode: It did not run beside another run: {detail}
 disabled: It did not run, it is switched off. {detail}
 brake: It was paused, it set itself off too often: {detail}
 failed: It failed: {detail}
+[trigger]
+title: Runs when
+change: {what} changes
+event: {who}: event {event}
+any_event: {who}: any event
+at: At {time}
+cron: By the expression {expression} ({zone})
+sunrise: At sunrise
+sunset: At sunset
+interval: Every {duration}
+variable: Variable {name}
+timer: The timer {name} ends
+webhook: The hook {hook} is called
+adapter: The adapter {name} starts
+any_adapter: An adapter starts
+fails: Something fails
+room: Room {name}
+group: Group {name}
+lasting: {what} for {duration}
+now: now {value}
+[condition]
+title: Only if
+window: From {from} to {to}
+after_sunrise: After sunrise
+after_sunset: After sunset
+before_sunrise: Before sunrise
+before_sunset: Before sunset
+least: At least {count} devices
+most: At most {count} devices
+all: All of these
+any: At least one of these
+none: None of these
+yes: holds
+no: does not hold
+[doing]
+sleep: Waits until {time}
+computing: Computes for {duration}
 [arrange]
 places: Which device is where
 up: Move {name} up

@@ -80,7 +80,7 @@ variable.new: Nombre de una variable nueva
 home: Casa
 automations: Automati­zaciones
 arrange: Habitaciones
-box: Equipo
+box: Central
 [error]
 unreachable: La central no responde.
 status: La central respondió con un error ({status}).
@@ -158,6 +158,43 @@ mode: No se ejecutó junto a otra ejecución: {detail}
 disabled: No se ejecutó, está apagada. {detail}
 brake: Detenida, se disparó a sí misma demasiado: {detail}
 failed: Falló: {detail}
+[trigger]
+title: Se ejecuta cuando
+change: {what} cambia
+event: {who}: evento {event}
+any_event: {who}: cualquier evento
+at: A las {time}
+cron: Según la expresión {expression} ({zone})
+sunrise: Al amanecer
+sunset: Al atardecer
+interval: Cada {duration}
+variable: Variable {name}
+timer: El temporizador {name} termina
+webhook: Se llama al hook {hook}
+adapter: El adaptador {name} arranca
+any_adapter: Un adaptador arranca
+fails: Algo falla
+room: Habitación {name}
+group: Grupo {name}
+lasting: {what} durante {duration}
+now: ahora {value}
+[condition]
+title: Solo si
+window: De {from} a {to}
+after_sunrise: Después del amanecer
+after_sunset: Después del atardecer
+before_sunrise: Antes del amanecer
+before_sunset: Antes del atardecer
+least: Al menos {count} dispositivos
+most: Como máximo {count} dispositivos
+all: Todo esto
+any: Al menos uno de estos
+none: Ninguno de estos
+yes: se cumple
+no: no se cumple
+[doing]
+sleep: Espera hasta {time}
+computing: Calcula desde hace {duration}
 [arrange]
 places: Qué dispositivo está dónde
 up: Subir {name}
@@ -228,8 +265,8 @@ address: Dirección
 [discovery]
 what: Busca durante tres segundos dispositivos que se anuncian
 search: Buscar
-none: No se encontró nada. Un hub no oye los dispositivos de otra VLAN, ni desde un contenedor.
-paste: Pega lo que quieras en config/default.toml y reinicia el hub:
+none: No se encontró nada. Una central no oye los dispositivos de otra VLAN, ni desde un contenedor.
+paste: Pega lo que quieras en config/default.toml y reinicia la central:
 section: Sección para {name}
 [action]
 on: Encender

@@ -80,7 +80,7 @@ variable.new: Nom d’une nouvelle variable
 home: Maison
 automations: Automati­sations
 arrange: Pièces
-box: Boîtier
+box: Centrale
 [error]
 unreachable: La centrale ne répond pas.
 status: La centrale a répondu par une erreur ({status}).
@@ -158,6 +158,43 @@ mode: Pas exécutée à côté d’une autre : {detail}
 disabled: Pas exécutée, elle est désactivée. {detail}
 brake: Suspendue, elle s’est déclenchée elle-même trop souvent : {detail}
 failed: Échec : {detail}
+[trigger]
+title: S’exécute quand
+change: {what} change
+event: {who} : événement {event}
+any_event: {who} : n’importe quel événement
+at: À {time}
+cron: Selon l’expression {expression} ({zone})
+sunrise: Au lever du soleil
+sunset: Au coucher du soleil
+interval: Toutes les {duration}
+variable: Variable {name}
+timer: Le minuteur {name} se termine
+webhook: Le hook {hook} est appelé
+adapter: L’adaptateur {name} démarre
+any_adapter: Un adaptateur démarre
+fails: Quelque chose échoue
+room: Pièce {name}
+group: Groupe {name}
+lasting: {what} pendant {duration}
+now: maintenant {value}
+[condition]
+title: Seulement si
+window: De {from} à {to}
+after_sunrise: Après le lever du soleil
+after_sunset: Après le coucher du soleil
+before_sunrise: Avant le lever du soleil
+before_sunset: Avant le coucher du soleil
+least: Au moins {count} appareils
+most: Au plus {count} appareils
+all: Tout ceci
+any: Au moins une de ces conditions
+none: Aucune de ces conditions
+yes: est remplie
+no: n’est pas remplie
+[doing]
+sleep: Attend jusqu’à {time}
+computing: Calcule depuis {duration}
 [arrange]
 places: Quel appareil est où
 up: Monter {name}
@@ -228,8 +265,8 @@ address: Adresse
 [discovery]
 what: Cherche pendant trois secondes les appareils qui s’annoncent
 search: Chercher
-none: Rien n’a été trouvé. Le hub n’entend pas les appareils d’un autre VLAN, ni depuis un conteneur.
-paste: Collez ce que vous voulez dans config/default.toml et redémarrez le hub :
+none: Rien n’a été trouvé. La centrale n’entend pas les appareils d’un autre VLAN, ni depuis un conteneur.
+paste: Collez ce que vous voulez dans config/default.toml et redémarrez la centrale :
 section: Section pour {name}
 [action]
 on: Allumer

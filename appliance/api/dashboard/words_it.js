@@ -80,7 +80,7 @@ variable.new: Nome di una nuova variabile
 home: Casa
 automations: Automa­zioni
 arrange: Stanze
-box: Box
+box: Centrale
 [error]
 unreachable: La centrale non risponde.
 status: La centrale ha risposto con un errore ({status}).
@@ -158,6 +158,43 @@ mode: Non eseguita accanto a un’altra: {detail}
 disabled: Non eseguita, è disattivata. {detail}
 brake: Sospesa, si è attivata da sola troppo spesso: {detail}
 failed: Fallita: {detail}
+[trigger]
+title: Si avvia quando
+change: {what} cambia
+event: {who}: evento {event}
+any_event: {who}: qualsiasi evento
+at: Alle {time}
+cron: Secondo l’espressione {expression} ({zone})
+sunrise: All’alba
+sunset: Al tramonto
+interval: Ogni {duration}
+variable: Variabile {name}
+timer: Il timer {name} finisce
+webhook: Viene chiamato l’hook {hook}
+adapter: L’adattatore {name} si avvia
+any_adapter: Un adattatore si avvia
+fails: Qualcosa fallisce
+room: Stanza {name}
+group: Gruppo {name}
+lasting: {what} per {duration}
+now: ora {value}
+[condition]
+title: Solo se
+window: Da {from} a {to}
+after_sunrise: Dopo l’alba
+after_sunset: Dopo il tramonto
+before_sunrise: Prima dell’alba
+before_sunset: Prima del tramonto
+least: Almeno {count} dispositivi
+most: Al massimo {count} dispositivi
+all: Tutte queste
+any: Almeno una di queste
+none: Nessuna di queste
+yes: è vera
+no: non è vera
+[doing]
+sleep: Aspetta fino alle {time}
+computing: Calcola da {duration}
 [arrange]
 places: Quale dispositivo è dove
 up: Sposta {name} in su
@@ -228,8 +265,8 @@ address: Indirizzo
 [discovery]
 what: Cerca per tre secondi i dispositivi che si annunciano
 search: Cerca
-none: Non è stato trovato nulla. L’hub non sente i dispositivi di un’altra VLAN, né da un container.
-paste: Incolla ciò che vuoi in config/default.toml e riavvia l’hub:
+none: Non è stato trovato nulla. La centrale non sente i dispositivi di un’altra VLAN, né da un container.
+paste: Incolla ciò che vuoi in config/default.toml e riavvia la centrale:
 section: Sezione per {name}
 [action]
 on: Accendi

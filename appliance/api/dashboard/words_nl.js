@@ -80,7 +80,7 @@ variable.new: Naam van een nieuwe variabele
 home: Thuis
 automations: Automati­sering
 arrange: Kamers
-box: Kastje
+box: Centrale
 [error]
 unreachable: De centrale antwoordt niet.
 status: De centrale antwoordde met een fout ({status}).
@@ -158,6 +158,43 @@ mode: Niet naast een andere uitvoering uitgevoerd: {detail}
 disabled: Niet uitgevoerd, zij is uitgeschakeld. {detail}
 brake: Gepauzeerd, zij startte zichzelf te vaak: {detail}
 failed: Mislukt: {detail}
+[trigger]
+title: Start wanneer
+change: {what} verandert
+event: {who}: gebeurtenis {event}
+any_event: {who}: een willekeurige gebeurtenis
+at: Om {time}
+cron: Volgens de expressie {expression} ({zone})
+sunrise: Bij zonsopkomst
+sunset: Bij zonsondergang
+interval: Elke {duration}
+variable: Variabele {name}
+timer: De timer {name} loopt af
+webhook: De hook {hook} wordt aangeroepen
+adapter: De adapter {name} start
+any_adapter: Een adapter start
+fails: Er gaat iets mis
+room: Kamer {name}
+group: Groep {name}
+lasting: {what}, {duration} lang
+now: nu {value}
+[condition]
+title: Alleen als
+window: Van {from} tot {to}
+after_sunrise: Na zonsopkomst
+after_sunset: Na zonsondergang
+before_sunrise: Voor zonsopkomst
+before_sunset: Voor zonsondergang
+least: Minstens {count} apparaten
+most: Hoogstens {count} apparaten
+all: Al deze
+any: Minstens een van deze
+none: Geen van deze
+yes: klopt
+no: klopt niet
+[doing]
+sleep: Wacht tot {time}
+computing: Rekent sinds {duration}
 [arrange]
 places: Welk apparaat is waar
 up: {name} omhoog
@@ -228,8 +265,8 @@ address: Adres
 [discovery]
 what: Zoekt drie seconden naar apparaten die zich melden
 search: Zoeken
-none: Niets gevonden. Een hub hoort geen apparaten in een ander VLAN, en ook niet vanuit een container.
-paste: Plak wat je wilt in config/default.toml en start de hub opnieuw:
+none: Niets gevonden. Een centrale hoort geen apparaten in een ander VLAN, en ook niet vanuit een container.
+paste: Plak wat je wilt in config/default.toml en start de centrale opnieuw:
 section: Sectie voor {name}
 [action]
 on: Aan

@@ -80,7 +80,7 @@ variable.new: Nazwa nowej zmiennej
 home: Dom
 automations: Automaty­zacje
 arrange: Pokoje
-box: Urządzenie
+box: Centrala
 [error]
 unreachable: Centrala nie odpowiada.
 status: Centrala odpowiedziała błędem ({status}).
@@ -158,6 +158,43 @@ mode: Nie wykonano obok innego uruchomienia: {detail}
 disabled: Nie wykonano, jest wyłączona. {detail}
 brake: Wstrzymana, zbyt często uruchamiała samą siebie: {detail}
 failed: Niepowodzenie: {detail}
+[trigger]
+title: Uruchamia się, gdy
+change: {what} zmienia się
+event: {who}: zdarzenie {event}
+any_event: {who}: dowolne zdarzenie
+at: O {time}
+cron: Według wyrażenia {expression} ({zone})
+sunrise: O wschodzie słońca
+sunset: O zachodzie słońca
+interval: Co {duration}
+variable: Zmienna {name}
+timer: Minutnik {name} kończy się
+webhook: Ktoś wywołuje hook {hook}
+adapter: Adapter {name} uruchamia się
+any_adapter: Jakiś adapter uruchamia się
+fails: Coś się nie udaje
+room: Pokój {name}
+group: Grupa {name}
+lasting: {what} przez {duration}
+now: teraz {value}
+[condition]
+title: Tylko jeśli
+window: Od {from} do {to}
+after_sunrise: Po wschodzie słońca
+after_sunset: Po zachodzie słońca
+before_sunrise: Przed wschodem słońca
+before_sunset: Przed zachodem słońca
+least: Co najmniej {count} urządzeń
+most: Co najwyżej {count} urządzeń
+all: Wszystkie z tych
+any: Co najmniej jedno z tych
+none: Żadne z tych
+yes: spełnione
+no: niespełnione
+[doing]
+sleep: Czeka do {time}
+computing: Oblicza od {duration}
 [arrange]
 places: Które urządzenie jest gdzie
 up: {name} wyżej
@@ -228,8 +265,8 @@ address: Adres
 [discovery]
 what: Przez trzy sekundy szuka urządzeń, które się ogłaszają
 search: Szukaj
-none: Nic nie znaleziono. Hub nie słyszy urządzeń w innej sieci VLAN ani z kontenera.
-paste: Wklej, co chcesz, do config/default.toml i uruchom hub ponownie:
+none: Nic nie znaleziono. Centrala nie słyszy urządzeń w innej sieci VLAN ani z kontenera.
+paste: Wklej, co chcesz, do config/default.toml i uruchom centralę ponownie:
 section: Sekcja dla {name}
 [action]
 on: Włącz

@@ -1,0 +1,100 @@
+"""What sets an automation off and what it needs, told in the language of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.dashboard.conftest import visiting
+from tests.fakes.app import LIGHT, App, open_app
+from tests.fakes.lua import write
+from tests.journeys.test_every_word import CONDITIONS, PLACED, TRIGGERS
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+
+def everything() -> str:
+    """An automation with every kind of trigger and of condition."""
+    triggers = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, (fields, *_) in TRIGGERS.items())
+    conditions = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, (fields, *_) in CONDITIONS.items())
+    return f"""return {{ id = "all", name = "All", triggers = {{ {triggers} }},
+        conditions = {{ {conditions} }}, execute = function(ctx) end }}"""
+
+
+GERMAN = [
+    "Schreibtisch: Ein/Aus = Ein (jetzt Ein)",
+    "Schreibtisch: Helligkeit > 5\N{NO-BREAK SPACE}% (jetzt 50\N{NO-BREAK SPACE}%)",
+    "Raum Arbeitszimmer: irgendein Ereignis",
+    "Variable mode ändert sich",
+    "Der Timer off endet",
+    "Der Hook bell wird aufgerufen",
+    "Um 07:00, Montag",
+    "Bei Sonnenaufgang -15 Min.",
+    "Bei Sonnenuntergang, Sonntag",
+    "24. Dezember, 18:00",
+    "Nach dem Ausdruck 0 0 7 * * MON-FRI (UTC)",
+    "Alle 1 Min.",
+    "Der Adapter roku_tv startet",
+    "Etwas schlägt fehl: tv",
+    "1: Schreibtisch: Helligkeit > 90\N{NO-BREAK SPACE}% (jetzt 50\N{NO-BREAK SPACE}%) – trifft nicht zu",
+    "2: x:ann: Anwesenheit = Anwesend – trifft nicht zu",
+    "3: Von 01:00 bis 02:00",
+    "4: Raum attic: Mindestens 1 Geräte – trifft nicht zu",
+    "5: Gruppe all: Mindestens 1 Geräte – trifft nicht zu",
+    "6: Nach Sonnenuntergang, Vor Sonnenaufgang",
+    "7: Montag",
+    "8: Von 1. Juni bis 30. Juni",
+    "9: Variable mode = away – trifft nicht zu",
+    "10: Alle von diesen – trifft nicht zu",
+    "11: Mindestens eines von diesen",
+    "12: Keines von diesen",
+]
+"""How each begins, in the order of the tables."""
+
+LANGUAGES = {
+    "en-GB": "does not hold",
+    "es-ES": "no se cumple",
+    "fr-FR": "n’est pas remplie",
+    "it-IT": "non è vera",
+    "nl-NL": "klopt niet",
+    "pl-PL": "niespełnione",
+}
+
+
+async def home(app: App) -> None:
+    """A lamp of a name in a room, and a run that its conditions kept from beginning."""
+    await app.post("/rooms", {"id": "den", "name": "Arbeitszimmer"})
+    await app.post(f"/devices/{LIGHT}/name", {"name": "Schreibtisch"})
+    await app.command(LIGHT, "power", "on")
+    await app.command(LIGHT, "brightness", "set", 50)
+    await app.post("/automations/all/execute")
+
+
+async def test_every_kind_of_trigger_and_condition_is_told_in_every_language(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with open_app(root=write(tmp_path, {"automations/all.lua": everything()}), toml=PLACED) as app:
+        await home(app)
+        async with visiting(browser, app, locale="de-DE") as visit:
+            await visit.open("#/automations/all")
+            told = visit.page.get_by_role("region", name="Wie es um sie steht").locator(".runs:not([lang]) > li")
+            tops = visit.page.get_by_role("region", name="Wie es um sie steht").locator(
+                ".card > .runs:not([lang]) > li"
+            )
+            await expect(tops).to_have_count(len(GERMAN))
+            for text, begin in zip(await tops.all_inner_texts(), GERMAN, strict=True):
+                assert text.replace("\n", " ").startswith(begin), (text, begin)
+            assert await told.count() > len(GERMAN)  # those within others
+            past = visit.page.get_by_role("region", name="Was geschah")
+            await expect(past).to_contain_text("Nicht ausgeführt: Bedingung 1: Schreibtisch: Helligkeit > 90")
+            await expect(past.locator("[lang=en]").first).to_have_text("(brightness was 50, needs above 90)")
+        for locale, words in LANGUAGES.items():
+            async with visiting(browser, app, locale=locale) as visit:
+                await visit.open("#/automations/all")
+                tops = visit.page.locator("section .card > .runs:not([lang]) > li", has_not=visit.page.locator("p"))
+                await expect(tops).to_have_count(len(GERMAN))
+                texts = await tops.all_inner_texts()
+                assert texts[len(TRIGGERS)].endswith(words), (locale, texts)
+                assert not [each for each in texts if set("{}_") & set(each.replace("roku_tv", ""))], (locale, texts)

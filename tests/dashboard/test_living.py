@@ -295,8 +295,10 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
         await page.get_by_role("link", name="Sleeper").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Sleeper")
         part = page.get_by_role("region", name="Running now")
-        await expect(part).to_contain_text("sleep")
-        await expect(page.get_by_role("region", name="How it is, and why")).to_contain_text("waits")
+        await expect(part).to_contain_text("Waits until")
+        await expect(page.get_by_role("region", name="How it is, and why")).to_contain_text(
+            "Simulated light: Power changes"
+        )
         await part.get_by_role("button", name="Cancel").click()
         await expect(part).to_have_count(0)
         assert (await running_).status == 400

@@ -101,6 +101,22 @@ async def test_energy_has_bars_by_day_and_by_month(browser: Browser, tmp_path: P
         assert found == []
 
 
+async def test_a_day_keeps_its_date_for_whoever_looks_from_far_away(browser: Browser, tmp_path: Path) -> None:
+    write_past(tmp_path)
+    adapters = config.parse(HOME, "default.toml", {}).adapters
+    today = datetime.now(UTC)
+    for zone in ("America/Los_Angeles", "Asia/Tokyo"):
+        options = {"timezone_id": zone, "locale": "en-US"}
+        async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app, **options) as visit:
+            page = visit.page
+            await visit.open("#/device/virtual%3Ameter")
+            await page.get_by_role("button", name="Energy", exact=True).click()
+            await page.get_by_role("button", name="Month", exact=True).click()
+            last = page.locator(".axis span").last
+            days = [f"{each:%b} {each.day}, {each.year}" for each in (today, datetime.now(UTC))]
+            await expect(last).to_have_text(re.compile("|".join(days)))
+
+
 async def test_several_attributes_are_compared_in_one_picture(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
     adapters = config.parse(HOME, "default.toml", {}).adapters

@@ -7,6 +7,7 @@ import { changed, state, takeFrame, takeOverview } from "./store.js";
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 const RELOAD_DELAY_MS = 200;
+const RELOAD_GAP_MS = 2000; // of a hub that reports one fault after the other
 const HEARTBEAT_SECS = 15;
 const SILENCE_MS = 45_000;
 const OPENING_MS = 15_000;
@@ -20,6 +21,7 @@ let retryMs = MIN_RETRY_MS;
 let retryTimer = null;
 let reloadTimer = null;
 let loading = null;
+let loadedAt = 0;
 const held = []; // frames that came while an overview was on its way
 let lastHeard = Date.now();
 let lastNoted = 0;
@@ -55,6 +57,7 @@ export function connect() {
 export function load() {
 	clearTimeout(reloadTimer);
 	reloadTimer = null;
+	loadedAt = Date.now();
 	loading ??= fetchOverview().finally(() => (loading = null));
 	return loading;
 }
@@ -94,7 +97,7 @@ function takeOrHold(frame) {
 }
 
 function takeOrReload(frame) {
-	if (takeFrame(frame)) reloadTimer ??= setTimeout(load, RELOAD_DELAY_MS);
+	if (takeFrame(frame)) reloadTimer ??= setTimeout(load, Math.max(RELOAD_DELAY_MS, loadedAt + RELOAD_GAP_MS - Date.now()));
 }
 
 function disconnect() {

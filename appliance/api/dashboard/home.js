@@ -16,7 +16,7 @@ const MIN_ROOMS = 3; // fewer need no bar to jump to them
 export function Home() {
 	const hidden = state.isEditing ? [] : [...state.devices.keys()].filter((id) => isIn("hidden", id));
 	const devices = inOrder([...state.devices.values()].filter(({ id }) => !hidden.includes(id)));
-	const wanted = state.search.trim().toLowerCase();
+	const wanted = sought(state.search.trim());
 	return [
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
 		unsafe(),
@@ -62,9 +62,12 @@ function whole(devices) {
 	];
 }
 
+// As it is searched for: `kuche` finds the Küche.
+const sought = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+
 // Devices whose name, id or room has this text, or else all of its words; hidden ones too.
 function found(wanted) {
-	const text = (device) => `${nameOf(device)} ${device.id} ${state.rooms.get(device.room_id)?.name ?? ""}`.toLowerCase();
+	const text = (device) => sought(`${nameOf(device)} ${device.id} ${state.rooms.get(device.room_id)?.name ?? ""}`);
 	const having = (parts) => [...state.devices.values()].filter((device) => parts.every((part) => text(device).includes(part)));
 	const exact = having([wanted]);
 	const devices = exact.length ? exact : having(wanted.split(/\s+/));

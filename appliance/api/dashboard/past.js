@@ -90,10 +90,10 @@ const ofTime = ({ value, min, max }, told) => (min === undefined ? told(value) :
 function barsOf(entries, isByMonth) {
 	const bars = new Map();
 	for (const { observed_at: at, increase } of [...entries].reverse()) {
-		const begins = new Date(at);
-		const key = isByMonth ? `${begins.getFullYear()} ${begins.getMonth()}` : at;
-		const bar = bars.get(key) ?? { at: Number(begins), name: (isByMonth ? month : date)(begins), days: 0, sum: 0 };
-		bar.days += 1;
+		const begins = Date.parse(at);
+		const noon = new Date(begins + DAY_MS / 2); // a day begins at the home's midnight, which elsewhere is of another date
+		const key = isByMonth ? `${noon.getFullYear()} ${noon.getMonth()}` : at;
+		const bar = bars.get(key) ?? { at: begins, name: (isByMonth ? month : date)(noon), sum: 0 };
 		bar.sum += numberOf(increase) ?? 0;
 		bar.value = { ...increase, value: bar.sum };
 		bars.set(key, bar);

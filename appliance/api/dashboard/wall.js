@@ -4,7 +4,7 @@ import { cards } from "./cards.js";
 import { commandsOf } from "./controls.js";
 import { tags, use, useEffect, useState } from "./dom.js";
 import { Scenes } from "./home.js";
-import { favourites, state } from "./store.js";
+import { favourites, inOrder, isIn, state } from "./store.js";
 import { empty, icon, iconButton } from "./ui.js";
 import { clock, t } from "./words.js";
 
@@ -50,7 +50,8 @@ export function Wall() {
 		};
 	}, []);
 	const chosen = favourites();
-	const shown = chosen.length ? chosen : [...state.devices.values()].filter((device) => commandsOf(device).length > 0);
+	const able = (device) => !isIn("hidden", device.id) && commandsOf(device).length > 0;
+	const shown = chosen.length ? chosen : inOrder([...state.devices.values()].filter(able));
 	const fill = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen?.());
 	return div({ class: isDim ? "panel dim" : "panel" },
 		header(h1({ tabindex: "-1" }, clock(now)), span({ class: "buttons" },

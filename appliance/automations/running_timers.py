@@ -24,7 +24,7 @@ class RunningTimer(Struct, eq=False):
     """A timer that is under way: `payload` as JSON, the times in milliseconds since 1970; `is_dated`: whether
     the clock was trusted then.
 
-    `alarm` is None while it does not run: the clock is not trusted yet, or it is over.
+    `alarm` is None while it does not run: the clock is not trusted yet, or it is over and waits for no pause to end.
     `late_secs` is how long it was overdue when it went on. `unheard_since`: when it was over and no automation
     listened for it, in milliseconds since 1970.
     """

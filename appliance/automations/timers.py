@@ -224,9 +224,14 @@ class Timers:
         self._date_anew()
 
     def _resume_waiting(self) -> None:
+        """Set going what waited for the time, and fire what was over while none could fire."""
+        now = self._clock.monotonic()
         for name, timer in self._running.items():
             if timer.alarm is None and name not in self._unheard:
                 self._resume(timer)
+            elif timer.alarm is not None and timer.alarm.due <= now and not self._paused_by:
+                timer.late_secs = (timer.late_secs or 0.0) + now - timer.alarm.due
+                self._end(timer)
 
     def _date_anew(self) -> None:
         """The clock was set: what runs, or waits for a listener, has other times by it.
@@ -254,7 +259,6 @@ class Timers:
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
         """It is over; those that are over at the same time end together."""
-        timer.alarm = None
         self._over.append(timer)
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
@@ -281,7 +285,8 @@ class Timers:
         """
         name = timer.name
         if self._paused_by or self._running.get(name) is not timer:
-            return False
+            return False  # what is paused keeps its alarm, by which it is late however the clock is set
+        timer.alarm = None
         if not self._is_heard(name):
             self._wait_for_listener(timer)
             return False

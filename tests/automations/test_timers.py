@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.running_timers import MAX_TIMER_PAYLOAD_BYTES
-from appliance.automations.timers import MAX_BYTES_IN_ALL
+from appliance.automations.timers import MAX_BYTES_IN_ALL, NO_DEVICES
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -135,6 +135,22 @@ async def test_a_step_of_the_clock_neither_hastens_nor_delays_a_timer_after_a_re
         assert it.fired == []
         await it.pass_by(2)
         assert it.fired == ["a"] and "late_secs" not in it.events[0]
+
+
+@pytest.mark.parametrize("secs", [-3600, 3600])
+async def test_a_timer_that_is_over_before_the_adapters_have_started_fires_then_though_the_clock_was_set(
+    tmp_path: Path, secs: float
+) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        await start(it, secs=30)
+        it.parts.timers.pause(NO_DEVICES)
+        await it.pass_by(40)
+        await it.set(it.clock.now() + timedelta(seconds=secs))
+        [timer] = it.parts.timers.list_all()
+        assert it.fired == [] and timer.due_at == NOW + timedelta(seconds=secs + 30)
+        it.parts.timers.resume(NO_DEVICES)
+        await it.drain()
+        assert it.fired == ["a"] and it.events[0]["late_secs"] == 25.0
 
 
 @pytest.mark.parametrize(("change", "left"), [("restart", 360), ("cancel", None), ("restart in vain", 720)])

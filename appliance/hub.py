@@ -40,7 +40,7 @@ from appliance.lua.executor import Executor
 from appliance.lua.folder import folder_of
 from appliance.lua.kind_catalog import KindCatalog, KindRunner, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
-from appliance.lua.reload import LoadWork, Reloader, refusal_of, targets_of
+from appliance.lua.reload import LoadWork, Reloader, refusing, targets_of
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_catalog
@@ -292,18 +292,18 @@ class Hub:
         config = self._config
         scripts = folder_of(config.scripts, config.root, is_deep=True)
         works: dict[str, LoadWork] = {
+            "adapters": self.kinds.reload,
             "scenes": self.scenes.catalog.reload,
             "automations": self._reload_automations,
             "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
         }
-        refusals = {target: refusal_of(target, folder) for target, folder in self.folders.items()}
+        for target, folder in self.folders.items():
+            if not folder.enabled:
+                reason = f"{target}.enabled is false in the configuration"
+                works[target] = refusing(folder.directory, reason)
         if self.safe_because == STARTED_SAFE:
-            refusals["automations"] = Fault(config.automations.directory, 0, STARTED_SAFE)
-        kinds = Reloader("adapters", self.kinds.reload, self.bus, self.clock, keeps_sound=True)
-        return {"adapters": kinds} | {
-            target: Reloader(target, work, self.bus, self.clock, refusal=refusals[target])
-            for target, work in works.items()
-        }
+            works["automations"] = refusing(config.automations.directory, STARTED_SAFE)
+        return {target: Reloader(target, work, self.bus, self.clock) for target, work in works.items()}
 
     async def _build_publishers(self) -> list[AbstractAsyncContextManager[Any]]:
         config = self._config

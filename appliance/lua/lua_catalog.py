@@ -113,7 +113,7 @@ class Catalog(Generic[T]):
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Use every file if all are valid, else change nothing: how many there are, and every fault."""
+        """Use every file if all are valid, else change nothing: how many are used, and every fault."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
@@ -121,9 +121,9 @@ class Catalog(Generic[T]):
         self.is_refused = bool(faults)
         if faults:
             self.rejected = tuple(faults)
-        else:
-            self._accept(reading)
-        return len(reading.assets), faults
+            return 0, faults
+        self._accept(reading)
+        return len(reading.assets), []
 
     async def read(self, id_: str) -> Asset[T]:
         """The definition as its file states it now; changes nothing. Raises `ConfigFailed` with what is wrong."""
@@ -215,7 +215,7 @@ Compile = Callable[[Source], Awaitable[None]]
 async def check_scripts(
     compile_: Compile, folder: Folder | None, inspect: Inspect | None = None
 ) -> tuple[int, list[Fault]]:
-    """Compile every script of the folder, and log warnings: how many there are, and every fault."""
+    """Compile every script of the folder, and log warnings: how many there are if all are sound, and every fault."""
     contents = await read_folder(folder)
     faults = list(contents.faults)
     for source in contents.sources:
@@ -226,7 +226,7 @@ async def check_scripts(
             continue
         for warning in await asyncio.to_thread(list, inspect(source) if inspect else ()):
             log.warning("%s", warning)
-    return len(contents.sources), sorted(faults)
+    return 0 if faults else len(contents.sources), sorted(faults)
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:

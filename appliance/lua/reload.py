@@ -18,36 +18,21 @@ from appliance.watch import Target
 log = logging.getLogger("lua")
 
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
-"""How a reload ended. With faults nothing of it counts, and `loaded_count` is 0, unless it keeps what is sound."""
+"""How a reload ended; `loaded_count` are the files that it put in force."""
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Reads a target again, and uses it if there is no fault: how many were found, and every fault."""
+"""Reads a target again, and uses what is sound: how many that are, none where only all count, and every fault."""
 
 
 class Reloader:
-    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished.
+    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished."""
 
-    `refusal` is the fault that a target which is not enabled answers with. Where it `keeps_sound`, files without
-    fault are in force though others have some.
-    """
-
-    def __init__(
-        self,
-        target: str,
-        work: LoadWork,
-        bus: Bus,
-        clock: Clock,
-        *,
-        refusal: Fault | None = None,
-        keeps_sound: bool = False,
-    ) -> None:
+    def __init__(self, target: str, work: LoadWork, bus: Bus, clock: Clock) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._work = work
         self._bus = bus
         self._clock = clock
-        self._refusal = refusal
-        self._keeps_sound = keeps_sound
         self._lock = asyncio.Lock()
         self._tasks = Tasks()
 
@@ -61,38 +46,38 @@ class Reloader:
         """Reload after those that were requested before; it is finished though the caller is cancelled."""
         return await self._tasks.finish(self._reload(), f"reload of {self.target}")
 
-    async def _read(self) -> tuple[int, list[Fault]]:
-        try:
-            return await self._work()
-        except Exception as error:  # who waits is to be told how it ended
-            log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
-            return 0, [Fault(self.target, 0, f"the reload failed ({type(error).__name__}); the log says why")]
-
     async def _reload(self) -> Reloaded:
         async with self._lock:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
-            count, faults = (0, [self._refusal]) if self._refusal is not None else await self._read()
-            elapsed = round((self._clock.monotonic() - began) * 1000)
+            try:
+                count, faults = await self._work()
+            except Exception as error:  # who waits is to be told how it ended
+                log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
+                message = f"the reload failed ({type(error).__name__}); the log says why"
+                count, faults = 0, [Fault(self.target, 0, message)]
             kind = events.CatalogReloadFailed if faults else events.CatalogReloaded
             self.last = kind(
                 target=self.target,
-                loaded_count=0 if faults and not self._keeps_sound else count,
+                loaded_count=count,
                 faults=tuple(sorted(faults)),
-                duration_ms=elapsed,
+                duration_ms=round((self._clock.monotonic() - began) * 1000),
             )
             if not faults:
                 log.info("%s reloaded", self.target, extra={"loaded": count})
-            outcome = "reloaded but for" if self._keeps_sound else "not reloaded"
             for fault in self.last.faults:
-                log.warning("%s %s: %s", self.target, outcome, fault)
+                log.warning("%s %s: %s", self.target, "reloaded but for" if count else "not reloaded", fault)
             self._bus.publish(self.last)
             return self.last
 
 
-def refusal_of(target: str, section: LuaFolder) -> Fault | None:
-    """What a reload of a target that is not enabled answers with."""
-    return None if section.enabled else Fault(section.directory, 0, f"{target}.enabled is false in the configuration")
+def refusing(directory: str, reason: str) -> LoadWork:
+    """The work of a target that is not enabled: nothing but this reason."""
+
+    async def refuse() -> tuple[int, list[Fault]]:
+        return 0, [Fault(directory, 0, reason)]
+
+    return refuse
 
 
 def targets_of(

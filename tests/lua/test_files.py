@@ -139,21 +139,6 @@ def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
     assert source(TEXT).line_of(*path) == line
 
 
-@each_row(
-    ("text", "chunk"),
-    [
-        ("return 1", b"return 1"),
-        ("\ufeffreturn 1", b"return 1"),
-        ("#!/bin/lua\nreturn 1", b"\nreturn 1"),
-        ("\ufeff#!/bin/lua\r\nreturn 1", b"\nreturn 1"),
-        ("#!/bin/lua", b""),
-        ("", b""),
-    ],
-)
-def test_the_text_as_lua_takes_it(text: str, chunk: bytes) -> None:
-    assert source(text).chunk == chunk
-
-
 async def test_lines_count_from_the_files_first() -> None:
     async with open_pool() as pool:
         description = await pool.describe(source(TEXT))
@@ -202,7 +187,7 @@ async def test_a_reload_that_raises_is_told_as_failed_and_the_next_one_is_made(
             raise outcome
         return outcome
 
-    async with Reloader("scenes", work, Bus(), VirtualClock(), refusal=None) as reloader:
+    async with Reloader("scenes", work, Bus(), VirtualClock()) as reloader:
         failed = await reloader.reload()
         assert isinstance(failed, CatalogReloadFailed) and "KeyError" in str(failed.faults[0])
         assert "reload of scenes: KeyError: 'lost'" in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
@@ -164,9 +163,3 @@ async def test_the_event_is_a_table_of_its_own(pool: WorkerPool) -> None:
     assert notes.printed == ["manual\t5\t1"]
     assert event["attributes"] == {"a": [1]}
     assert (await run(pool, "print(event)")).printed == ["nil"]
-
-
-@given(floats)
-async def test_is_same_distinguishes_numbers(number: float) -> None:
-    assert is_same(number, number)
-    assert not is_same(number, math.floor(number))

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
-import pytest
-from msgspec.structs import replace
-
+from appliance.automations.condition_kinds import CONDITION_KINDS
+from appliance.automations.definition import TRIGGER_KINDS
 from appliance.home.events import (
     AdapterStarted,
     DeviceEvent,
-    DeviceStateChanged,
     HookCalled,
     SystemErrorReported,
     TimerFired,
     VariableChanged,
 )
-from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.tables.checks import Function
 from tests.automations import homes
+from tests.automations.homes import LAMP, NOW, change
 from tests.fakes.rows import each_row
 from tests.lua import library
 
-definition = pytest.importorskip("appliance.automations.definition")
-trigger_kinds = pytest.importorskip("appliance.automations.definition")
-condition_kinds = pytest.importorskip("appliance.automations.condition_kinds")
-locale = pytest.importorskip("appliance.home_locale")
-
 LIBRARY = library.read()
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-BERLIN = ZoneInfo("Europe/Berlin")
 
 SOUND: dict[str, Any] = {
     "id": "x",
@@ -43,8 +32,7 @@ SOUND: dict[str, Any] = {
 
 def parse(**fields: Any) -> Any:
     """What becomes of the sound definition with these fields instead of its own."""
-    place = locale.Locale(timezone=BERLIN, latitude=52.5, longitude=13.4)
-    return homes.parse(SOUND | fields, place, NOW)
+    return homes.parse(SOUND | fields)
 
 
 def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:
@@ -91,8 +79,8 @@ def test_the_fields_of_an_automation_are_those_that_are_read() -> None:
 
 
 def test_the_kinds_of_triggers_and_conditions_are_those_there_are() -> None:
-    assert set(classes_of("Trigger")) == set(trigger_kinds.TRIGGER_KINDS)
-    assert set(classes_of("Condition")) == set(condition_kinds.CONDITION_KINDS)
+    assert set(classes_of("Trigger")) == set(TRIGGER_KINDS)
+    assert set(classes_of("Condition")) == set(CONDITION_KINDS)
 
 
 @each_row(("kind", "fields"), classes_of("Trigger").items())
@@ -109,20 +97,10 @@ def test_the_fields_of_each_condition_are_those_that_are_read(kind: str, fields:
     assert missing(faults, "conditions[1].") == needed(fields) | EITHER.get(kind, set())
 
 
-LAMP = Device(
-    id="lamp",
-    room_id=None,
-    kind=DeviceKind.LIGHT,
-    attributes={"brightness": 1},
-    metadata=Metadata(source="lamp"),
-    updated_at=NOW,
-    last_seen=NOW,
-)
-
 EVENTS: dict[str, dict[str, Any]] = {
-    "device_state_change": {"device_id": "lamp", "attribute": "brightness"},
-    "weather_state": {"device_id": "lamp", "attribute": "brightness"},
-    "device_event": {"device_id": "lamp"},
+    "device_state_change": {"device_id": LAMP, "attribute": "brightness"},
+    "weather_state": {"device_id": LAMP, "attribute": "brightness"},
+    "device_event": {"device_id": LAMP},
     "variable_change": {"name": "n"},
     "timer": {"name": "t"},
     "webhook": {"hook": "h"},
@@ -140,17 +118,16 @@ EVENTS: dict[str, dict[str, Any]] = {
 
 def test_the_fields_of_an_event_are_those_that_triggers_give() -> None:
     given = {"type", "trigger_id"}
-    bright = replace(LAMP, attributes={"brightness": 9})
     happened = (
-        DeviceStateChanged(device=bright, previous=LAMP),
+        change({"brightness": 1}, {"brightness": 9}),
         AdapterStarted(adapter="lamp"),
         SystemErrorReported(message="no"),
-        DeviceEvent(device_id="lamp", event="single", data={}),
+        DeviceEvent(device_id=LAMP, event="single", data={}),
         VariableChanged(name="n", value=2, previous=1),
         TimerFired(name="t", payload=1, due_at=NOW, late_secs=3.0),
         HookCalled(hook="h", data=1, query={}),
     )
-    assert set(EVENTS) == set(trigger_kinds.TRIGGER_KINDS)
+    assert set(EVENTS) == set(TRIGGER_KINDS)
     for kind, fields in EVENTS.items():
         trigger = parse(trigger={"type": kind, **fields}).definition.triggers[0]
         if hasattr(trigger, "event_at"):

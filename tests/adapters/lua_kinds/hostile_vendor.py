@@ -165,6 +165,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 if __name__ == "__main__":
+    os.nice(10)  # a vendor does not run on the hub's processor
     with Server(("127.0.0.1", 0), Hostile) as server:
         print(server.server_address[1], flush=True)
         server.serve_forever()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import NamedTuple
 
 import pytest
 
@@ -48,36 +49,42 @@ def hostile_vendor(messages: int) -> Iterator[str]:
             vendor.kill()
 
 
+class Neighbours(NamedTuple):
+    """A lamp's adapter at work, which sets `answered` with each poll, and one in Lua that is to be entered."""
+
+    lamp: AdapterRunner
+    answered: asyncio.Event
+    victim: AdapterRunner
+
+
 @asynccontextmanager
-async def attacked(url: str, path: str) -> AsyncIterator[list[events.AdapterAnswered]]:
-    """An adapter in Lua that asks the vendor for this path, or listens there; the polls of its neighbour, a lamp."""
+async def neighbours(url: str, path: str, lamp_url: str) -> AsyncIterator[Neighbours]:
+    """An adapter in Lua that will ask the vendor for this path, or listen there, and its neighbour."""
     is_listening = path in SOCKETS or path in STREAMS
     kind = "websocket" if path in SOCKETS else "sse"
     text = (LISTENING if is_listening else POLLED).format(path=path, kind=kind)
     stated = section("attacked", {"base_url": url, "poll_interval_secs": 1})
-    answers: list[events.AdapterAnswered] = []
-    bus = Bus()
-    bus.listen(answers.append, events.AdapterAnswered)  # type: ignore[arg-type]
-    async with DeviceSession() as session, open_kinds(stated, text) as kinds, LightSimulator() as lamp:
-        settings = ElgatoLights(base_url=lamp.url, poll_interval_secs=1)
-        neighbour = AdapterRunner(
+    answered, bus = asyncio.Event(), Bus()
+    bus.listen(lambda _: answered.set(), events.AdapterAnswered)
+    async with DeviceSession() as session, open_kinds(stated, text) as kinds:
+        settings = ElgatoLights(base_url=lamp_url, poll_interval_secs=1)
+        lamp = AdapterRunner(
             lambda given: ELGATO_LIGHTS.build(settings, given), context_of("lamp", session, Clock(), bus=bus)
         )
         victim = AdapterRunner(
             lambda given: LUA_KIND.build(stated, given), context_of("it", session, Clock(), kinds=kinds)
         )
-        async with neighbour:
-            await until(lambda: answers)
-            async with victim:
-                yield answers
+        async with lamp:
+            await until(answered.is_set)
+            yield Neighbours(lamp, answered, victim)
 
 
 @pytest.mark.parametrize("path", [*BODIES, *STREAMS, *SOCKETS])
 async def test_an_attack_is_one_line_and_the_neighbour_goes_on(path: str, caplog: pytest.LogCaptureFixture) -> None:
     with hostile_vendor(20_000) as url:
-        async with attacked(url, path) as answers:
-            seen = len(answers)
+        async with LightSimulator() as lamp, neighbours(url, path, lamp.url) as (_, answered, victim), victim:
             await asyncio.sleep(1.5)
-            await until(lambda: len(answers) > seen)
+            answered.clear()
+            await until(answered.is_set)
     said = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
     assert len(said) <= 1 and all(each.startswith("it: ") and "\n" not in each for each in said), said

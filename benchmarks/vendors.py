@@ -1,0 +1,56 @@
+"""Vendors that mean harm to a kind in Lua: how much longer a neighbour's longest poll takes beside each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import time
+from collections.abc import Iterator
+
+from appliance.adapters.polling import PollingAdapter
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import peer
+from tests.adapters.lua_kinds.hostile_vendor import BODIES, SOCKETS, STREAMS
+from tests.adapters.lua_kinds.test_hostile import Neighbours, hostile_vendor, neighbours
+
+PATHS = (*BODIES, *STREAMS, *SOCKETS)
+MESSAGES, SECS, PAUSE_SECS = 1_000_000, 2.0, 0.01
+MAX_COST_MS = 50
+
+IDLE = Row(label="a neighbour's longest poll without an attack", unit="ms")
+BESIDE = Row(label=f"its longest beside the worst of {len(PATHS)} attacks", unit="ms")
+COST = Row(label=f"what the worst of {len(PATHS)} attacks costs it", unit="ms", at_most=MAX_COST_MS)
+
+
+def measure(_rounds: int) -> Iterator[Sample]:
+    """Each attack once, right after the neighbour was polled without it; what each costs is printed."""
+    gc.freeze()  # as `lares run` does
+    with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
+        found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]
+    yield IDLE.sample(max(idle for idle, _ in found))
+    yield BESIDE.sample(max(beside for _, beside in found))
+    yield COST.sample(max(beside - idle for idle, beside in found))
+
+
+async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
+    """The longest poll in ms, before the attack and during it."""
+    async with neighbours(url, path, lamp_url) as home:
+        idle = await _longest(home)
+        async with home.victim:
+            beside = await _longest(home)
+    print(f"{path}: {beside:.1f} ms, {idle:.1f} without", file=sys.stderr)
+    return idle, beside
+
+
+async def _longest(home: Neighbours) -> float:
+    """The most ms from the moment at which the neighbour is to poll until its answer is published."""
+    longest, until = 0.0, time.perf_counter() + SECS
+    assert isinstance(home.lamp.adapter, PollingAdapter)
+    while (began := time.perf_counter()) < until:
+        home.answered.clear()
+        home.lamp.adapter.poll_now()
+        await home.answered.wait()
+        longest = max(longest, 1000 * (time.perf_counter() - began))
+        await asyncio.sleep(PAUSE_SECS)
+    return longest

@@ -187,6 +187,17 @@ function part(of, ...) end
 ---@return table[]
 function rows(of, ...) end
 
+---The tables under each name there, in order, `for name, each in parts(of) do`; an empty one for what is no table.
+---@param of any
+---@param ... string|integer
+---@return fun(): string?, table
+function parts(of, ...) end
+
+---The first of the values that is a text with something in it; nil where none is.
+---@param ... any
+---@return string?
+function text(...) end
+
 ---The value that a text holds; or nil and a sentence.
 ---@param text string
 ---@return any, string?

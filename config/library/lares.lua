@@ -661,7 +661,7 @@ function Context:notify(message, fields) end
 ---"#ffa500"
 ---@alias HexColor string
 
----A number and its unit: `{ value = 21.5, unit = "celsius" }`.
+---A number and its unit: `{ value = 21.5, unit = "°C" }`.
 ---@class Measurement
 ---@field value number
 ---@field unit string

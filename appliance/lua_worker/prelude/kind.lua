@@ -3,6 +3,7 @@
 local lares = ...
 local type, tostring, rawequal, next, ipairs, select, error = type, tostring, rawequal, next, ipairs, select, error
 local gsub, char, byte, utf8char, floor = string.gsub, string.char, string.byte, utf8.char, math.floor
+local sort = table.sort
 local encoded, decode, raise, request, environment = lares.encoded, lares.decode, lares.raise, lares.request, lares.environment
 
 local encode, rawlen, rawget, rawset = lares.encode, rawlen, rawget, rawset
@@ -122,9 +123,31 @@ local function rows(of, ...)
   return found
 end
 
+-- The tables under each name there, in order, `for name, each in parts(of) do`; an empty one for what is no table.
+local function parts(of, ...)
+  local found, names, index = part(of, ...), {}, 0
+  for name in next, found do
+    if type(name) == 'string' then names[#names + 1] = name end
+  end
+  sort(names)
+  return function()
+    index = index + 1
+    return names[index], part(found, names[index])
+  end
+end
+
+-- The first of the values that is a text with something in it; nil where none is.
+local function text(...)
+  for index = 1, select('#', ...) do
+    local value = select(index, ...)
+    if type(value) == 'string' and value ~= '' then return value end
+  end
+end
+
 -- The file of a kind sees them. Scenes do not: in their states this file is not run.
 environment.json, environment.xml, environment.crypto = json, xml, crypto
-environment.measure, environment.round, environment.part, environment.rows = measure, round, part, rows
+environment.measure, environment.round, environment.text = measure, round, text
+environment.part, environment.parts, environment.rows = part, parts, rows
 
 ---------------------------------------------------------------- ctx
 local METHODS = {http = 'table', send = false, ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be

@@ -187,13 +187,16 @@ async def test_thousands_of_devices_let_others_of_the_loop_come(pool: WorkerPool
 
 async def test_what_an_answer_lacks_is_no_attribute_and_no_fault(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """
-      local told = { tmp = { tC = 20.5 }, hum = "broken" }
+      local told, names = { tmp = { tC = 20.5 }, hum = "broken", ["a:1"] = { n = 1 }, { n = 2 } }, ""
+      for name, each in parts(told) do names = names .. name .. (each.n or "") .. " " end
+      for _ in parts(told, "none") do error("there is none") end
       return { { id = "a", kind = "Sensor", attributes = {
         temperature = measure(part(told, "tmp").tC, "°C"), humidity = measure(part(told, "hum").value, "%"),
         pressure = measure("7", "hPa"), voltage = measure(part(told, "x", "y").z, "V"), current = measure(nil),
         energy_total = measure(2000, "kWh", "total", 1000), co2 = measure(part(false, "x")[1], "ppm"),
         brightness = round(41.6), illuminance = round("7"),
-        uv_index = #rows({ a = { {}, 7, {} } }, "a") + #rows(told, nil) } } }
+        uv_index = #rows({ a = { {}, 7, {} } }, "a") + #rows(told, nil), media_title = text({}, 7, "", "b", "c"),
+        media_source = text(nil, {}), media_app = names } } }
     """
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     assert (await it.poll())["a"].attributes == {
@@ -201,6 +204,8 @@ async def test_what_an_answer_lacks_is_no_attribute_and_no_fault(pool: WorkerPoo
         "temperature": {"value": 20.5, "unit": "°C"},
         "brightness": 42,
         "uv_index": 2,
+        "media_title": "b",
+        "media_app": "a:11 hum tmp ",
         "energy_total": {"value": 2, "unit": "kWh", "period": "total"},
     }
 

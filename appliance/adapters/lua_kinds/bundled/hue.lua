@@ -52,8 +52,8 @@ local function poll(ctx)
   local found, known, listed, lights, owners = {}, {}, {}, {}, {}
   for _, device in ipairs(get(ctx, "device")) do
     local id, product = tostring(device.id), part(device, "product_data")
-    known[id] = { id = id, kind = "Sensor", name = part(device, "metadata").name, attributes = {}, info = {
-      manufacturer = product.manufacturer_name, model = product.model_id, firmware = product.software_version } }
+    known[id] = { id = id, kind = "Sensor", name = text(part(device, "metadata").name), attributes = {}, info = {
+      manufacturer = text(product.manufacturer_name), model = text(product.model_id), firmware = text(product.software_version) } }
     for _, service in ipairs(rows(device, "services")) do owners[tostring(service.rid)] = id end
   end
   for _, what in ipairs(PARTS) do

@@ -54,11 +54,9 @@ end
 local METERS = { pm1 = true, em = true, em1 = true }
 
 local function second_generation(ctx)
-  local status, keys, found, sensor = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}
-  for key in pairs(status) do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)                                                          -- of two sensors the first counts
-  for _, key in ipairs(keys) do
-    local what, told, counted = key:match("^([%a%d]+):%d+$"), part(status, key), part(status, (key:gsub(":", "data:")))
+  local status, found, sensor = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}
+  for key, told in parts(status) do                                         -- of two sensors the first counts
+    local what, counted = key:match("^([%a%d]+):%d+$"), part(status, (key:gsub(":", "data:")))
     local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
     local shown = electricity(told.output, watts, told.voltage, told.current or told.total_current,
       total or counted.total_act_energy or counted.total_act, 1000)
@@ -91,10 +89,11 @@ local function poll(ctx)
   if next(sensor) and (#found == 0 or sensor.humidity or sensor.illuminance or sensor.battery) then
     add(found, "sensor", "Sensor", nil, nil, sensor)
   end
-  local model = whole.model or whole.type
-  local name = tostring(whole.name or model)
+  local model = text(whole.model, whole.type)
+  local name = text(whole.name, model, "Shelly")
+  local firmware = text(whole.ver) or (text(whole.fw) or ""):match("v[%d.]+")
   for number, each in ipairs(found) do
-    each.info = { manufacturer = "Shelly", model = model, firmware = whole.ver or tostring(whole.fw):match("v[%d.]+"), serial = whole.mac }
+    each.info = { manufacturer = "Shelly", model = model, firmware = firmware, serial = text(whole.mac) }
     each.name = #found == 1 and name or name .. " " .. number
   end
   return found

@@ -34,15 +34,11 @@ local WHITE = { capability = "color_temperature", actions = { "set" }, min = 200
 
 -- Numbers and temperatures of every sensor that is connected; the first of a kind counts, by their names.
 local function read_sensors(sensors, attributes)
-  local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", sensors.PressureUnit or "hPa"
-  local names = {}
-  for name in pairs(sensors) do names[#names + 1] = tostring(name) end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local each = part(sensors, name)
+  local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", text(sensors.PressureUnit, "hPa")
+  for _, each in parts(sensors) do
     attributes.temperature = attributes.temperature or measure(each.Temperature, unit)
     attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
-    attributes.pressure = attributes.pressure or measure(each.Pressure, tostring(pressure))
+    attributes.pressure = attributes.pressure or measure(each.Pressure, pressure)
     attributes.illuminance = attributes.illuminance or round(each.Illuminance)
     attributes.co2 = attributes.co2 or measure(each.CarbonDioxide, "ppm")
   end
@@ -59,18 +55,18 @@ local function poll(ctx)
   local state, status = found.StatusSTS, found.Status
   if type(state) ~= "table" or type(status) ~= "table" then error("what answers at this address is no Tasmota", 0) end
   local names = type(status.FriendlyName) == "table" and status.FriendlyName or { status.FriendlyName }
-  local info = { manufacturer = "Tasmota", firmware = part(found, "StatusFWR").Version, serial = part(found, "StatusNET").Mac }
+  local info = { manufacturer = "Tasmota", firmware = text(part(found, "StatusFWR").Version), serial = text(part(found, "StatusNET").Mac) }
   local devices = {}
   for number = 0, 32 do
     local power = state["POWER" .. (number == 0 and "" or number)]
     if power then
       devices[#devices + 1] = { id = "relay:" .. math.max(number, 1), kind = "Switch", class = "plug", info = info,
-        name = names[math.max(number, 1)] or status.DeviceName, commands = { "power" }, attributes = { power = power == "ON" and "on" or "off" } }
+        name = text(names[math.max(number, 1)], status.DeviceName), commands = { "power" }, attributes = { power = power == "ON" and "on" or "off" } }
     end
   end
   local first = devices[1]
   if not first then
-    first = { id = "sensor", kind = "Sensor", info = info, name = names[1] or status.DeviceName, attributes = {} }
+    first = { id = "sensor", kind = "Sensor", info = info, name = text(names[1], status.DeviceName), attributes = {} }
     devices[1] = first
   elseif state.Dimmer then
     first.kind, first.class, first.attributes.brightness = "Light", nil, state.Dimmer

@@ -33,6 +33,9 @@ LARGE_MESSAGE = 1 << 20
 DecodeMessage = Callable[[bytes | str, str], Any]
 """Makes a message of a frame's body; the address is for the sentence of the `BadAnswer` that it may raise."""
 
+_TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
+_PING, _ERROR = aiohttp.WSMsgType.PING, aiohttp.WSMsgType.ERROR
+
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -136,11 +139,11 @@ class Messages(AsyncIterator[Any]):
 
     async def __anext__(self) -> Any:
         """The next message of text or bytes. Raises `BadAnswer` for one that is too large or cannot be parsed."""
-        while (message := await self._next_frame()).type in (aiohttp.WSMsgType.PING, aiohttp.WSMsgType.PONG):
-            if message.type is aiohttp.WSMsgType.PING:
+        while (kind := (message := await self._next_frame()).type) is not _TEXT and kind is not _BINARY:
+            if kind is _PING:
                 await self._answer_ping(message.data)
-        if message.type is aiohttp.WSMsgType.ERROR:
-            raise BadAnswer(f"{self._address} sent something that is no WebSocket message, or too large a one")
+            elif kind is _ERROR:
+                raise BadAnswer(f"{self._address} sent something that is no WebSocket message, or too large a one")
         self._on_message()
         if len(message.data) > LARGE_MESSAGE:
             await self._clock.sleep(0)

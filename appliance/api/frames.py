@@ -128,11 +128,10 @@ FRAMES: Sequence[EventFrame] = [
 def frame_of(event: events.Event) -> bytes | None:
     """The event's frame as JSON, or None when it has none."""
     found = BY_EVENT[type(event)]
-    if isinstance(event, events.CatalogReloadStarted | events.CatalogReloaded | events.CatalogReloadFailed):
-        assert isinstance(found, Mapping)
+    if isinstance(found, Mapping):
+        assert isinstance(event, events.CatalogReloadStarted | events.CatalogReloaded | events.CatalogReloadFailed)
         found = found[event.target]
-    assert found is None or isinstance(found, EventFrame)
-    return None if found is None else orjson.dumps(found.record(event))
+    return None if found is None else orjson.dumps(found.record.encode(event))
 
 
 def lag_frame(dropped: int) -> bytes:

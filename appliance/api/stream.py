@@ -56,6 +56,9 @@ class Subscriber:
     def flush(self) -> None:
         """Write queued frames while the socket is writable, after a frame that says how many were dropped."""
         while self._frames and self.socket.is_writable:
+            if len(self._frames) == 1 and not self._dropped:
+                self.socket.write(self._frames.popleft())
+                return
             count = min(MAX_FRAMES_PER_WRITE, len(self._frames))
             batch = [self._frames.popleft() for _ in range(count)]
             if self._dropped:

@@ -11,6 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.polling import PollingAdapter
@@ -55,6 +57,8 @@ class WledAdapter(PollingAdapter):
         super().__init__(context, http, poll_interval)
         self._effects: tuple[str, ...] = ()
         self._info: Mapping[str, Any] = {}
+        self._segments_known_by: object = None
+        self._segments: tuple[Observation, ...] = ()
         self._is_unreadable = False
 
     async def poll(self) -> Report:
@@ -96,9 +100,10 @@ class WledAdapter(PollingAdapter):
             self._info = {**info}
         except MALFORMED:
             raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
-        self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
-        seen = [self._whole(state), *self._segments(state.get("seg"))]
-        return Report(adapter=self.name, present=frozenset(each.device_id for each in seen), observations=tuple(seen))
+        if effects is not self._effects:
+            self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
+        seen = (self._whole(state), *self._all_segments(state.get("seg")))
+        return Report(adapter=self.name, present=frozenset([each.device_id for each in seen]), observations=seen)
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
         facts, (attributes, wrong) = self._info, _light(state)
@@ -115,7 +120,14 @@ class WledAdapter(PollingAdapter):
             commands=WHOLE,
         )
 
-    def _segments(self, listed: Any) -> Iterator[Observation]:
+    def _all_segments(self, listed: Any) -> tuple[Observation, ...]:
+        """The segments; most pushes change the strip as a whole, and list them as they were."""
+        known_by = (orjson.dumps(listed), self._effects, self._info.get("name"))
+        if known_by != self._segments_known_by:
+            self._segments_known_by, self._segments = known_by, tuple(self._read_segments(listed))
+        return self._segments
+
+    def _read_segments(self, listed: Any) -> Iterator[Observation]:
         """Those of the list that have a number and a length."""
         for segment in listed if isinstance(listed, list) else ():
             try:

@@ -50,15 +50,17 @@ class LoopLag:
 
     def __init__(self) -> None:
         self.last_secs = self.max_secs = self.total_secs = 0.0
-        self._longest = self._ends_at = 0.0
+        self.least_secs = self.ends_at = 0.0
+        self._longest = 0.0
 
     def note(self, now: float, secs: float) -> None:
-        """Note a wait that has just ended."""
+        """Note a wait that has just ended. One of at most `least_secs` need not be noted, unless it is `ends_at`."""
         self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
         self.total_secs += secs if secs > MIN_LAG_SECS else 0.0
-        if now >= self._ends_at:
-            self.last_secs, self._longest, self._ends_at = self._longest, 0.0, now + LAG_WINDOW_SECS
+        if now >= self.ends_at:
+            self.last_secs, self._longest, self.ends_at = self._longest, 0.0, now + LAG_WINDOW_SECS
         self.last_secs = max(self.last_secs, self._longest)
+        self.least_secs = min(self._longest, MIN_LAG_SECS)
 
 
 class _Epoll:
@@ -76,12 +78,13 @@ class _Epoll:
         return getattr(self._epoll, name)
 
     def poll(self, timeout: float, max_events: int) -> Any:
-        asked_at = time.perf_counter()
-        self._lag.note(asked_at, asked_at - self._returned_at)
+        asked_at, lag = time.perf_counter(), self._lag
+        if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
+            lag.note(asked_at, secs)
         found = self._epoll.poll(timeout, min(max_events, MAX_EVENTS_PER_TURN))
-        self._returned_at = time.perf_counter()
-        if timeout >= 0:
-            self._lag.note(self._returned_at, self._returned_at - asked_at - timeout)
+        self._returned_at = now = time.perf_counter()
+        if (secs := now - asked_at - timeout) > lag.least_secs and timeout >= 0:
+            lag.note(now, secs)
         return found
 
 

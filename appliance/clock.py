@@ -121,7 +121,8 @@ class SimulatedClock(Clock):
         """
         end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
         while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
-            await _let_others_run()
+            for _ in range(SETTLE_ITERATIONS):
+                await asyncio.sleep(0)
             if is_busy():
                 await asyncio.sleep(BUSY_POLL_SECS)
                 continue
@@ -144,12 +145,6 @@ class SimulatedClock(Clock):
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (self._elapsed + max(0.0, seconds), next(self._numbers), future))
         return future
-
-
-async def _let_others_run() -> None:
-    """Let ready tasks run, and those that they make ready."""
-    for _ in range(SETTLE_ITERATIONS):
-        await asyncio.sleep(0)
 
 
 _CLOCK_ERROR, _FAILED = 5, -1

@@ -119,7 +119,9 @@ class Hub:
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             stack.enter_context(self.log)
-            self._take_parts_of(await enter(self._store))
+            store = await enter(self._store)
+            self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
+            self.changes, self.keys = store.changes, store.keys
             has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
             if has_crashed_often and config.automations.enabled:
                 self.safe_because = CRASHED_OFTEN
@@ -154,10 +156,6 @@ class Hub:
         record, root = self.recorder.record, self._config.root
         home = (self.registry, self.bus, self.clock, self._store.secrets_of)
         return self.adapters.build_runners(*home, open_session, record, root, self.timezone, kinds)
-
-    def _take_parts_of(self, store: Store) -> None:
-        self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
-        self.changes, self.keys = store.changes, store.keys
 
     def _build_history(self, session: LateSession) -> HomeHistory:
         return HomeHistory(

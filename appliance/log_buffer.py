@@ -260,12 +260,8 @@ def _as_json(value: Any, levels: int = MAX_FIELD_DEPTH) -> Any:
         return [_as_json(each, levels - 1) for each in value]
     if isinstance(value, dict) and levels:
         return {_replace_surrogates(str(key)): _as_json(each, levels - 1) for key, each in value.items()}
-    return value if value is None or isinstance(value, bool | float) else _number_or_text(value)
-
-
-def _number_or_text(value: Any) -> Any:
-    is_small = isinstance(value, int) and abs(value) < 1 << 53
-    return value if is_small else _replace_surrogates(str(value))
+    is_kept = value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 1 << 53)
+    return value if is_kept else _replace_surrogates(str(value))
 
 
 def _replace_surrogates(text: str) -> str:

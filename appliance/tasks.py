@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import selectors
 import time
@@ -247,3 +248,19 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
                 group.create_task(work)
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
+
+
+FIRST_ANSWER_SECS = 0.05
+"""So long the imports leave the processor to the client that has waited for the hub to answer."""
+
+
+async def import_ahead(modules: Iterable[str]) -> None:
+    """Import the modules on a thread, one after another, so that the loop goes on meanwhile.
+
+    What a first answer does not need, and takes long to import (aiohttp, aiomqtt, argon2, astral, croniter,
+    defusedxml, jinja2, watchfiles), is imported where it is first used, inside a function: all that the hub may come
+    to use takes several times as long as all that it does at a start. This imports some of it once the hub answers,
+    so that no request waits for it.
+    """
+    for module in modules:
+        await asyncio.to_thread(importlib.import_module, module)

@@ -19,7 +19,7 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 40
 
 LAYERS = {
-    **dict.fromkeys(("errors", "clock", "late", "log_buffer", "version"), 1),
+    **dict.fromkeys(("errors", "clock", "log_buffer", "version"), 1),
     **dict.fromkeys(("tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     **dict.fromkeys(("settings", "store"), 4),

@@ -22,8 +22,8 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.late import import_ahead
 from appliance.tables.addresses import server_of
+from appliance.tasks import import_ahead
 
 
 class AdapterStart:

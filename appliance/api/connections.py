@@ -231,10 +231,6 @@ def _parse(hop: str) -> IpAddress | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def _read_list(stated: str) -> list[str]:
-    return stated.split(",")
-
-
 def _read_forwarded(stated: str) -> list[str]:
     """The hops of `Forwarded` (RFC 7239); an unreadable one where a part is malformed."""
     hops: list[str] = []
@@ -252,4 +248,7 @@ def _read_forwarded(stated: str) -> list[str]:
     return [*hops, hop] if hop else hops
 
 
-_READERS: Mapping[str, Callable[[str], list[str]]] = {"x-forwarded-for": _read_list, "forwarded": _read_forwarded}
+_READERS: Mapping[str, Callable[[str], list[str]]] = {
+    "x-forwarded-for": lambda stated: stated.split(","),
+    "forwarded": _read_forwarded,
+}

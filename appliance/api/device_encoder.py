@@ -53,7 +53,8 @@ class DeviceEncoder:
         kept = self._kept.get(device.id)
         if kept is not None and kept.device is device:
             return kept
-        head = kept.head if kept is not None and _differ_in_last_seen(kept.device, device) else _encode_head(device)
+        is_same = kept is not None and _differ_in_last_seen(kept.device, device)
+        head = kept.head if kept is not None and is_same else orjson.dumps(DEVICE_HEAD(device))[:-1]
         whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
         has_same = (
             kept is not None and kept.device.commands is device.commands and kept.device.metadata is device.metadata
@@ -84,8 +85,3 @@ def _differ_in_last_seen(one: Device, other: Device) -> bool:
         and one.room_id == other.room_id
         and one.updated_at == other.updated_at
     )
-
-
-def _encode_head(device: Device) -> bytes:
-    """The object without its last field and without its closing brace."""
-    return orjson.dumps(DEVICE_HEAD(device))[:-1]

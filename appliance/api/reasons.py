@@ -192,14 +192,12 @@ class Reasons:
     def _of_device(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
-        summary = [f"it is {state} since {timestamp(self.state_since(device))}", *self._way_to(device)]
+        health = self._hub.health.get_adapter(device.metadata.source)
+        summary = [f"it is {state} since {timestamp(self.state_since(device))}", *_describe_adapter(health)]
         if (last := next(self._commands(id_), None)) is not None:
             summary.append(f"the last command came at {last[0]}: {last[1]}")
         summary += self._listeners_to(device)
         return "device", summary, [*self._commands(id_), *self._states(id_)]
-
-    def _way_to(self, device: Device) -> Iterator[str]:
-        return _describe_adapter(self._hub.health.get_adapter(device.metadata.source))
 
     def _commands(self, device_id: str) -> Iterator[ReportedDecision]:
         for entry in self._hub.history.commands.list_commands(Period(limit=MAX_DECISIONS), device_id):

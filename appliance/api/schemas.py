@@ -126,16 +126,14 @@ STEP: Schema = {
     },
 }
 CANCELLED_COUNT = record("Cancelled", status=only("ok"), cancelled=COUNT)
-SCENE_RUN = record(
-    "SceneRun",
-    executed_at=INSTANT,
-    scene_id=Part(TEXT, "subject"),
-    status=one_of(*ExecutionStatus),
-    error=maybe(TEXT),
-    results=array_of(RESULT),
-    warnings=array_of(TEXT),
-    trace=array_of(STEP),
-)
+_RUN: Mapping[str, Schema] = {
+    "status": one_of(*ExecutionStatus),
+    "error": maybe(TEXT),
+    "results": array_of(RESULT),
+    "warnings": array_of(TEXT),
+    "trace": array_of(STEP),
+}
+SCENE_RUN = record("SceneRun", executed_at=INSTANT, scene_id=Part(TEXT, "subject"), **_RUN)
 SCENE_HISTORY = record("SceneHistory", scene_id=TEXT, entries=array_of(SCENE_RUN))
 
 EXECUTION = record(
@@ -181,12 +179,8 @@ AUTOMATION_RUN = record(
     executed_at=INSTANT,
     automation_id=Part(TEXT, "subject"),
     trigger_payload=OBJECT,
-    status=one_of(*ExecutionStatus),
     duration_ms=COUNT,
-    error=maybe(TEXT),
-    results=array_of(RESULT),
-    warnings=array_of(TEXT),
-    trace=array_of(STEP),
+    **_RUN,
 )
 AUTOMATION_HISTORY = record("AutomationHistory", automation_id=TEXT, entries=array_of(AUTOMATION_RUN))
 AUTOMATION_NEXT = record("AutomationNext", automation_id=TEXT, next=array_of(INSTANT))

@@ -79,7 +79,10 @@ def load_files() -> Mapping[str, StaticFile]:
     version = _digest(bodies)
     hashed = [name for name in bodies if name not in UNHASHED]
     listed = ",".join(f'"{version}/{name}"' for name in hashed).encode()
-    files = [_hashed(name, bodies[name], version) for name in hashed]
+    files = [
+        StaticFile(path=f"{DASHBOARD_PATH}{version}/{name}", type=_type(name), body=bodies[name], caching=FOREVER)
+        for name in hashed
+    ]
     for name in UNHASHED & bodies.keys():
         body = bodies[name].replace(_VERSION, version.encode()).replace(_FILES, listed)
         address = DASHBOARD_PATH if name == PAGE else DASHBOARD_PATH + name
@@ -113,10 +116,6 @@ def security_headers(host: str) -> dict[str, str]:
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",
     }
-
-
-def _hashed(name: str, body: bytes, version: str) -> StaticFile:
-    return StaticFile(path=f"{DASHBOARD_PATH}{version}/{name}", type=_type(name), body=body, caching=FOREVER)
 
 
 def _type(name: str) -> str:

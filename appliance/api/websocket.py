@@ -12,7 +12,7 @@ import logging
 import socket
 import sys
 import termios
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from sanic import Request
@@ -255,7 +255,11 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 
     Raises `UpgradeRequired` or `MalformedRequest`.
     """
-    protocol = StrictProtocol(limits.message_bytes, select_subprotocol=_select_subprotocol, state=State.OPEN)
+    protocol = StrictProtocol(
+        limits.message_bytes,
+        select_subprotocol=lambda _, offered: SUBPROTOCOL if SUBPROTOCOL in offered else None,
+        state=State.OPEN,
+    )
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
@@ -276,7 +280,3 @@ def _handshake_of(request: Request) -> Handshake:
     if not all(value.isascii() for _, value in headers):
         raise MalformedRequest("the WebSocket handshake may only contain ASCII characters")
     return Handshake("/", Headers(headers), protocol=f"HTTP/{request.version}")
-
-
-def _select_subprotocol(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    return SUBPROTOCOL if SUBPROTOCOL in offered else None

@@ -22,7 +22,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.cli.owner import read_named
-from appliance.config import MASTER_KEY_PATH, parse_toml
+from appliance.config import MASTER_KEY_PATH, line_finder, parse_toml
 from appliance.errors import ConfigFailed, Fault, Invalid, StartFailed
 from appliance.home.texts import identifier, name
 from appliance.store.file_format import STORE_FORMAT
@@ -39,7 +39,6 @@ from appliance.store.records import (
 )
 from appliance.store.stored_keys import read_keys
 from appliance.tables.fields import line_at
-from appliance.tables.sections import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 2

@@ -76,11 +76,8 @@ def find_unreadable(folder: Path) -> list[Fault]:
         f"cannot be read by user {os.geteuid()}, who runs the hub: `chgrp {os.getegid()}` and `chmod g+rX` let it"
     )
     paths = (folder, *sorted(folder.rglob("*")))
-    return [Fault(str(path), 0, message) for path in paths if not _can_read(path)]
-
-
-def _can_read(path: Path) -> bool:
-    return os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
+    hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]
+    return [Fault(str(path), 0, message) for path in hidden]
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 
 import orjson
+from msgspec.structs import asdict
 
 from appliance import config
-from appliance.adapters.discovery.discovery import MAX_SEARCH_SECS, Discovery, Found
+from appliance.adapters.discovery.discovery import MAX_SEARCH_SECS, Discovery
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
@@ -30,7 +31,7 @@ def discover(arguments: argparse.Namespace) -> int:
     search = Discovery(Clock(), partial(config.list_kinds, file), lambda: sections).search
     found = asyncio.run(search(arguments.seconds))
     if arguments.json:
-        say(orjson.dumps({"found": found}, default=_as_json).decode())
+        say(orjson.dumps({"found": found}, default=asdict).decode())
         return os.EX_OK
     for each in found:
         serial = "" if each.serial is None else f", {each.serial}"
@@ -48,7 +49,3 @@ def _sections(file: Path) -> Collection[str]:
             return config.load(file, os.environ).adapter_names if file.exists() else ()
     except ConfigFailed:
         return ()
-
-
-def _as_json(found: Found) -> dict[str, str | None]:
-    return {name: getattr(found, name) for name in found.__struct_fields__}

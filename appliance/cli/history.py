@@ -45,7 +45,7 @@ def history(arguments: argparse.Namespace) -> int:
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
     export = _Export(MonthFiles(Disk(data_dir)), start, end)
-    show: Callable[[Row], str] = _as_json if arguments.json else _as_csv
+    show: Callable[[Row], str] = json.dumps if arguments.json else _as_csv
     try:
         if not arguments.json:
             say(",".join(COLUMNS))
@@ -158,10 +158,6 @@ def _execution_row(line: Mapping[str, Any]) -> Row:
         "duration_ms": entry.duration_ms,
         "error": entry.error,
     }
-
-
-def _as_json(row: Row) -> str:
-    return json.dumps(row)
 
 
 def _as_csv(row: Row) -> str:

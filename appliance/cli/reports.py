@@ -38,7 +38,8 @@ def status(arguments: argparse.Namespace) -> int:
 
 
 def _screen(reply: dict[str, Any]) -> Iterator[str]:
-    yield f"Lares {reply['version']}, up {span(reply['uptime_secs'])}, memory {_memory(reply['memory_bytes'])}"
+    memory = "unknown" if reply["memory_bytes"] is None else size(reply["memory_bytes"])
+    yield f"Lares {reply['version']}, up {span(reply['uptime_secs'])}, memory {memory}"
     if reply["safe"] is not None:
         yield paint(reply["safe"], "red")
     if reply["waiting_for"]:
@@ -51,10 +52,6 @@ def _screen(reply: dict[str, Any]) -> Iterator[str]:
     yield from _executions(reply["executions"], zone)
     yield from _failed_calls(reply["failed_calls"], zone)
     yield from _faults(reply["faults"], zone)
-
-
-def _memory(count: int | None) -> str:
-    return "unknown" if count is None else size(count)
 
 
 def _card(card: dict[str, Any], zone: ZoneInfo) -> str:

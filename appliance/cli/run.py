@@ -35,12 +35,11 @@ from appliance.clock import Clock
 from appliance.config import Config, list_kinds
 from appliance.home.events import Event
 from appliance.hub import Hub
-from appliance.late import FIRST_ANSWER_SECS
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
 from appliance.settings import Logging
 from appliance.store.disk import Disk
-from appliance.tasks import Tasks
+from appliance.tasks import FIRST_ANSWER_SECS, Tasks
 from appliance.tasks import run as run_loop
 from appliance.version import VERSION
 

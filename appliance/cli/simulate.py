@@ -15,7 +15,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from appliance import config
-from appliance.automations.definition import AutomationDefinition
 from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.triggers import TimedTrigger
@@ -157,11 +156,11 @@ def _print_summary(
     say(f"automations: {len(simulation.definitions)}, runs: {printer.fired}{commands}", to=sys.stderr)
     if not settings.automations.enabled:
         say("automations.enabled is false in the configuration", to=sys.stderr)
-    waiting = [each.id for each in simulation.definitions if not _is_timed(each)]
+    waiting = [
+        each.id
+        for each in simulation.definitions
+        if not any(isinstance(trigger, TimedTrigger) for trigger in each.triggers)
+    ]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
         say(f"not simulated, since they wait for what devices do or what fails: {names}", to=sys.stderr)
-
-
-def _is_timed(definition: AutomationDefinition) -> bool:
-    return any(isinstance(trigger, TimedTrigger) for trigger in definition.triggers)

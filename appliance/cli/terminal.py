@@ -40,9 +40,9 @@ def is_colourful(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """The text in this colour once `say` prints it, or as it is where the stream (standard output) shows none."""
-    if not is_colourful(stream or sys.stdout):
+def paint(text: str, colour: str) -> str:
+    """The text in this colour once `say` prints it, or as it is where standard output shows none."""
+    if not is_colourful(sys.stdout):
         return text
     return f"{_COLOUR_MARK}{_COLOURS[colour]}m{text}{_COLOUR_MARK}0m"
 

@@ -133,7 +133,8 @@ class AttributeReader:
             return AttributeValues(resolution=resolution, entries=recent)
         before = period if since is None else replace(period, end=_earlier(period.end, since - MILLISECOND))
         known = await self._read_card(device_id, attribute, before)
-        entries = [*recent, *_of_changes(known.changes), *_of_hours(known.hours)]
+        hours = _in_spans(CardValues(hours=known.hours, changes=[]), int, int)
+        entries = [*recent, *_of_changes(known.changes), *hours]
         coarsest = Resolution.HOUR if known.hours else resolution
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
@@ -185,10 +186,6 @@ def _in_spans(
         start_of_changes(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])
     }
     return [*entries, *_of_changes(by_span.values())]
-
-
-def _of_hours(hours: list[tuple[Beside, Hour]]) -> list[AttributeEntry]:
-    return _in_spans(CardValues(hours=hours, changes=[]), int, int)
 
 
 def _of_changes(changes: Iterable[ValueChange]) -> list[AttributeEntry]:

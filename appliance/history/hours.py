@@ -54,16 +54,13 @@ def merge(hours: Iterable[Hour]) -> list[Hour]:
     merged: dict[int, Hour] = {}
     for each in hours:
         before = merged.get(each.start)
-        merged[each.start] = each if before is None else _join(each.start, (before, each))
+        merged[each.start] = each if before is None else join_all(each.start, (before, each))
     return [merged[start] for start in sorted(merged)]
 
 
 def join_all(start: int, hours: Iterable[Hour]) -> Hour:
     """What was in all these hours, one at least, given in order of time, as if they were one that began then."""
-    return _join(start, tuple(hours))
-
-
-def _join(start: int, hours: tuple[Hour, ...]) -> Hour:
+    hours = tuple(hours)
     last, secs = hours[-1], sum(each.secs for each in hours)
     gains = [each.gain for each in hours if each.gain is not None]
     mean = sum(each.value * each.secs for each in hours) / secs if secs else last.value

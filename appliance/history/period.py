@@ -26,11 +26,6 @@ class Period(Struct, frozen=True, kw_only=True):
         """How many entries are returned at most."""
         return self.limit or DEFAULT_LIMIT
 
-    def contains(self, instant: datetime) -> bool:
-        """Whether the instant, to the millisecond that people are shown, lies in it."""
-        shown = instant.replace(microsecond=instant.microsecond // 1000 * 1000)
-        return (self.start is None or self.start <= shown) and (self.end is None or shown <= self.end)
-
     def bounds_ms(self) -> tuple[int, int]:
         """The first and the last millisecond since 1970 that lie in it."""
         first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // MILLISECOND)

@@ -258,7 +258,7 @@ def newest_time(document: DocumentReader) -> datetime:
     Times that are known to have come from a wrong clock do not count.
     """
     forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
-    times = [*_times_of(document), MADE_AT]
+    times = [*(time for prefix, read in _TIMES.items() for time in _times_in(document, prefix, read)), MADE_AT]
     if isinstance(forgotten, dict):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
             at, until = from_millis(forgotten["at"]), from_millis(forgotten["until"])
@@ -270,11 +270,6 @@ def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
     """What to store so that times ahead of the present, which are those of a wrong clock, count no more."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
-
-
-def _times_of(document: DocumentReader) -> Iterator[datetime]:
-    for prefix, read in _TIMES.items():
-        yield from _times_in(document, prefix, read)
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:

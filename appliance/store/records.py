@@ -153,7 +153,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
     stated = {
         "name": device.vendor_name,
         "info": _without_none(device.info),
-        "commands": _encode_specs(device.commands),
+        "commands": None if device.commands is None else [_without_none(each) for each in device.commands],
     }
     return {
         DEVICE_PREFIX + device.id: {
@@ -218,10 +218,6 @@ def _spec(value: dict[str, Any]) -> CommandSpec:
     stated = {key: each for key, each in value.items() if key in known}
     lists: dict[str, Any] = {key: tuple(each) for key, each in stated.items() if isinstance(each, list)}
     return CommandSpec(**{**stated, **lists})
-
-
-def _encode_specs(specs: tuple[CommandSpec, ...] | None) -> list[dict[str, Any]] | None:
-    return None if specs is None else [_without_none(spec) for spec in specs]
 
 
 def _without_none(value: Info | CommandSpec) -> dict[str, Any]:

@@ -266,3 +266,31 @@ def _written(name: str) -> str:
 def _hint(name: str, known: list[str]) -> str:
     near = nearest(name, known)
     return f"there are {', '.join(known)}" if near is None else f"did you mean {near}"
+
+
+def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
+    """Make the hint for a key that the section does not have: which of its keys may be meant.
+
+    `elsewhere` are the dotted names of all keys of the file, for keys that were put into the wrong section.
+    """
+    prefix = f"{section}." if section else ""
+
+    def hint(key: str, siblings: list[str]) -> str:
+        near = nearest(key, siblings, 0.6)
+        if near is None:
+            by_last = _unique_by_last_part(elsewhere)
+            if (far := nearest(key, by_last, 0.8)) is not None:
+                return f"did you mean {by_last[far]}"
+        near = near or nearest(key, siblings, 0.4)
+        lead, names = ("there are", siblings) if near is None else ("did you mean", [near])
+        return f"{lead} {', '.join(prefix + name for name in names)}"
+
+    return hint
+
+
+def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
+    """The dotted names by their last part, without those that share it."""
+    by_last: dict[str, list[str]] = {}
+    for name in names:
+        by_last.setdefault(name.rpartition(".")[2], []).append(name)
+    return {last: among[0] for last, among in by_last.items() if len(among) == 1}

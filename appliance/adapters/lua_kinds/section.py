@@ -12,8 +12,7 @@ from appliance.adapters.lua_kinds.kind_definition import KindDefinition
 from appliance.errors import Fault, Invalid
 from appliance.tables import addresses
 from appliance.tables.checks import TOML, is_number
-from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, located
-from appliance.tables.sections import hint_of_keys
+from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, hint_of_keys, located
 
 NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
 """Keys of a section that its file does not see as `ctx.settings`."""

@@ -26,8 +26,7 @@ from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.late import import_ahead
-from appliance.tasks import Tasks, in_steps, run_together
+from appliance.tasks import Tasks, import_ahead, in_steps, run_together
 
 QUIET_SECS = 0.1
 """Seconds without a configuration after which devices are built from what was announced."""

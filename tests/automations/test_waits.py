@@ -157,22 +157,24 @@ async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_i
         ({**HOLDS, "device_id": [LAMP], "debounce_secs": None}, True),
         ({**HOLDS, "duration_secs": 601}, False),
         ({**HOLDS, "equals": "off"}, False),
+        (None, False),
     ],
 )
 @pytest.mark.parametrize("is_restarted", [True, False])
 async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_for_any_other(
-    edited: dict[str, Any], is_kept: bool, is_restarted: bool, tmp_path: Path
+    edited: dict[str, Any] | None, is_kept: bool, is_restarted: bool, tmp_path: Path
 ) -> None:
     card = Card()
-    edited = {name: value for name, value in edited.items() if value is not None}
+    stated = {name: value for name, value in (edited or {}).items() if value is not None}
+    definitions = [] if edited is None else [automation(stated)]
     async with bench(tmp_path, automation(HOLDS), card=card) as it:
         it.show(power="on")
         await it.pass_by(300)
         stopped_at = it.clock.now()
         if not is_restarted:
-            await it.reload(automation(edited))
+            await it.reload(*definitions)
             assert bool(card.values) is is_kept
-    async with bench(tmp_path, automation(edited), card=card, start=stopped_at) as it:
+    async with bench(tmp_path, *definitions, card=card, start=stopped_at) as it:
         assert bool(card.values) is is_kept
     async with bench(tmp_path, automation(HOLDS), card=card, start=stopped_at) as it:
         it.show(power="on")

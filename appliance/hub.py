@@ -38,7 +38,7 @@ from appliance.log_buffer import LogBuffer
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
 from appliance.lua.folder import folder_of
-from appliance.lua.kind_catalog import KindCatalog, KindRunner, enter_kinds
+from appliance.lua.kind_catalog import KindCatalog, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.reload import LoadWork, Reloader, refusing, targets_of
 from appliance.lua.source import Source
@@ -134,8 +134,8 @@ class Hub:
             self.pool = await enter(self._build_pool())
             self._new_executor = partial(Executor, self.pool, self._new_context, self.clock)
             file, describe = Path(config.file), self.pool.describe
-            self.kinds, kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
-            runners = self._build_runners(session.open, kinds)
+            self.kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
+            runners = self._build_runners(session.open)
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack, began)
@@ -152,10 +152,10 @@ class Hub:
         self._report_start()
         return self
 
-    def _build_runners(self, open_session: Callable[[], Any], kinds: KindRunner | None) -> list[AdapterRunner]:
+    def _build_runners(self, open_session: Callable[[], Any]) -> list[AdapterRunner]:
         record, root = self.recorder.record, self._config.root
         home = (self.registry, self.bus, self.clock, self._store.secrets_of)
-        return self.adapters.build_runners(*home, open_session, record, root, self.timezone, kinds)
+        return self.adapters.build_runners(*home, open_session, record, root, self.timezone, self.kinds)
 
     def _build_history(self, session: LateSession) -> HomeHistory:
         return HomeHistory(
@@ -201,12 +201,12 @@ class Hub:
     def begin_to_stop(self) -> None:
         """Start no timer, trigger or schedule any more; what is in progress goes on."""
         self.timers.pause()
-        self.automations.disarm()
+        self.automations.engine.disarm()
 
     def abort_all(self) -> None:
         """Cancel the executions and commands in progress; those who wait get an error."""
-        self.scenes.abort_all()
-        self.automations.abort_all()
+        for executor in self.executors:
+            executor.abort_all()
         self.dispatcher.abort_all()
 
     def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:

@@ -57,7 +57,7 @@ def build_app(
     parts = ApiParts(
         hub=hub,
         encoder=encoder,
-        hooks=Hooks(hub.bus, hub.dispatcher, hub.automations.hears_hook),
+        hooks=Hooks(hub.bus, hub.dispatcher, hub.automations.engine.hears_hook),
         keyring=keyring,
         metrics=Metrics(hub, requests, stream, app.ctx.connections),
         stream=stream,

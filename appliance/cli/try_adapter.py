@@ -33,7 +33,7 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.lua.kind_catalog import KindRunner, catalog_of_kinds
+from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.tables.fields import Fields
 from appliance.tables.plain_files import read_plain
 from appliance.tasks import Tasks
@@ -136,7 +136,7 @@ class _Attempt:
                 redact = Redaction(origins.secrets, KeptTexts(context.secrets))
                 inner = ReplayTransport(self._replay, redact.in_value)
             transport = RecordingTransport(inner)
-            adapter = LuaAdapter(context, KindRunner(catalog, pool), loaded, transport)
+            adapter = LuaAdapter(context, catalog, loaded, transport)
             try:
                 async with Tasks() as tasks:
                     if (connection := adapter.connection) is not None and self._replay is None:

@@ -76,7 +76,8 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
 
 class KindCatalog:
-    """The kinds of the home's sections. A file with a fault leaves the kind as it was, where there was one.
+    """The kinds of the home's sections, the `KindHost` of their adapters. A file with a fault leaves the kind as it
+    was, where there was one.
 
     `folder` is the home's, which may be missing. Of those that come with Lares only what a section names is loaded.
     Each loading is published for each section.
@@ -135,9 +136,16 @@ class KindCatalog:
         settings = self._settings[section.name]
         return LoadedSection(section=section, definition=kind.definition, settings=settings, changed=changed)
 
-    def source_of(self, section: LuaSection) -> Source:
-        """The text of the section's kind, which is in use."""
-        return self._in_use[section.name].source
+    async def call(
+        self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Run the function of the section's kind, which is in use; see `KindHost`."""
+        assert self.pool is not None
+        source, name = self._in_use[section.name].source, f"{section.name} {'.'.join(path)}"
+        found: Mapping[str, Any] = orjson.loads(
+            await self.pool.call(source, calls, {"path": path, **given}, name=name)
+        )
+        return found
 
     def list_operations(self) -> dict[str, frozenset[str]]:
         """The operations of each section whose kind is in use, or sound in the last check."""
@@ -213,26 +221,6 @@ class KindCatalog:
         before.set()
 
 
-class KindRunner:
-    """The `KindHost` of adapters: calls run in workers of their own."""
-
-    def __init__(self, catalog: KindCatalog, pool: WorkerPool) -> None:
-        self._catalog = catalog
-        self._pool = pool
-        self.find = catalog.find
-
-    async def call(
-        self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """Run the function; see `KindHost`."""
-        source = self._catalog.source_of(section)
-        name = f"{section.name} {'.'.join(path)}"
-        found: Mapping[str, Any] = orjson.loads(
-            await self._pool.call(source, calls, {"path": path, **given}, name=name)
-        )
-        return found
-
-
 def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
     """The catalog of the folder beside this configuration file, empty until it is loaded."""
     folder = Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
@@ -252,20 +240,19 @@ async def enter_kinds(
     describe: DescribeKind,
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
-) -> tuple[KindCatalog, KindRunner | None]:
-    """The kinds in Lua, loaded, and what runs them: workers of their own, which live as long as the stack.
+) -> KindCatalog:
+    """The kinds in Lua, loaded. Where a section is of one, they run in workers of their own until the stack is left.
 
     `build_pool` is told how long a function may compute without waiting.
 
-    Without a section of such a kind there are none. Raises `ConfigFailed` for sections that their kinds refuse.
+    Raises `ConfigFailed` for sections that their kinds refuse.
     """
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     catalog = catalog_of_kinds(file, sections, describe, bus)
     await catalog.load()
-    if not sections:
-        return catalog, None
-    catalog.pool = await stack.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
-    return catalog, KindRunner(catalog, catalog.pool)
+    if sections:
+        catalog.pool = await stack.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
+    return catalog
 
 
 def _name_fault(name: str, source: Source) -> Fault | None:

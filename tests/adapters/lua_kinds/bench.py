@@ -16,7 +16,7 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.lua.kind_catalog import KindCatalog, KindRunner, catalog_of_kinds
+from appliance.lua.kind_catalog import KindCatalog, catalog_of_kinds
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.contract import FastClock
 from tests.adapters.lua_kinds.vendor import Answer, Vendor
@@ -51,7 +51,8 @@ class KindAtWork:
             raise ConfigFailed(list(found.faults))
         assert isinstance(found, LoadedSection)
         context = context_of(stated.name, None, self.clock, registry=self.registry, bus=self.bus)
-        self.adapter = LuaAdapter(context, KindRunner(catalog, pool), found, vendor)
+        catalog.pool = pool
+        self.adapter = LuaAdapter(context, catalog, found, vendor)
 
     def _note(self, event: events.Event) -> None:
         if isinstance(event, events.ObservationDropped):
@@ -89,7 +90,7 @@ async def start(
 
 
 @asynccontextmanager
-async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterator[KindRunner]:
+async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterator[KindCatalog]:
     """What runs the kind of a section, in a worker of its own: that of this text, else the bundled one."""
     async with open_pool() as pool:
         with tempfile.TemporaryDirectory(prefix="lares-kind-") as folder:
@@ -97,4 +98,5 @@ async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterat
             file = Path(folder) / "config" / "default.toml"
             catalog = catalog_of_kinds(file, [stated], pool.describe, Bus())
             await catalog.load()
-            yield KindRunner(catalog, pool)
+            catalog.pool = pool
+            yield catalog

@@ -21,7 +21,7 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
-from appliance.lua.kind_catalog import KindRunner, catalog_of_kinds
+from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import section
 from tests.fakes.context import context_of
@@ -128,8 +128,8 @@ async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: A
         stated = section("mine", {"base_url": vendor.url, "username": "hub", **raw})
         catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus())
         await catalog.load()
-        kinds = KindRunner(catalog, pool)
-        context = context_of("it", session, Clock(), registry=it.registry, bus=it.bus, kinds=kinds)
+        catalog.pool = pool
+        context = context_of("it", session, Clock(), registry=it.registry, bus=it.bus, kinds=catalog)
         it.runner = AdapterRunner(lambda given: LUA_KIND.build(stated, given), context)
         async with it.runner:
             yield it

@@ -11,9 +11,9 @@ from appliance.automations.condition_kinds import check_all
 from appliance.automations.conditions import HOLDS, ConditionResult, refused
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.states import Memory, State, States, decide, failed, never_began, succeeded
+from appliance.automations.states import NEVER_BEGAN, State, States, after, decide
 from appliance.automations.triggers import Match
-from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
 from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Asset
@@ -77,17 +77,11 @@ class AutomationExecutor:
         """Note how an execution that was decided on ended; one that was skipped or dropped never began."""
         state = self._states.of(request.id)
         if not request.by_hand:
-            self._states.remember(request.id, self._after(state.memory, request, result))
-        if result.status not in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
+            memory = after(state.memory, result.status, request.event or {}, self._clock.now())
+            self._states.remember(request.id, memory)
+        if result.status not in NEVER_BEGAN:
             nothing = next(iter(result.warnings), None)
             state.last_run, state.last_error = result.executed_at, result.error or nothing
-
-    def _after(self, memory: Memory, request: ExecutionRequest, result: ExecutionEntry) -> Memory:
-        if result.status is ExecutionStatus.OK:
-            return succeeded(memory, self._clock.now())
-        if result.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
-            return never_began(memory, request.event or {})
-        return failed(memory)
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:

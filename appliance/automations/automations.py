@@ -135,14 +135,6 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         self.catalog.get(id_)
         return self.engine.list_next(id_)
 
-    def hears_hook(self, hook: str) -> bool:
-        """Whether one, switched on or not, has a trigger for the hook of this id."""
-        return self.engine.hears_hook(hook)
-
-    def disarm(self) -> None:
-        """Let nothing set off an automation any more; what runs goes on."""
-        self.engine.disarm()
-
     def figures(self) -> dict[str, Any]:
         """As of all such files, and how each automation is."""
         return {**super().figures(), "each": self.engine.figures()}

@@ -51,13 +51,14 @@ RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 class CtxCalls:
     """What `ctx` of scenes and automations does.
 
-    `run_scene` runs the scene of an id, led to by a chain of others, until its end; `targets` are of `ctx:notify`.
+    `run_scene` runs the scene of an id, led to by a chain of others, until its end. `targets` of `ctx:notify` are
+    `<section>:<operation>`; without any, a message is a line of the log.
     """
 
     def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
         self._brake = environment.brake
         self._run_scene_of = run_scene
-        self._notifier = MessageSender(targets)
+        self._targets = targets
         self._variables = environment.variables
         self._timers = timers
         self._registry: Registry = environment.registry
@@ -72,7 +73,7 @@ class CtxCalls:
             "command_room": _commanding(partial(_command_all, registry.list_room_devices)),
             "command_group": _commanding(partial(_command_all, registry.list_group_devices)),
             "invoke": self._invoke,
-            "notify": self._notifier.notify,
+            "notify": self._notify,
             "run_scene": self._run_scene,
             "sleep": self._sleep,
             "wait_for": self._wait_for,
@@ -202,6 +203,30 @@ class CtxCalls:
         ]
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
+    async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
+        """Send the message to every target; what came of it, in the order of the targets."""
+        if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
+            raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
+        if fields is not None and not isinstance(fields, dict) and fields != []:
+            raise Invalid("ctx:notify: the fields must be a table with named fields")
+        if not self._targets:
+            log.info(message, extra={"source": context.source})  # no "%s": a flood of them is held back
+            return [_result("notify", Status.UNSUPPORTED, "no targets are configured: [notify] targets")]
+        payload: dict[str, Any] = {"message": message, "fields": fields or {}}
+        title = payload["fields"].get("title")
+        if isinstance(title, str):
+            payload["title"] = title
+        return [await self._notify_target(context, target, payload) for target in self._targets]
+
+    async def _notify_target(self, context: Context, target: str, payload: dict[str, Any]) -> dict[str, Any]:
+        try:
+            await context.invoke(target, payload)
+        except Unsupported as error:
+            return _result(target, Status.UNSUPPORTED, str(error))
+        except LaresError as error:
+            return _result(target, Status.ERROR, str(error))
+        return _result(target, Status.OK, None)
+
 
 async def _command_all(find: _Find, context: Context, name: str, raw: Any) -> list[dict[str, Any]]:
     return await context.send(find(name), Command.parse(raw))
@@ -223,37 +248,6 @@ async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) 
     with suppress(NotFound):
         return shape(find(name))
     return None
-
-
-class MessageSender:
-    """What `ctx:notify` does. `targets` are `<section>:<operation>`; without any, a message is a line of the log."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        self._targets = targets
-
-    async def notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
-        """Send the message to every target; what came of it, in the order of the targets."""
-        if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
-            raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
-        if fields is not None and not isinstance(fields, dict) and fields != []:
-            raise Invalid("ctx:notify: the fields must be a table with named fields")
-        if not self._targets:
-            log.info(message, extra={"source": context.source})  # no "%s": a flood of them is held back
-            return [_result("notify", Status.UNSUPPORTED, "no targets are configured: [notify] targets")]
-        payload: dict[str, Any] = {"message": message, "fields": fields or {}}
-        title = payload["fields"].get("title")
-        if isinstance(title, str):
-            payload["title"] = title
-        return [await self._send(context, target, payload) for target in self._targets]
-
-    async def _send(self, context: Context, target: str, payload: dict[str, Any]) -> dict[str, Any]:
-        try:
-            await context.invoke(target, payload)
-        except Unsupported as error:
-            return _result(target, Status.UNSUPPORTED, str(error))
-        except LaresError as error:
-            return _result(target, Status.ERROR, str(error))
-        return _result(target, Status.OK, None)
 
 
 def _result(target: str, status: Status, message: str | None) -> dict[str, Any]:

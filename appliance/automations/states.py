@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
 from appliance.store.records import Storage
 from appliance.tables.checks import is_number
@@ -33,6 +34,9 @@ MAX_REMEMBERED = 1000
 TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is what somebody has switched, true or false, unless the file says the same;
 `automation/<id>` is what was remembered."""
+
+
+NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -86,20 +90,17 @@ def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: date
     return PolicyDecision(None, replace(_begun(policy, memory), decided=kept | {key: now}))
 
 
-def succeeded(memory: Memory, now: datetime) -> Memory:
-    """The memory after the run that was decided has ended well: the cooldown counts from now."""
-    return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
+def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
+    """The memory after the execution that was decided for the event has ended so.
 
-
-def failed(memory: Memory) -> Memory:
-    """The memory after the run failed, was cancelled or took too long: it gives the cooldown back."""
-    return replace(memory, is_running=False)
-
-
-def never_began(memory: Memory, event: Mapping[str, Value]) -> Memory:
-    """The memory after a decided run found no place among the others: cooldown and event are as if undecided."""
-    key = fingerprint(event)
-    return replace(failed(memory), decided={each: at for each, at in memory.decided.items() if each != key})
+    Where it ended well, the cooldown counts from now; where it failed, was cancelled or took too long, it gives the
+    cooldown back; where it found no place among the others, the event is as if undecided, too.
+    """
+    if status is ExecutionStatus.OK:
+        return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
+    key = fingerprint(event) if status in NEVER_BEGAN else None
+    decided = {each: at for each, at in memory.decided.items() if each != key}
+    return replace(memory, is_running=False, decided=decided)
 
 
 def fingerprint(event: Mapping[str, Value]) -> str:

@@ -335,10 +335,6 @@ class ExecutableFiles(Generic[T]):
             self.catalog.get(id_)
         return count
 
-    def abort_all(self) -> None:
-        """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
-        self.executor.abort_all()
-
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """What became of it in the period, the newest first."""
         self.catalog.get(id_)

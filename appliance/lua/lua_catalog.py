@@ -208,14 +208,13 @@ async def load_file(
     return await asyncio.to_thread(check)
 
 
-Compile = Callable[[Source], Awaitable[None]]
-"""Raises `ScriptFailed` where the text is not Lua."""
-
-
 async def check_scripts(
-    compile_: Compile, folder: Folder | None, inspect: Inspect | None = None
+    compile_: Callable[[Source], Awaitable[None]], folder: Folder | None, inspect: Inspect | None = None
 ) -> tuple[int, list[Fault]]:
-    """Compile every script of the folder, and log warnings: how many there are if all are sound, and every fault."""
+    """Have `compile_`, which raises `ScriptFailed`, compile every script of the folder, and log warnings.
+
+    How many there are if all are sound, and every fault.
+    """
     contents = await read_folder(folder)
     faults = list(contents.faults)
     for source in contents.sources:

@@ -18,13 +18,12 @@ from appliance.automations.states import (
     Policy,
     State,
     States,
+    after,
     decide,
-    failed,
     fingerprint,
-    never_began,
-    succeeded,
 )
 from appliance.errors import StoreFailed
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
@@ -54,13 +53,13 @@ def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[
     for step in steps:
         match step:
             case "fails":
-                memory = failed(memory)
+                memory = after(memory, ExecutionStatus.ERROR, A, NOW)
             case "never began":
-                memory = never_began(memory, B)
+                memory = after(memory, ExecutionStatus.DROPPED, B, NOW)
             case "restart":
                 memory = Memory.from_json(orjson.loads(orjson.dumps(memory.to_json())))
             case ("ok", secs):
-                memory = succeeded(memory, NOW + timedelta(seconds=secs))
+                memory = after(memory, ExecutionStatus.OK, A, NOW + timedelta(seconds=secs))
             case Policy():
                 policy = step
             case _:

@@ -200,7 +200,7 @@ async def test_a_timer_that_falls_due_while_the_hub_stops_or_is_safe_fires_at_th
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await it.parts.timers.start("off", SECS, None, "automation:x")
         it.parts.timers.pause()
-        it.parts.disarm()
+        it.parts.engine.disarm()
         await it.pass_by(2 * SECS)
         assert it.fired == [] and "timer/off" in card.values
     async with bench(tmp_path, automation(OFF), card=card, start=NOW + timedelta(seconds=SECS / 2)) as it:

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.log_buffer import fields_of
+from appliance.log_buffer import MAX_SAME_KIND, RepetitionLimit, fields_of
 from appliance.lua.context import (
     MAX_LOG_STEPS,
     MAX_RESULTS,
@@ -98,6 +98,17 @@ async def test_a_log_line_has_its_level_its_fields_and_the_name(
             {"count": 5, "list": [1], "automation": "dusk"},
         )
     assert fields_of(last) == {"fields": [1, 2], "automation": "dusk"}
+
+
+async def test_messages_without_targets_are_logged_as_they_are_and_a_flood_is_held_back(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "notify")
+    send = "assert(ctx:notify('100 % of ' .. i)[1].status == 'unsupported')"
+    await stage.play(f"for i = 1, {2 * MAX_SAME_KIND} do {send} end")
+    limit = RepetitionLimit()
+    written = [each.getMessage() for each in caplog.records if each.name == "notify" and limit.filter(each)]
+    assert written == [f"100 % of {number}" for number in range(1, MAX_SAME_KIND + 1)]
 
 
 async def test_of_very_many_results_the_latest_are_kept(stage: Stage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from appliance.tables.checks import (
     boolean,
     function,
     is_number,
-    listed,
     nearest,
     number_within,
     one_of,
@@ -118,6 +117,15 @@ class OriginSetting(Struct, frozen=True):
     setting: str
 
 
+def _texts(value: Any) -> list[Any]:
+    """A check: an array of strings, numbers and booleans."""
+    if not isinstance(value, list) and value != {}:
+        raise Mismatch("an array", value)
+    if any(not isinstance(each, str | int | float | bool) for each in value):
+        raise Invalid("must be an array of strings, numbers and booleans")
+    return list(value)
+
+
 _TOP: Fields = {
     "name": Field(text(MAX_NAME_CHARS)),
     "base_url": Field(addresses.base_url, required=False),
@@ -141,7 +149,7 @@ _SETTING: Fields = {
     "required": Field(boolean, default=False),
     "min": Field(number_within(-MAX_SETTING, MAX_SETTING), required=False),
     "max": Field(number_within(-MAX_SETTING, MAX_SETTING), required=False),
-    "values": Field(listed(string), required=False),
+    "values": Field(_texts, required=False),
     "secret": Field(boolean, default=False),
     "description": Field(string, required=False),
 }
@@ -209,7 +217,9 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
     known = KNOWN_SETTINGS.get(name)
     is_secret = stated["secret"] or _SECRET_NAME.fullmatch(name) is not None
     try:
-        check = _check_of(stated, is_secret=is_secret) if known is None else known.check
+        check = known.check if known is not None else _check_of(stated, is_secret=is_secret)
+        if known is not None and any(stated[limit] is not None for limit in ("min", "max", "values")):
+            check = _both(known.check, _check_of(stated, is_secret=is_secret))
     except Invalid as fault:
         table.fault("type", str(fault))
         return None
@@ -223,26 +233,47 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
     return Field(check, default, required=stated["required"], secret=is_secret), stated["description"]
 
 
+def _both(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: second(first(value))
+
+
 def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], Any]:
     kind, low, high, values = (stated[name] for name in ("type", "min", "max", "values"))
     is_numeric = kind in ("integer", "number", "duration")
     if not is_numeric and (low is not None or high is not None):
         raise Invalid(f"{kind} has neither min nor max; only integer, number and duration do")
-    if kind != "string" and values is not None:
-        raise Invalid(f"{kind} has no values; only string does")
+    if values is not None and kind == "boolean":
+        raise Invalid("boolean has no values; it is true or false")
     if is_secret and kind == "string":
         return secret
     widest = (0.0, MAX_DURATION_SECS) if kind == "duration" else (-MAX_SETTING, MAX_SETTING)
     bounds = (widest[0] if low is None else low, widest[1] if high is None else high)
     checks: Mapping[str, Callable[[Any], Any]] = {
-        "string": one_of(*values) if values else string,
+        "string": string,
         "integer": whole(int(bounds[0]), int(bounds[1])),
         "number": number_within(*bounds),
         "boolean": boolean,
         "duration": _bounded_duration(*bounds),
         "list": _texts,
     }
-    return _without_value(checks[kind], kind) if is_secret else checks[kind]
+    check = checks[kind] if not values else _one_of(checks[kind], values, is_list=kind == "list")
+    return _without_value(check, kind) if is_secret else check
+
+
+def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool) -> Callable[[Any], Any]:
+    """The check, for one of the values alone, or for a list of some. Raises `Invalid` where one of them breaks it."""
+    known = values if is_list else [check(each) for each in values]
+
+    def checked(value: Any) -> Any:
+        found = check(value)
+        for each in found if is_list else [found]:
+            if each not in known:
+                near = nearest(each, map(str, values)) if isinstance(each, str) else None
+                hint = "" if near is None else f"; did you mean {near}"
+                raise Mismatch(f"one of {', '.join(map(str, values))}", each, hint)
+        return found
+
+    return checked
 
 
 def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
@@ -265,15 +296,6 @@ def _bounded_duration(low: float, high: float) -> Callable[[Any], float]:
         return secs
 
     return check
-
-
-def _texts(value: Any) -> list[Any]:
-    """A check: an array of strings, numbers and booleans."""
-    if not isinstance(value, list) and value != {}:
-        raise Mismatch("an array", value)
-    if any(not isinstance(each, str | int | float | bool) for each in value):
-        raise Invalid("must be an array of strings, numbers and booleans")
-    return list(value)
 
 
 def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, str | OriginSetting]:

@@ -431,19 +431,35 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
     settings = (
         'settings = { host = { type = "string", required = true, description = "which machine" },'
         ' every = { type = "duration", default = "5m", min = 60 },'
-        ' mode = { type = "string", values = { "eco", "warm" } },'
+        ' mode = { type = "string", values = { "eco", "warm" } }, zone = { type = "integer", values = { 1, 2 } },'
+        ' days = { type = "list", values = { "mon", "tue" } }, poll_interval_secs = { type = "integer", min = 60 },'
         ' api_key = { type = "string" } },'
     )
     with pytest.raises(ConfigFailed) as failed:
-        await start(pool, tmp_path, kind(more=settings), Vendor({}), every="5s", mode="ecco", hst="x", api_key=7)
+        await start(
+            pool,
+            tmp_path,
+            kind(more=settings),
+            Vendor({}),
+            every="5s",
+            mode="ecco",
+            hst="x",
+            api_key=7,
+            zone=3,
+            days=["mon", "tu"],
+            poll_interval_secs=5,
+        )
     assert failed.value.lines == [
         "config/default.toml:7: adapters.it.api_key must be a string that is not empty, of one line",
+        "config/default.toml:7: adapters.it.days must be one of mon, tue, not 'tu'; did you mean tue",
         "config/default.toml:7: adapters.it.every must be from 60 to 34560000 seconds, not '5s'",
         "config/default.toml:7: adapters.it.host is missing: which machine",
         "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
         "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",
+        "config/default.toml:7: adapters.it.poll_interval_secs must be a whole number from 60 to 9007199254740992, not 5",
+        "config/default.toml:7: adapters.it.zone must be one of 1, 2, not 3",
     ]
-    it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x")
+    it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x", zone=2, days=["tue"])
     assert isinstance(it.adapter, LuaAdapter) and it.adapter._settings["every"] == 300.0
 
 

@@ -22,7 +22,7 @@ local function home_of(each)
   local prices = part(each, "currentSubscription", "priceInfo")
   local now, device = part(prices, "current"), { id = each.id, kind = "Sensor", class = "price", name = each.appNickname or "Electricity price" }
   if type(now.total) ~= "number" then return device end
-  local unit = text(now.currency, "EUR") .. "/kWh"
+  local unit = text(now.currency, "?") .. "/kWh"
   local rank, count, mean = place(now, rows(prices, "today"))
   device.attributes = {
     ["custom.tibber.price"] = measure(now.total, unit), ["custom.tibber.level"] = now.level, ["custom.tibber.mean"] = measure(mean, unit),

@@ -66,8 +66,7 @@ class LuaAdapter(PollingAdapter):
         self, context: AdapterContext, host: KindHost, loaded: LoadedSection, transport: Transport | None = None
     ) -> None:
         origins = Origins(loaded.settings, context)
-        interval = loaded.settings.values["poll_interval_secs"]
-        super().__init__(context, origins.main, interval)
+        super().__init__(context, origins.main, loaded.settings.values["poll_interval_secs"])
         self.kept = KeptTexts(context.secrets)
         self.redact = Redaction(origins.secrets, self.kept)
         self._host = host
@@ -75,10 +74,11 @@ class LuaAdapter(PollingAdapter):
         self._transport: Transport = transport or origins
         self.operation_secs = loaded.definition.operations
         self._settings = origins.settings_for_lua()
-        self._interval = interval
+        self._interval = self.poll_interval
         self._memory: dict[str, Value] = {}
         self._said: set[str] = set()
         self._has_polled = False
+        self._push_error: AdapterFailed | None = None
         self._untold: list[HappenedEvent] = []
         listen = loaded.definition.listen
         self.connection = None if listen is None else PushConnection(origins.main, listen, self._hello, self.poll_now)
@@ -99,10 +99,15 @@ class LuaAdapter(PollingAdapter):
             await super().poll_once()
             await self.tell_events()
         elif self.connection is not None and not self.connection.is_open:
-            self._on_miss(Unreachable(f"{self.http.address}: the connection is not open"), self.misses + 1)
+            error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
+            if isinstance(error, Unreachable):
+                self._on_miss(error, self.misses + 1)
+            else:  # it was answered, and that is no outage
+                self.misses = 0
+                self.publish.reached()
+                self.publish.failed(error)
         elif self.max_silence_secs is not None and self.publish.devices() and not self._may_be_silent():
-            said = f"{self.http.address}: nothing was heard for {self.max_silence_secs} s (max_silence_secs)"
-            self._on_miss(Unreachable(said), POLLS_TO_LOSE)
+            self._on_miss(Unreachable(f"nothing was heard for {self.max_silence_secs} s"), POLLS_TO_LOSE)
         else:
             self.misses = 0
             self.publish.answered()
@@ -242,9 +247,12 @@ class LuaAdapter(PollingAdapter):
         """The connection; what was wrong with what came over it is logged once."""
         try:
             async with connection.open() as messages:
+                self._push_error = None
                 yield messages
-        except BadAnswer as error:
-            self._say_once(error)
+        except AdapterFailed as error:
+            self._push_error = error
+            if not isinstance(error, Unreachable):
+                (self._say_once if self._loaded.definition.has_poll else self.publish.failed)(error)
             raise
 
     async def _hello(self) -> Any:
@@ -274,17 +282,14 @@ class LuaAdapter(PollingAdapter):
         for device_id, attributes in told.parts:
             self.publish.attributes(device_id, attributes)
             yield
-        yield from self._telling_events(told.events)
+        for device_id, event, data in told.events:
+            self.publish.event(device_id, event, data)
+            yield
 
     async def tell_events(self) -> None:
         """Publish the events of polls, whose devices show by now what they showed then."""
         untold, self._untold = self._untold, []
-        await in_steps(self.clock, self._telling_events(untold))
-
-    def _telling_events(self, events: Iterable[HappenedEvent]) -> Iterator[None]:
-        for device_id, event, data in events:
-            self.publish.event(device_id, event, data)
-            yield
+        await in_steps(self.clock, self._telling(Report(adapter=self.name), ToldDevices(events=untold)))
 
     async def _shown(self, device_id: str, *, is_fresh: bool) -> Device:
         """The device as it shows now, after a poll where it is to be fresh."""
@@ -317,19 +322,17 @@ class WaitingAdapter(Adapter):
     def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
         super().__init__(context)
         self._fault = fault
+        self._error = AdapterFailed(str(fault.faults[0]))
 
     async def run(self) -> None:
         """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
-        self.publish.failed(self._error())
+        self.publish.failed(self._error)
         self.publish.started()
         await _replace_when(self._fault)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Raises the error."""
-        raise self._error()
-
-    def _error(self) -> AdapterFailed:
-        return AdapterFailed(str(self._fault.faults[0]))
+        raise self._error
 
 
 async def _replace_when(known: LoadedSection | SectionFault) -> None:

@@ -18,6 +18,7 @@ from appliance.adapters.lua_kinds.connection import MAX_PUSHED, PushConnection, 
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
+from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
@@ -226,3 +227,22 @@ async def test_server_sent_events_are_read_with_their_names(pool: WorkerPool, tm
     async with listening(pool, tmp_path, text) as it:
         await until(lambda: it.shows(brightness=33))
         assert it.registry.get_device("it:lamp").name == "level4"
+
+
+async def test_a_connection_that_is_refused_or_whose_hello_fails_says_why_and_is_no_outage(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = {
+        '{ path = "/none", receive = print }': "/none answered 404 Not Found",
+        '{ path = "/ws", receive = print, hello = function() error("no greeting", 0) end }': "no greeting",
+    }
+    for number, (listen, sentence) in enumerate(faults.items()):
+        caplog.clear()
+        text = f'return {{ name = "Refused", listen = {listen} }}'
+        async with listening(pool, tmp_path / str(number), text, poll_interval_secs=1) as it:
+            errors: list[str] = []
+            it.bus.listen(lambda event, errors=errors: errors.append(event.message), events.AdapterErrored)  # type: ignore[misc]
+            await until(lambda errors=errors: len(errors) >= 3)  # type: ignore[misc]
+            assert not [each for each in errors[1:] if sentence not in each], errors
+        said = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
+        assert len(said) == 1 and sentence in said[0]

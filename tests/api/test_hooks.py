@@ -75,12 +75,12 @@ async def test_a_call_fires_the_automation_with_what_it_stated(shared: App) -> N
     key, before = (await key_for(shared, "bell"))["key"], shared.hub.automations.figures()["ended"]["ok"]
     answer = await shared.post("/hooks/bell?a=1&a=2&token=mine&b", {"who": ["ann", None]}, token=key)
     assert of(answer) == (200, {"status": "ok"})
-    heard = {"type": "webhook", "hook": "bell", "trigger_id": "rung", "query": {"a": "2", "b": ""}}
-    assert await fired(shared, before + 1) == {**heard, "data": {"who": ["ann", None]}}
+    expected = {"type": "webhook", "hook": "bell", "trigger_id": "rung", "query": {"a": "2", "b": ""}}
+    assert await fired(shared, before + 1) == {**expected, "data": {"who": ["ann", None]}}
     async with call(shared.url) as caller:
         reply = await caller.ask(request("GET", f"/hooks/bell?token={key}&x=%C3%A4"))
     assert (reply.status, reply.json) == (200, {"status": "ok"})
-    assert await fired(shared, before + 2) == {**heard, "query": {"x": "ä"}}
+    assert await fired(shared, before + 2) == {**expected, "query": {"x": "ä"}}
 
 
 async def test_a_key_of_a_hook_opens_that_hook_and_nothing_else(shared: App) -> None:

@@ -108,7 +108,7 @@ def home() -> Iterator[Home]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class RawAnswer:
     """An answer."""
 
     status: int
@@ -116,7 +116,7 @@ class Heard:
     body: bytes
 
 
-def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Heard:
+def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> RawAnswer:
     """The next answer, which fits what was asked; raises `http.client.HTTPException` or `OSError` when none comes."""
     answer = http.client.HTTPResponse(line, method=method)
     answer.begin()
@@ -124,7 +124,7 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Hea
     if answer.status != 101:
         judge(answer, body, method)
         contract_recorder.judge_raw(asked, answer.status, dict(answer.getheaders()), body)
-    return Heard(status=answer.status, is_last=answer.getheader("connection") == "close", body=body)
+    return RawAnswer(status=answer.status, is_last=answer.getheader("connection") == "close", body=body)
 
 
 def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:

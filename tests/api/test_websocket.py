@@ -242,11 +242,11 @@ class TestGoodbye:
     async def test_what_follows_it_is_not_heard(self, shared: App, after: bytes) -> None:
         await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
 
-    async def part(self, shared: App, said: bytes, heard: bytes) -> None:
+    async def part(self, shared: App, said: bytes, code: bytes) -> None:
         """Send it, and receive that and the end."""
         async with read_events(shared.url) as stream:
             await stream.send(frame(PING, b"a") + said)
-            assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, heard)]
+            assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, code)]
             assert await stream.rest() == b""
 
 

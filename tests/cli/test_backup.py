@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import itertools
@@ -16,6 +17,7 @@ import tarfile
 import threading
 import urllib.request
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,10 @@ from appliance.cli import archive
 from appliance.cli.archive import LEFT_OUT, key_of, with_key, without_key
 from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
-from appliance.store.disk import Disk
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
+from tests.fakes.moody_disk import MoodyDisk
 
 HOME: Mapping[str, Any] = {
     "room/kitchen": {"name": "Kitchen"},
@@ -570,37 +572,6 @@ class TestHostileArchives:
         assert str(ROOT) not in result.stderr
 
 
-class Refusing(Disk):
-    """A disk that fails at the n-th operation that changes something."""
-
-    left = 0
-
-    def _count(self) -> None:
-        Refusing.left -= 1
-        if Refusing.left < 0:
-            raise OSError(28, "No space left on device", str(self.folder))
-
-    def write(self, descriptor: int, data: bytes, offset: int) -> None:
-        """Write, or fail."""
-        self._count()
-        super().write(descriptor, data, offset)
-
-    def sync(self, descriptor: int) -> None:
-        """Sync, or fail."""
-        self._count()
-        super().sync(descriptor)
-
-    def sync_folder(self, below: str = "") -> None:
-        """Sync, or fail."""
-        self._count()
-        super().sync_folder()
-
-    def rename(self, old: str, new: str) -> None:
-        """Rename, or fail."""
-        self._count()
-        super().rename(old, new)
-
-
 class TestHalfway:
     """A restore that fails leaves the box as it was."""
 
@@ -611,8 +582,8 @@ class TestHalfway:
         home(tmp_path, {"room/old": {"name": "Old"}}, WAYS["section"])
         pack(tmp_path / "b", entries())
         before, old = everything(tmp_path), stored_values(tmp_path)
-        Refusing.left = left
-        monkeypatch.setattr("appliance.store.replacement.Disk", Refusing)
+        full = partial(MoodyDisk, mood=errno.ENOSPC, takes=left, changes=("write", "sync", "sync_folder", "rename"))
+        monkeypatch.setattr("appliance.store.replacement.Disk", full)
         code, result = command(tmp_path, "restore", "b")
         monkeypatch.undo()
         if code == 0:

@@ -26,7 +26,7 @@ class Ear:
         self.socket.setblocking(False)
         self.socket.bind(address)
 
-    def heard(self) -> list[str]:
+    def received(self) -> list[str]:
         """Every message since the last time."""
         messages = []
         while True:
@@ -50,14 +50,14 @@ def test_each_state_is_one_message(ear: Ear, tmp_path: Path) -> None:
     notifier.reloading()
     notifier.ready()
     notifier.stopping()
-    assert ear.heard() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=0", "READY=1", "STOPPING=1"]
+    assert ear.received() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=0", "READY=1", "STOPPING=1"]
 
 
 def test_a_name_that_is_in_no_file_system_works_too() -> None:
     name = f"lares-test-{os.getpid()}"
     ear = Ear(f"\0{name}")
     Notifier({"NOTIFY_SOCKET": f"@{name}"}, VirtualClock()).ready()
-    assert ear.heard() == ["READY=1"]
+    assert ear.received() == ["READY=1"]
     ear.socket.close()
 
 
@@ -72,7 +72,7 @@ async def test_the_watchdog_is_fed_twice_in_its_time(ear: Ear, tmp_path: Path) -
     notifying = asyncio.ensure_future(Notifier(environment, clock).feed_watchdog())
     await clock.advance(60.0, sleepers=1)
     notifying.cancel()
-    assert ear.heard() == ["WATCHDOG=1"] * 5
+    assert ear.received() == ["WATCHDOG=1"] * 5
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_without_a_watchdog_for_this_process_nobody_is_fed(
     ear: Ear, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     await Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), **environment}, VirtualClock()).feed_watchdog()
-    assert ear.heard() == []
+    assert ear.received() == []
 
 
 BROKEN_ONCE = """
@@ -117,20 +117,20 @@ async def test_an_exception_in_one_reload_ends_neither_the_next_nor_the_word_to_
     async with running(tmp_path, {"NOTIFY_SOCKET": address, "PYTHONPATH": path}) as hub:
         await hub.ready()
         (scenes / "a.lua").write_text('return { id = "a", name = "A", execute = function(ctx) end }')
-        heard: list[str] = []
+        received: list[str] = []
 
         def listen() -> list[str]:
-            heard.extend(ear.heard())
-            return heard
+            received.extend(ear.received())
+            return received
 
         async def reload(sentence: str) -> None:
-            ear.heard()
+            ear.received()
             hub.popen.send_signal(signal.SIGHUP)
-            heard.clear()
+            received.clear()
             await until(lambda: "READY=1" in listen())
-            assert heard[0].startswith("RELOADING=1") and sentence in hub.log.read_text()
+            assert received[0].startswith("RELOADING=1") and sentence in hub.log.read_text()
 
-        await until(lambda: "READY=1" in ear.heard())
+        await until(lambda: "READY=1" in ear.received())
         await reload("deliberate")
         assert await hub.get("/scenes") == []
         await reload("scenes reloaded loaded=1")

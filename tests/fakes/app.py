@@ -126,7 +126,7 @@ class App:
             while (await self.get("/ready", token=None)).status != 200:  # noqa: ASYNC110 - asked over HTTP
                 await asyncio.sleep(0.005)
 
-    async def heard(self, frames: Frames) -> list[Any]:
+    async def received(self, frames: Frames) -> list[Any]:
         """Every frame that the stream sent until now: a marker is sent behind them, and read."""
         marker = f"marker {len(self.events)}"
         self.hub.bus.publish(SystemErrorReported(message=marker))

@@ -12,17 +12,23 @@ CHANGING = ("create", "open", "write", "sync", "sync_folder", "make_folder", "tr
 
 
 class MoodyDisk(Disk):
-    """Fails every change with the error number `mood` while it is not None; reading works always."""
+    """Fails all these changes but the first `takes` with the error number `mood` while it is not None."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, mood: int | None = None, takes: int = 0, changes: tuple[str, ...] = CHANGING
+    ) -> None:
         super().__init__(folder)
-        self.mood: int | None = None
+        self.mood = mood
+        self._takes = takes
+        self._changes = changes
 
     def __getattribute__(self, name: str) -> Any:
-        if name in CHANGING and self.mood is not None:
-            return self._refuse
+        if name in CHANGING and self.mood is not None and name in self._changes:
+            if self._takes == 0:
+                return self._refuse
+            self._takes -= 1
         return super().__getattribute__(name)
 
     def _refuse(self, *_: object) -> None:
         assert self.mood is not None
-        raise OSError(self.mood, os.strerror(self.mood))
+        raise OSError(self.mood, os.strerror(self.mood), str(self.folder))

@@ -57,7 +57,7 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
             await clock.advance(1.0, sleepers=3)
             answer = await app.get("/ready", token=None)
             assert (answer.status, answer.json) == (200, {"status": "ok"})
-            assert await app.heard(frames) == [
+            assert await app.received(frames) == [
                 {"type": "device.state_changed", "id": LIGHT, "state": (await app.device(LIGHT))["attributes"]},
                 {"type": "adapter.started", "adapter": "elgato_lights"},
                 {"type": "device.state_changed", "id": TV, "state": (await app.device(TV))["attributes"]},
@@ -81,14 +81,14 @@ async def test_devices_that_were_never_there_do_not_keep_the_hub_from_being_read
                 assert await statuses(app) == {"elgato_lights": "degraded", "roku_tv": "degraded"}
                 assert (await app.get("/devices")).json == []
                 assert (await app.command(LIGHT, "power", "on")).status == 404
-                received = [frame for frame in await app.heard(frames) if frame["type"] == "adapter.started"]
+                received = [frame for frame in await app.received(frames) if frame["type"] == "adapter.started"]
                 assert sorted(frame["adapter"] for frame in received) == ["elgato_lights", "roku_tv"]
 
                 await light.plug_in()
                 tv.faults.status = None
                 await clock.advance(2.0, sleepers=3)
                 assert await statuses(app) == {"elgato_lights": "running", "roku_tv": "running"}
-                frames_later = await app.heard(frames)
+                frames_later = await app.received(frames)
                 assert {frame["id"] for frame in frames_later if "id" in frame} == {LIGHT, TV}
                 assert not any(frame["type"] == "adapter.started" for frame in frames_later)
 
@@ -148,7 +148,7 @@ async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: App,
     server = await asyncio.start_server(speak, quiet.light.host, quiet.light.port)
     async with server, quiet.stream() as frames:
         await clock.advance(3, sleepers=3)
-        [frame] = await quiet.heard(frames)
+        [frame] = await quiet.received(frames)
         assert frame["message"].startswith(f"elgato_lights: {quiet.light.url}")
         answer = await quiet.command(LIGHT, "power", "on")
         assert answer.status == 400 and answer.json["error"].isprintable()

@@ -81,7 +81,7 @@ class TestEveryRoute:
             for method, path, body in CHANGES * 2:
                 answer = await home.ask(method, path, json=body)
                 assert (answer.status, answer.json) == (503, {"error": said, "code": "store_unavailable"}), path
-            assert await home.heard(frames) == []
+            assert await home.received(frames) == []
             assert await _seen_in(home) == before
             store = (await home.get("/diagnostics")).json["store"]
             assert store["failure"] == "no space left on device"
@@ -90,7 +90,7 @@ class TestEveryRoute:
             for method, path, body in CHANGES:
                 before = await _seen_in(home)
                 assert (await home.ask(method, path, json=body)).status in (200, 204), path
-                assert await home.heard(frames) != []
+                assert await home.received(frames) != []
                 assert await _seen_in(home) != before, path
                 assert (await home.get("/diagnostics")).json["store"]["failure"] is None
 
@@ -139,7 +139,7 @@ class TestKeys:
                     assert (await home.delete(f"/auth/keys/{made['id']}")).status == 503
                 assert [each["id"] for each in (await home.get("/auth/keys")).json] == [made["id"]]
                 assert (await home.get("/devices", token=made["key"])).status == 200
-                assert await home.heard(frames) == []
+                assert await home.received(frames) == []
                 disk.mood = None
                 assert (await home.delete(f"/auth/keys/{made['id']}")).status == 204
             assert (await home.post("/auth/keys", wanted)).status == 200

@@ -65,8 +65,8 @@ FILES = {
     "scenes/no_room.lua": scene("no_room", 'ctx:command_room("nowhere", { capability = "power", action = "on" })'),
     "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello", { title = "Home" })[1].status)'),
     "scenes/gone.lua": scene("gone", 'ctx:command("lost:1", { capability = "power", action = "on" })'),
-    "automations/heard.lua": automation(
-        "heard", '{ type = "timer", name = "t" }', 'ctx:set("heard", event.payload.n)'
+    "automations/received.lua": automation(
+        "received", '{ type = "timer", name = "t" }', 'ctx:set("received", event.payload.n)'
     ),
     "automations/queue.lua": automation(
         "queue", '{ type = "system_error" }', "ctx:sleep(3000)", more='mode = { type = "queued", max = 5 }'
@@ -94,7 +94,7 @@ async def test_variables_and_timers_of_lua(tmp_path: Path) -> None:
         assert bad.status == 400 and "config/scenes/bad_set.lua:5: the variable's name must be" in bad.json["error"]
         assert "did you mean durable" in (await run(app, "bad_option")).json["error"]
         assert (await run(app, "timer")).status == 200
-        await until(lambda: app.hub.variables.find("heard") == 7)
+        await until(lambda: app.hub.variables.find("received") == 7)
         assert (await run(app, "cancel")).status == 200
         assert (await variable(app, "was"), await variable(app, "is")) == (True, False)
         assert "ctx:restore takes at most 1000 devices, not 1001" in (await run(app, "too_many")).json["error"]

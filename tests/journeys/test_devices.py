@@ -94,7 +94,7 @@ async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: App, clo
     before = await quiet.device(LIGHT)
     async with quiet.stream() as frames:
         await clock.advance(3.5, sleepers=3)
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
     assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
 
 
@@ -103,7 +103,7 @@ async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: App, c
     async with quiet.stream() as frames:
         await clock.advance(2, sleepers=3)
         changed = await quiet.device(LIGHT)
-        assert await quiet.heard(frames) == [
+        assert await quiet.received(frames) == [
             {"type": "device.state_changed", "id": LIGHT, "state": changed["attributes"]}
         ]
     assert changed["attributes"]["brightness"] == 7
@@ -120,7 +120,7 @@ async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
     quiet.tv.power_mode = "Ready"
     async with quiet.stream() as frames:
         await clock.advance(1, sleepers=3)
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
     renamed = await quiet.device(TV)
     assert renamed["metadata"]["vendor_specific"]["power_mode"] == "Ready"
     assert renamed["updated_at"] == before["updated_at"]
@@ -140,7 +140,7 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: App, clock
             answer = await quiet.post(f"/devices/{LIGHT}/room", {"room_id": room_id})
             assert (answer.status, answer.json) == (200, {**before, "room_id": room_id})
             assert await quiet.device(LIGHT) == answer.json
-        assert await quiet.heard(frames) == [
+        assert await quiet.received(frames) == [
             {"type": "device.room_changed", "id": LIGHT, "room_id": room_id} for room_id in ("den", "attic", None)
         ]
 
@@ -155,11 +155,11 @@ async def test_a_command_answers_once_its_result_is_seen_and_heard(app: App) -> 
         device = await app.device(LIGHT)
         assert device["attributes"]["power"] == "on"
         assert device["updated_at"] == device["last_seen"]
-        assert await app.heard(frames) == [
+        assert await app.received(frames) == [
             {"type": "device.state_changed", "id": LIGHT, "state": device["attributes"]}
         ]
         assert (await app.command(LIGHT, "power", "on")).json == {"status": "ok"}
-        assert await app.heard(frames) == [], "nothing changed"
+        assert await app.received(frames) == [], "nothing changed"
         assert (await app.device(LIGHT))["updated_at"] == device["updated_at"]
 
 
@@ -256,7 +256,7 @@ async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(app
                 own = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {number}"
                 expected = own if LIGHT in path and number in (7001, 2199) else message
                 assert (answer.status, answer.json["error"]) == (400, expected), (path, body)
-        assert await app.heard(frames) == []
+        assert await app.received(frames) == []
     assert app.light.writes == [] and app.tv.keys == []
 
 
@@ -298,7 +298,7 @@ async def test_a_sound_command_that_the_device_does_not_offer_is_501(app: App) -
             hint = "; its actions are: set" if device_id == LIGHT and capability in ("brightness", WARMTH) else ""
             message = f"device '{device_id}' does not offer {capability} {action}{hint}"
             assert (answer.status, answer.json["error"]) == (501, message)
-        assert await app.heard(frames) == []
+        assert await app.received(frames) == []
     assert app.light.writes == [] and app.tv.keys == []
 
 
@@ -312,7 +312,7 @@ async def test_a_person_names_a_device_and_takes_the_name_away_again(app: App) -
         assert (await app.post(f"/devices/{LIGHT}/name", {"name": "Desk ☃"})).status == 200
         back = await app.post(f"/devices/{LIGHT}/name", {"name": None})
         assert back.json["name"] == vendor["name"] == "Simulated light"
-        received = [frame for frame in await app.heard(frames) if frame["type"] == "device.updated"]
+        received = [frame for frame in await app.received(frames) if frame["type"] == "device.updated"]
     assert received == [
         {"type": "device.updated", "id": LIGHT, "name": name, "info": vendor["info"]}
         for name in ("Desk ☃", "Simulated light")
@@ -379,7 +379,7 @@ async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(app: A
         registry.publish_event("elgato_lights", TV, "double", {})
         registry.publish_event("roku_tv", TV, "", {})
         registry.publish_event("roku_tv", TV, "x", {"bad": float("nan")})
-        received = await app.heard(frames)
+        received = await app.received(frames)
     reported = {"type": "device.event", "id": TV, "event": "double", "data": {"count": 2}}
     assert [frame for frame in received if frame["type"] == "device.event"] == [reported, reported]
     assert (await app.device(TV))["attributes"] == before["attributes"]

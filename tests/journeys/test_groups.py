@@ -52,16 +52,16 @@ async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard
                     "members": group["members"],
                 },
             }
-            assert await app.heard(frames) == [frame[type_] for type_ in received]
+            assert await app.received(frames) == [frame[type_] for type_ in received]
         answer = await app.delete("/groups/all")
         assert (answer.status, answer.json) == (204, None)
-        assert await app.heard(frames) == [{"type": "group.removed", "id": "all"}]
+        assert await app.received(frames) == [{"type": "group.removed", "id": "all"}]
         for missing in (await app.get("/groups/all"), await app.delete("/groups/all")):
             assert (missing.status, missing.json) == (
                 404,
                 {"error": "group 'all' not found", "code": "group_not_found"},
             )
-        assert await app.heard(frames) == []
+        assert await app.received(frames) == []
 
 
 async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_one(app: App) -> None:
@@ -69,11 +69,11 @@ async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_
     async with app.stream() as frames:
         assert (await app.post("/groups", bare)).json == _group([])
         await put(app, "all", LIGHT)
-        await app.heard(frames)
+        await app.received(frames)
         assert (await app.post("/groups", bare)).json == _group([LIGHT])
-        assert await app.heard(frames) == []
+        assert await app.received(frames) == []
         assert (await app.post("/groups", {**bare, "name": "Every"})).json == _group([LIGHT], "Every")
-        assert await app.heard(frames) == [{"type": "group.updated", "group": _group([LIGHT], "Every")}]
+        assert await app.received(frames) == [{"type": "group.updated", "group": _group([LIGHT], "Every")}]
 
 
 async def test_members_given_twice_come_once_where_they_came_first(app: App) -> None:
@@ -100,7 +100,7 @@ async def test_members_are_replaced_and_only_a_change_is_heard(app: App) -> None
         for members in ([LIGHT, TV], [LIGHT, TV], [TV, LIGHT], [], []):
             answer = await app.post("/groups/all/members", {"members": members, "name": "ignored"})
             assert (answer.status, answer.json) == (200, _group(members))
-        assert await app.heard(frames) == [
+        assert await app.received(frames) == [
             {"type": "group.members_changed", "id": "all", "members": members}
             for members in ([LIGHT, TV], [TV, LIGHT], [])
         ]
@@ -141,9 +141,9 @@ async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
     async with quiet.stream() as frames:
         kept = await quiet.post("/groups", {"id": "all", "name": "Rest"})
         assert kept.json == _group([SECOND, TV, LIGHT], "Rest"), "members left out stay, the vanished one too"
-        await quiet.heard(frames)
+        await quiet.received(frames)
         await quiet.post("/groups", {"id": "few", "name": "Few", "members": [LIGHT]})
-        await quiet.heard(frames)
+        await quiet.received(frames)
         for path, body in (
             ("/groups", {"id": "few", "name": "Few", "members": [SECOND, TV]}),
             ("/groups/few/members", {"members": [SECOND, TV]}),
@@ -155,7 +155,7 @@ async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
             ("/groups/all/members", {"members": [SECOND, TV, LIGHT]}),
         ):
             assert (await quiet.post(path, body)).status == 200, "who is a member and away may be written back"
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
 
     quiet.light.lights = [lamp, lamp]
     await clock.advance(1, sleepers=3)

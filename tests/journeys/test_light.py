@@ -39,7 +39,7 @@ async def test_each_light_is_a_device_by_its_index_and_commanded_alone() -> None
             assert device["attributes"]["brightness"] == index
         async with app.stream() as frames:
             assert (await app.command(SECOND, "brightness", "set", 77)).status == 200
-            assert [frame["id"] for frame in await app.heard(frames)] == [SECOND]
+            assert [frame["id"] for frame in await app.received(frames)] == [SECOND]
         assert [light.brightness for light in app.light.lights] == [0, 77, 2]
         assert (await app.command("elgato_lights:light:3", "power", "on")).status == 404
 
@@ -50,7 +50,7 @@ async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet:
     quiet.light.lights[1].on = True
     async with quiet.stream() as frames:
         await quiet.command(LIGHT, "power", "on")
-        assert [(frame["id"], frame["state"]["power"]) for frame in await quiet.heard(frames)] == [
+        assert [(frame["id"], frame["state"]["power"]) for frame in await quiet.received(frames)] == [
             (LIGHT, "on"),
             (SECOND, "on"),
         ]
@@ -67,7 +67,7 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: App, 
     async with quiet.stream() as frames:
         quiet.light.lights = lights[:1]
         await clock.advance(3, sleepers=3)
-        renamed, removed = await quiet.heard(frames)
+        renamed, removed = await quiet.received(frames)
         assert (renamed["type"], renamed["name"]) == ("device.updated", "Simulated light"), "it stands alone now"
         assert removed == {"type": "device.removed", "id": SECOND}
         assert (await quiet.get(f"/devices/{SECOND}")).json == {
@@ -82,7 +82,7 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: App, 
 
         quiet.light.lights = lights
         await clock.advance(1, sleepers=3)
-        numbered, returned = await quiet.heard(frames)
+        numbered, returned = await quiet.received(frames)
         assert numbered["name"] == "Simulated light 1"
         assert returned == {"type": "device.state_changed", "id": SECOND, "state": before["attributes"]}
     now = "2026-01-01T12:00:05.000Z"
@@ -103,7 +103,7 @@ async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_o
         answer = await quiet.command(LIGHT, "power", "on")
         said = f"{quiet.light.url}/elgato/lights answered 500 Internal Server Error"
         assert (answer.status, answer.json) == (400, {"error": said, "code": "device_refused"})
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
     assert (await shown(quiet))["state"] == "online"
     assert [record.message for record in caplog.records if record.name == "adapters"] == [
         f"{LIGHT}: power on failed: {said}"
@@ -122,10 +122,10 @@ async def test_a_lamp_never_flips_back(quiet: App, clock: VirtualClock) -> None:
         quiet.light.faults.delay = 0.0
         assert (await quiet.command(LIGHT, "power", "on")).status == 200
         await clock.advance(0.5, sleepers=3)
-        assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
+        assert [frame["state"]["power"] for frame in await quiet.received(frames)] == ["on"]
         assert (await shown(quiet))["power"] == "on"
         await clock.advance(3, sleepers=3)
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
 
 
 # --- two sections of one address, and operations -------------------------------------------------

@@ -201,14 +201,14 @@ async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: B
     discoverable = pytest.importorskip("ha_mqtt_discoverable")
     from ha_mqtt_discoverable.sensors import Switch, SwitchInfo
 
-    heard = threading.Event()
+    received = threading.Event()
     asked: list[str] = []
 
     def obey(client: Any, user_data: Any, message: Any) -> None:
         asked.append(message.payload.decode())
         show: Callable[[], None] = switch.on if asked[-1] == "ON" else switch.off
         show()
-        heard.set()
+        received.set()
 
     mqtt = discoverable.Settings.MQTT(host="127.0.0.1", port=broker.port, username=USER, password=PASSWORD)
     facts = discoverable.DeviceInfo(name="Pump house", identifiers="pump-1", manufacturer="Nobody")
@@ -222,7 +222,7 @@ async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: B
             await shown(app, "/devices/mqtt:pump_1", lambda body: body["attributes"].get("power") == "on")
             answer = await app.command("mqtt:pump_1", "power", "off")
             assert (answer.status, answer.json) == (200, {"status": "ok"})
-            await until(heard.is_set)
+            await until(received.is_set)
             assert asked == ["OFF"]
         finally:
             await asyncio.to_thread(switch.mqtt_client.loop_stop)

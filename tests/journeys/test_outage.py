@@ -90,9 +90,9 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
     async with home.stream() as frames:
         await device.unplug()
         await clock.advance(1.5, sleepers=3)
-        assert await home.heard(frames) == [], "one poll without an answer is no outage"
+        assert await home.received(frames) == [], "one poll without an answer is no outage"
         await clock.advance(TEN_MINUTES, sleepers=3)
-        assert await home.heard(frames) == [
+        assert await home.received(frames) == [
             *_frames(*((id_, {**before[id_], "state": "offline"}) for id_ in ids)),
             {"type": "system.error", "message": reported},
         ]
@@ -106,14 +106,14 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
         await device.plug_in()
         caplog.clear()
         await clock.advance(61, sleepers=3)
-        assert await home.heard(frames) == _frames(*before.items())
+        assert await home.received(frames) == _frames(*before.items())
         assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
         assert (await home.get(f"/adapters/{adapter}")).json["runtime_status"] == "running"
 
         polled = len(device.requests)
         await clock.advance(3, sleepers=3)
         assert len(device.requests) == polled + 3, "polled every second again"
-        assert await home.heard(frames) == []
+        assert await home.received(frames) == []
 
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
@@ -133,7 +133,7 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
                 answer = await _wait_out(clock, _asking(home, id_, action))
                 assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_unreachable"})
                 assert clock.monotonic() - began == 0.25
-        assert await home.heard(frames) == [], "the outage was told before"
+        assert await home.received(frames) == [], "the outage was told before"
         assert _lines(caplog) == []
 
         await device.plug_in()
@@ -143,7 +143,7 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         began = clock.monotonic()
         assert (await home.command(ids[0], "power", "toggle")).status == 200
         assert clock.monotonic() == began, "it did not wait for a poll"
-        received = await home.heard(frames)
+        received = await home.received(frames)
         assert [(frame["type"], frame["id"], frame["state"]["state"]) for frame in received] == [
             ("device.state_changed", id_, "online") for id_ in ids
         ]
@@ -156,4 +156,4 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         assert polled in (4, 4 + has_facts), "on a very busy machine the facts are given up after two seconds"
         await clock.advance(3, sleepers=3)
         assert len(device.requests) == polled + 3, "at once, and every second again"
-        assert await home.heard(frames) == []
+        assert await home.received(frames) == []

@@ -258,7 +258,7 @@ async def test_reloads_are_told_on_the_event_stream(lua: App, tmp_path: Path) ->
         write(tmp_path, {file: "return {" for _, file, _ in KINDS.values()})
         for target in KINDS:
             assert (await reload(lua, target))["status"] == "error"
-        received = await lua.heard(frames)
+        received = await lua.received(frames)
     assert all(isinstance(frame.pop("duration_ms", 0), int) for frame in received)
     expected: list[Any] = []
     for target, (begin, _, count) in KINDS.items():
@@ -276,7 +276,7 @@ async def test_reloads_run_one_after_another(lua: App) -> None:
     async with lua.stream() as frames:
         answers = await asyncio.gather(*[lua.post("/scenes/reload") for _ in range(5)])
         assert [each.json["status"] for each in answers] == ["ok"] * 5
-        reported = [frame["type"] for frame in await lua.heard(frames)]
+        reported = [frame["type"] for frame in await lua.received(frames)]
     assert reported == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
 
 

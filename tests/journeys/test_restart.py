@@ -129,7 +129,7 @@ class TestWhatIsThereAgain:
             async with app.stream() as frames:
                 await clock.advance(1.0, sleepers=SLEEPERS)
                 await app.ready()
-                received = [frame for frame in await app.heard(frames) if frame["type"] != "adapter.started"]
+                received = [frame for frame in await app.received(frames) if frame["type"] != "adapter.started"]
             assert sorted(received, key=lambda frame: str(frame["id"])) == [
                 {"type": "device.state_changed", "id": id_, "state": device["attributes"]}
                 for id_, device in sorted(before.items())
@@ -148,7 +148,7 @@ class TestWhatIsThereAgain:
                 async with app.stream() as frames:
                     await clock.advance(1.0, sleepers=SLEEPERS)
                     await app.ready()
-                    received = [frame for frame in await app.heard(frames) if frame["type"] == "device.removed"]
+                    received = [frame for frame in await app.received(frames) if frame["type"] == "device.removed"]
                 assert received == [{"type": "device.removed", "id": SECOND}] * was_restored
                 assert set(await devices_of(app)) == {LIGHT, TV}
                 assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]

@@ -36,19 +36,19 @@ async def test_a_room_is_created_renamed_and_removed_and_each_is_heard_once(app:
             answer = await app.post("/rooms", room)
             assert (answer.status, answer.json) == (200, room)
             assert (await app.get("/rooms/den")).json == room
-        assert await app.heard(frames) == [
+        assert await app.received(frames) == [
             {"type": "room.added", "room": den},
             {"type": "room.updated", "room": lounge},
         ]
         answer = await app.delete("/rooms/den")
         assert (answer.status, answer.json) == (204, None)
-        assert await app.heard(frames) == [{"type": "room.removed", "id": "den"}]
+        assert await app.received(frames) == [{"type": "room.removed", "id": "den"}]
         for missing in (await app.get("/rooms/den"), await app.delete("/rooms/den")):
             assert (missing.status, missing.json) == (
                 404,
                 {"error": "room 'den' not found", "code": "room_not_found"},
             )
-        assert await app.heard(frames) == []
+        assert await app.received(frames) == []
 
 
 async def test_rooms_are_listed_by_id(app: App) -> None:
@@ -90,7 +90,7 @@ async def test_removing_a_room_frees_its_devices_first_and_leaves_the_others(app
     before = [await app.device(LIGHT), await app.device(TV)]
     async with app.stream() as frames:
         assert (await app.delete("/rooms/den")).status == 204
-        assert await app.heard(frames) == [
+        assert await app.received(frames) == [
             {"type": "device.room_changed", "id": LIGHT, "room_id": None},
             {"type": "device.room_changed", "id": TV, "room_id": None},
             {"type": "room.removed", "id": "den"},

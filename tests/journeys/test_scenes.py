@@ -140,7 +140,7 @@ async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(
 async def test_a_failure_of_lua_is_no_system_error(lua: App) -> None:
     async with lua.stream() as frames:
         await lua.post("/scenes/fails/execute")
-        assert [frame["type"] for frame in await lua.heard(frames)] in ([], ["device.state_changed"])
+        assert [frame["type"] for frame in await lua.received(frames)] in ([], ["device.state_changed"])
 
 
 async def test_an_execution_goes_on_when_its_client_hangs_up(lua: App, clock: VirtualClock) -> None:

@@ -40,11 +40,11 @@ async def test_what_polls_see_meanwhile_is_left_out_so_that_the_power_does_not_f
         commanding = asyncio.ensure_future(power(quiet, "toggle"))
         await until(lambda: clock.sleepers == 4)
         await clock.advance(1.9, sleepers=4)
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
         await clock.advance(0.1, sleepers=3)
         assert (await commanding).status == 200
         await clock.advance(3, sleepers=3)
-        assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["off"]
+        assert [frame["state"]["power"] for frame in await quiet.received(frames)] == ["off"]
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
@@ -60,7 +60,7 @@ async def test_a_tv_that_forbids_control_says_which_setting_to_change(quiet: App
             "settings > Control by mobile apps > Network access and choose Default or Permissive",
             "code": "device_refused",
         }
-        assert await quiet.heard(frames) == []
+        assert await quiet.received(frames) == []
     assert (await quiet.device(TV))["attributes"] == {"power": "on", "state": "online"}
 
 

@@ -1,4 +1,4 @@
-"""Requests that cannot be: refused with a sentence, heard by nobody, and they change nothing."""
+"""Requests that cannot be: refused with a sentence, told to nobody, and they change nothing."""
 
 from __future__ import annotations
 
@@ -99,12 +99,13 @@ async def test_a_body_that_cannot_be_is_refused_and_changes_nothing(app: App) ->
             said = "the body is larger than 1048576 bytes"
             assert (answer.status, answer.json) == (413, {"error": said, "code": "body_too_large"})
             assert (await app.post(path, {"name": "x"}, token=READER.text)).status == 403
-        assert await app.heard(frames) == []
+        assert await app.received(frames) == []
     for path, was in zip(lists, before, strict=True):
         now = (await app.get(path)).json
         assert [{**each, "last_seen": None} for each in now] == [{**each, "last_seen": None} for each in was]
 
 
+BODIES = (b"", b"not JSON", b'{"capability":"power","action":"on"}', LARGE)
 IDS = {
     "room": ("nothing", "a/b"),
     "group": ("nothing", "a/b"),
@@ -129,9 +130,7 @@ async def test_what_does_not_exist_is_named_whatever_the_body_is(app: App) -> No
             asked = [("GET", path, b""), *([("DELETE", path, b"")] if kind != "device" else [])]
             for below in (*BELOW[kind], "/command"):
                 method = "GET" if below == "/devices" else "POST"
-                asked += [
-                    (method, path + below, body) for body in (b"not JSON", b'{"capability":"power","action":"on"}')
-                ]
+                asked += [(method, path + below, body) for body in BODIES]
             for method, url, data in asked:
                 answer = await app.ask(method, url, data=None if method == "GET" else data)
                 assert (answer.status, answer.json) == missing, (method, url)

@@ -17,7 +17,7 @@ from appliance import config
 from appliance.adapters.mqtt.adapter import QUIET_SECS, TICK_SECS
 from appliance.clock import Clock
 from tests.fakes.app import App, open_app
-from tests.fakes.mqtt_packets import Message
+from tests.fakes.mqtt_broker import Message
 from tests.fakes.patience import until
 
 TICKS = frozenset({QUIET_SECS, TICK_SECS, 2.0})

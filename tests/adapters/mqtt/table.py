@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,15 +62,25 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
     return happenings
 
 
-def hear(live: LiveDevices, received: Received) -> None:
-    """Let the devices take a message in."""
-    deque(live.taking(received), maxlen=0)
+def hear(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
+    """Let the devices take a message in, and publish what it changes."""
+    deque(live.taking(Received(topic, payload, is_retained)), maxlen=0)
+    deque(live.flushing(), maxlen=0)
 
 
-def announce(live: LiveDevices, topic: str, config: Mapping[str, Any]) -> None:
-    """Announce something, and show what it becomes; no fields take it back."""
-    live.catalog.take_config(topic, json.dumps(config).encode() if config else b"")
-    deque(live.replay(rebuild(live.catalog)), maxlen=0)
+def config(topic: str, /, **fields: Any) -> Sent:
+    """A retained configuration at a topic below the prefix."""
+    return Sent(f"homeassistant/{topic}/config", json.dumps(fields).encode(), retain=True)
+
+
+def announce(live: LiveDevices, *configs: Sent) -> None:
+    """Let the devices take configurations in, and show what they become."""
+    for sent in configs:
+        live.catalog.take_config(sent.topic, sent.payload)
+    rebuilt = rebuild(live.catalog)
+    deque(live.replay(rebuilt), maxlen=0)
+    for device in rebuilt:
+        live.show(device)
 
 
 class Noted:

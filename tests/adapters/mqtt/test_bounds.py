@@ -93,11 +93,11 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(
     monkeypatch.setattr(broker_session, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
     live = live_devices(clock)
     for number in range(2_000):
-        hear(live, Received(f"a/{number}", b"", is_retained=False))
-        hear(live, Received(f"a/{number}", b"\xff", is_retained=False))
+        hear(live, f"a/{number}", b"")
+        hear(live, f"a/{number}", b"\xff")
     assert len(live._remembered) < 20 and len(live.catalog.refused) <= 1_000
     for number in range(MAX_PRESSES + 10):
-        hear(live, Received(f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}', is_retained=False))
+        hear(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(live.duplicates._sequences) <= MAX_PRESSES
 
 

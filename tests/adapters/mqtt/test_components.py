@@ -15,14 +15,13 @@ from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entities.entity import apply
 from appliance.adapters.mqtt.entities.table import COMPONENTS
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import BrokerHome
-from tests.adapters.mqtt.table import Noted, announce, hear, live_devices, new_catalog, rebuild, take
+from tests.adapters.mqtt.table import Noted, announce, config, hear, live_devices, new_catalog, take
 from tests.fakes.patience import until
 from tests.fakes.rows import each_row
 
@@ -207,28 +206,12 @@ WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tu
 """Component, keys, states by topic, a command, and the messages that it comes to; JSON as an object."""
 
 HANDS_ON = (
-    ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "brightness", "set", 50,
-     "zigbee2mqtt/led1545g12/set", '{"state":"ON","brightness":127}',
-     ("zigbee2mqtt/led1545g12", '{"state":"ON","brightness":127}')),
-    ("zigbee2mqtt/led1545g12", "mqtt:zigbee2mqtt_0x00158d000000a101", "color_temperature", "set",
-     {"value": 2700, "unit": "kelvin"}, "zigbee2mqtt/led1545g12/set", '{"state":"ON","color_temp":370}',
-     ("zigbee2mqtt/led1545g12", '{"state":"ON","color_mode":"color_temp","color_temp":370}')),
     ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
      "zigbee2mqtt/qbkg12lm/right/set", "ON", ("zigbee2mqtt/qbkg12lm", '{"state_right":"ON","state_left":"OFF"}')),
     ("zigbee2mqtt/e1757", "mqtt:zigbee2mqtt_0x00158d000000a11d", "cover_position", "set", 30,
      "zigbee2mqtt/Haus/EG E1757/set", '{ "position": 30 }', ("zigbee2mqtt/Haus/EG E1757", '{"position":28}')),
-    ("zigbee2mqtt/e1757", "mqtt:zigbee2mqtt_0x00158d000000a11d", "cover_position", "stop", None,
-     "zigbee2mqtt/Haus/EG E1757/set", "STOP", None),
-    ("zigbee2mqtt/v3-btzb-v3-btzbe", "mqtt:zigbee2mqtt_0x00158d000000a128", "lock", "lock", None,
-     "zigbee2mqtt/v3-btzb_v3-btzbe/set", "LOCK", ("zigbee2mqtt/v3-btzb_v3-btzbe", '{"state":"LOCK"}')),
     ("zigbee2mqtt/e2007", "mqtt:zigbee2mqtt_0x00158d000000a12b", "custom.mqtt.percentage", "set", 50,
      "zigbee2mqtt/e2007/set/fan_mode", "5", ("zigbee2mqtt/e2007", '{"fan_mode":"5","fan_state":"ON"}')),
-    ("zigbee2mqtt/hs2wd-e", "mqtt:zigbee2mqtt_0x00158d000000a131", "custom.mqtt.siren", "set", True,
-     "zigbee2mqtt/hs2wd-e/set",
-     '{"warning": {"mode": "emergency", "level": "medium", "duration": 10}}', None),
-    ("zigbee2mqtt/bth-ra", "mqtt:zigbee2mqtt_0x00158d000000a126", "hvac_mode", "set", "heat",
-     "zigbee2mqtt/Haus/EG BTH-RA/set", '{"operating_mode": "manual"}',
-     ("zigbee2mqtt/Haus/EG BTH-RA", '{"operating_mode":"manual"}')),
     ("esphome/light-json", "mqtt:20500de464ec", "brightness", "set", 50, "garage/light/strip/command",
      '{"state":"ON","brightness":128}', ("garage/light/strip/state", '{"state":"ON","brightness":128}')),
     ("esphome/cover-position-tilt", "mqtt:20500de464ec", "cover_position", "set", 30,
@@ -253,9 +236,9 @@ def announced(
     live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], said: Sequence[str] = ()
 ) -> MqttDevice:
     """The device of one entity that has been sent these states; `said` are the reasons of what is no use of it."""
-    announce(live, f"homeassistant/{component}/x/config", {**keys, "unique_id": "x"})
+    announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
-        hear(live, Received(topic, text.encode(), is_retained=False))
+        hear(live, topic, text.encode())
     assert [each.reason for each in live.catalog.refused.values()] == list(said)
     return live.catalog.devices["mqtt:x"]
 
@@ -269,7 +252,7 @@ async def commanded(
     await until(lambda: bool(connection.sent))
     for topic, text in answers.items():
         assert not waits or not work.done()
-        hear(live, Received(topic, text.encode(), is_retained=False))
+        hear(live, topic, text.encode())
     await asyncio.wait_for(work, 5)
     sent: list[Outgoing] = connection.sent
     return sent
@@ -299,10 +282,7 @@ async def test_a_component_takes_its_command_and_shows_the_answer(row: Row) -> N
 @pytest.mark.parametrize("row", HANDS_ON, ids=[f"{row[0]} {row[2]}" for row in HANDS_ON])
 async def test_a_command_is_what_the_announcer_expects_and_answered_by_its_state(row: tuple[Any, ...]) -> None:
     live, (name, device_id, capability, action, value, topic, payload, answer) = live_devices(), row
-    for each in capture(name).messages:
-        if live.catalog.is_config(each.topic):
-            live.catalog.take_config(each.topic, each.payload)
-    list(live.replay(rebuild(live.catalog)))
+    announce(live, *(each for each in capture(name).messages if live.catalog.is_config(each.topic)))
     command = {"capability": capability, "action": action, "value": value}
     sent = await commanded(live, device_id, command, {} if answer is None else dict([answer]), waits=True)
     assert (topic, payload) in [(each.topic, each.payload) for each in sent]
@@ -316,8 +296,7 @@ def test_an_entity_shows(component: str, keys: dict[str, Any], states: dict[str,
 
 @each_row(("component", "keys", "payload", "event"), MOMENTS)
 def test_what_happens_has_one_name(component: str, keys: dict[str, Any], payload: str, event: str) -> None:
-    config = json.dumps({**keys, "unique_id": "x"}).encode()
-    sent = (Sent(f"homeassistant/{component}/x/config", config, True), Sent("s", payload.encode(), False))
+    sent = config(f"{component}/x", **keys, unique_id="x"), Sent("s", payload.encode(), False)
     assert [(device, name) for device, name, _ in take(new_catalog(), sent)] == [("mqtt:x", event)]
 
 
@@ -387,8 +366,9 @@ def test_an_option_that_is_not_announced_is_not_shown_and_said() -> None:
                                (["a", "None"], {"custom.mqtt.x": "None"}, []),
                                (["a", "unknown", ""], {}, [])):  # fmt: skip
         catalog = new_catalog()
-        config = Sent("homeassistant/sensor/x/config", json.dumps({**keys, "unique_id": "x"}).encode(), True)
-        take(catalog, (config, *(Sent("s", each.encode(), False) for each in words)))
+        take(
+            catalog, (config("sensor/x", **keys, unique_id="x"), *(Sent("s", each.encode(), False) for each in words))
+        )
         assert catalog.devices["mqtt:x"].attributes == shown
         assert [each.reason for each in catalog.refused.values()] == said
 
@@ -409,8 +389,9 @@ async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(br
             await home.adapter.operations["notify"]({"message": "to nobody"})
         for number, keys in enumerate(({}, {"command_template": '{"text": {{ value | tojson }}}'}, {})):
             component, topic = "text" if number == 2 else "notify", f"home/d{number}/set"
-            config = {**keys, "command_topic": topic, "name": None, "device": {"identifiers": [f"d{number}"]}}
-            await client.publish(f"homeassistant/{component}/d{number}/config", json.dumps(config), retain=True)
+            more: dict[str, Any] = {"name": None, "device": {"identifiers": [f"d{number}"]}, "command_topic": topic}
+            sent = config(f"{component}/d{number}", **keys, **more)
+            await client.publish(sent.topic, sent.payload, retain=True)
         await until(lambda: len(home.registry.list_devices()) == 3)
         await client.subscribe("home/+/set", qos=1)
         tell, messages, came = home.adapter.operations["notify"], aiter(client.messages), []

@@ -27,16 +27,11 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import Noted, hear, live_devices, new_catalog, rebuild, take
+from tests.adapters.mqtt.table import Noted, announce, config, hear, live_devices, new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
 from tests.fakes.rows import each_row
-
-
-def config(topic: str, **fields: Any) -> Sent:
-    """A retained configuration."""
-    return Sent(f"homeassistant/{topic}/config", json.dumps(fields).encode(), retain=True)
 
 
 def sensor(identifier: str, via_device: str | None = None) -> Sent:
@@ -152,10 +147,9 @@ def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their
 
 
 async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_could_be_read(
-    session: DeviceSession, clock: VirtualClock
+    clock: VirtualClock,
 ) -> None:
-    publish = context_of("mqtt", session, clock).publish
-    live = LiveDevices(new_catalog(), publish, clock)
+    live = live_devices(clock)
     state = "lares/there/devices/x/state"
     for text, payload, expected in (
         ("{{ value }}", b"20", 20),
@@ -165,9 +159,8 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
     ):
         given = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
-        hear(live, Received(state, payload, is_retained=False))
-        live.catalog.take_config(sent.topic, sent.payload)
-        list(live.replay(rebuild(live.catalog)))
+        hear(live, state, payload)
+        announce(live, sent)
         assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
@@ -179,17 +172,16 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
     device = {"identifiers": ["x"]}
     connection: Any = Noted()
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
-    live.catalog.take_config(plug.topic, plug.payload)
-    list(live.replay(rebuild(live.catalog)))
+    announce(live, plug)
     command = Command(capability="power", action="on")
     work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
     live.catalog.take_config(more.topic, more.payload)
-    rebuilt, state = rebuild(live.catalog), Received("x/state", b"ON", is_retained=False)
+    rebuilt = rebuild(live.catalog)
     if is_replayed_first:
         list(live.replay(rebuilt))
-    hear(live, state)
+    hear(live, "x/state", b"ON")
     if not is_replayed_first:
         list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
@@ -217,21 +209,11 @@ async def test_what_is_assumed_of_a_command_is_shown_by_the_device_as_it_is_anno
     device = {"identifiers": ["x"]}
     plug = config("switch/x", command_topic="x/set", unique_id="x", device=device)
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-
-    def announce(*configs: Sent) -> None:
-        for each in configs:
-            live.catalog.take_config(each.topic, each.payload)
-        rebuilt = rebuild(live.catalog)
-        list(live.replay(rebuilt))
-        for found in rebuilt:
-            live.show(found)
-
-    announce(plug)
+    announce(live, plug)
     command = Command(capability="power", action="on")
-    connection: Any = Interrupted(lambda: announce(more))
+    connection: Any = Interrupted(lambda: announce(live, more))
     await live.command(connection, "mqtt:x", command)
-    hear(live, Received("x/y", b"5", is_retained=False))
-    list(live.flushing())
+    hear(live, "x/y", b"5")
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
     assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
@@ -240,15 +222,12 @@ async def test_what_is_assumed_of_a_command_is_shown_by_the_device_as_it_is_anno
 async def test_a_device_that_is_removed_while_its_command_waits_does_not_come_back(clock: VirtualClock) -> None:
     live = live_devices(clock)
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
-    live.catalog.take_config(plug.topic, plug.payload)
-    list(live.replay(rebuild(live.catalog)))
-    live.show(live.catalog.devices["mqtt:x"])
+    announce(live, plug)
     connection: Any = Noted()
     work = asyncio.ensure_future(live.command(connection, "mqtt:x", Command(capability="power", action="on")))
     await until(lambda: bool(connection.sent))
-    hear(live, Received("x/state", b"ON", is_retained=False))
-    live.catalog.take_config(plug.topic, b"")
-    list(live.replay(rebuild(live.catalog)))
+    hear(live, "x/state", b"ON")
+    announce(live, Sent(plug.topic, b"", retain=True))
     live._publish.full_list((), present=())
     await asyncio.wait_for(work, 5)
     assert live._publish.find("mqtt:x") is None
@@ -297,27 +276,22 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
     live = live_devices(clock)
     connection: Any = Noted()
-
-    def announce(version: str) -> None:
-        sent = config(topic, name=version, unique_id="x", availability_topic="x/status", **fields)
-        live.catalog.take_config(sent.topic, sent.payload)
-        list(live.replay(rebuild(live.catalog)))
-
-    announce("first")
+    keys = {"unique_id": "x", "availability_topic": "x/status", **fields}
+    announce(live, config(topic, **keys))
     for state_topic, payload in {"x/status": b"online", **states}.items():
-        hear(live, Received(state_topic, payload, is_retained=False))
+        hear(live, state_topic, payload)
     for is_silent in (True, False):
         connection.sent.clear()
         work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
         await until(lambda: bool(connection.sent))
         if is_announced_anew:
-            announce(f"silent {is_silent}")
+            announce(live, config(topic, name=f"silent {is_silent}", **keys))
         if is_silent:
             await clock.advance(5, sleepers=0)
             with pytest.raises(BadAnswer, match=r"was told .* after 5 s"):
                 await work
         else:
-            hear(live, Received(moved_topic, moved, is_retained=False))
+            hear(live, moved_topic, moved)
             await asyncio.wait_for(work, 5)
 
 
@@ -355,7 +329,7 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
 async def test_a_payload_beyond_256_kib_is_counted_and_said_once(clock: VirtualClock) -> None:
     live = live_devices(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
-        hear(live, Received("big", b"x" * size, is_retained=False))
+        hear(live, "big", b"x" * size)
     refusal = Refusal("big", "message", "a payload is larger than 256 KiB")
     assert (live.unreadable, live.catalog.refused) == (2, {"big": refusal})
 
@@ -415,22 +389,18 @@ def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
 
 
 async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_delays_no_other(
-    session: DeviceSession, clock: VirtualClock
+    clock: VirtualClock,
 ) -> None:
-    context = context_of("mqtt", session, clock)
-    dropped: list[str] = []
-    context.publish._bus.listen(lambda event: dropped.append(getattr(event, "reason", "")))
-    live = LiveDevices(new_catalog(), context.publish, clock)
-    for identifier in ("greedy", "modest"):
-        live.catalog.take_config(*(sensor(identifier).topic, sensor(identifier).payload))
-    list(live.replay(rebuild(live.catalog)))
+    live, dropped = live_devices(clock), list[str]()
+    live._publish._bus.listen(lambda event: dropped.append(getattr(event, "reason", "")))
+    announce(live, sensor("greedy"), sensor("modest"))
 
     def shown(identifier: str) -> Any:
         return live.catalog.devices[f"mqtt:{identifier}"].attributes.get("custom.mqtt.t")
 
     def send(payload: str) -> None:
         for identifier in ("greedy", "modest"):
-            hear(live, Received(f"{identifier}/t", payload.encode(), is_retained=False))
+            hear(live, f"{identifier}/t", payload.encode())
 
     send("1")
     live.shares.spend("mqtt:greedy", 1.1)
@@ -449,13 +419,8 @@ async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_del
 def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_templates_are_taken_in_steps(
     clock: VirtualClock,
 ) -> None:
-    publish: Any = None
-    live = LiveDevices(new_catalog(), publish, clock)
-    device = {"identifiers": ["x"]}
-    for number in range(150):
-        sent = config(f"sensor/x{number}", state_topic="x", unique_id=f"x{number}", device=device)
-        live.catalog.take_config(sent.topic, sent.payload)
-    rebuild(live.catalog)
+    live, keys = live_devices(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
+    announce(live, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
     assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 150
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(preparing({"components": {"a": templates}}))) == 20

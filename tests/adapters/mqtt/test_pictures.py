@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import pytest
 
 from appliance.adapters.base import Picture
-from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entities import pictures
 from appliance.adapters.mqtt.entities.pictures import MAX_PICTURE_BYTES
-from appliance.adapters.mqtt.inbox import Received
-from appliance.home.bus import Bus
 from appliance.home.events import DeviceEvent, Event
-from appliance.home.registry import Registry
-from tests.adapters.mqtt.table import hear, new_catalog, rebuild
+from appliance.home.model import Device
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.table import announce, config, hear, live_devices, new_catalog
 from tests.fakes.clock import VirtualClock
-from tests.fakes.context import context_of
 
 JPEG, PNG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00 and more", b"\x89PNG\r\n\x1a\n and more"
 GIF, WEBP = b"GIF89a and more", b"RIFF\x10\x00\x00\x00WEBPVP8 and more"
@@ -27,16 +23,12 @@ LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
 
 
 class Cameras:
-    """A broker's live devices, and what they publish."""
+    """A broker's live devices, and the events that they publish."""
 
-    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock) -> None:
         self.events: list[tuple[str, str, Any]] = []
-        bus = Bus()
-        bus.listen(self._note, DeviceEvent)
-        self.registry = Registry(bus, clock)
-        publish = context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish
-        self.live = LiveDevices(new_catalog(), publish, clock)
-        self._publish = publish
+        self.live = live_devices(clock)
+        self.live._publish._bus.listen(self._note, DeviceEvent)
 
     def _note(self, event: Event) -> None:
         assert isinstance(event, DeviceEvent)
@@ -45,23 +37,22 @@ class Cameras:
     def announce(self, object_id: str, component: str = "camera", **keys: Any) -> None:
         """Announce a device of this id, or with no keys take it back."""
         key = "topic" if component == "camera" else "image_topic"
-        config = {key: f"{object_id}/still", "unique_id": object_id, **keys} if keys else None
-        payload = b"" if config is None else json.dumps(config).encode()
-        self.live.catalog.take_config(f"homeassistant/{component}/{object_id}/config", payload)
-        rebuilt = rebuild(self.live.catalog)
-        list(self.live.replay(rebuilt))
-        for device in rebuilt:
-            self._publish.device(device.observation())
+        sent = config(f"{component}/{object_id}", **{key: f"{object_id}/still", "unique_id": object_id, **keys})
+        announce(self.live, sent if keys else Sent(sent.topic, b"", retain=True))
 
     def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
         """Send a picture."""
-        hear(self.live, Received(f"{object_id}/still", payload, is_retained=retain))
-        list(self.live.flushing())
+        hear(self.live, f"{object_id}/still", payload, is_retained=retain)
+
+    def device(self, object_id: str) -> Device:
+        """What the home knows of the device."""
+        found = self.live._publish.find(f"mqtt:{object_id}")
+        assert found is not None
+        return found
 
     def shown(self, object_id: str) -> dict[str, Any]:
         """What the home knows of the device, but for its state."""
-        found = self.registry.get_device(f"mqtt:{object_id}").attributes
-        return {key: value for key, value in found.items() if key != "state"}
+        return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
         """The device's picture."""
@@ -69,9 +60,9 @@ class Cameras:
 
 
 @pytest.fixture
-def cameras(session: DeviceSession, clock: VirtualClock) -> Cameras:
+def cameras(clock: VirtualClock) -> Cameras:
     """No camera yet."""
-    return Cameras(session, clock)
+    return Cameras(clock)
 
 
 @pytest.mark.parametrize("component", ["camera", "image"])
@@ -89,7 +80,7 @@ async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
     assert cameras.shown("x") == {"custom.mqtt.x": f"image/{media_type}"}
     found = cameras.picture("x")
     assert found is not None and (found.body, found.media_type) == (body, f"image/{media_type}")
-    assert cameras.registry.get_device("mqtt:x").info.device_class == component
+    assert cameras.device("x").info.device_class == component
     assert not cameras.live.catalog.refused
 
 
@@ -145,7 +136,7 @@ async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_
     cameras.send("x", JPEG, retain=True)
     cameras.live.tick()
     assert not cameras.events and cameras.picture("x") is not None
-    updated_at = cameras.registry.get_device("mqtt:x").updated_at
+    updated_at = cameras.device("x").updated_at
     event = ("mqtt:x", "picture", {"attribute": "custom.mqtt.x", "media_type": "image/jpeg"})
     for number in range(10):
         cameras.send("x", JPEG + bytes([number]))
@@ -157,7 +148,7 @@ async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_
     await clock.advance(2, sleepers=0)
     cameras.live.tick()
     assert cameras.events == [event] * 4, "the last of the ten; the same once more is no event"
-    assert cameras.registry.get_device("mqtt:x").updated_at == updated_at
+    assert cameras.device("x").updated_at == updated_at
 
 
 async def test_an_empty_message_takes_the_picture_away_and_so_does_the_end_of_the_announcement(
@@ -206,12 +197,10 @@ async def test_base64_that_is_cut_off_is_no_picture_and_said(cameras: Cameras) -
     assert cameras.shown("x") == {"custom.mqtt.x": "image/jpeg"} and cameras.picture("x") is None
 
 
-async def test_a_restart_restores_no_picture(session: DeviceSession, clock: VirtualClock) -> None:
-    cameras = Cameras(session, clock)
+async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG)
     after = LiveDevices(new_catalog(), cameras.live._publish, clock)
     after.remember_devices()
-    after.catalog.take_config("homeassistant/camera/x/config", b'{"topic": "x/still", "unique_id": "x"}')
-    list(after.replay(rebuild(after.catalog)))
+    announce(after, config("camera/x", topic="x/still", unique_id="x"))
     assert after.catalog.devices["mqtt:x"].attributes == {}

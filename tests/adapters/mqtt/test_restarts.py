@@ -60,8 +60,7 @@ class RestartingHub:
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Take a message in and publish what it changes."""
-        hear(self.live, Received(topic, payload, is_retained=True))
-        list(self.live.flushing())
+        hear(self.live, topic, payload, is_retained=True)
 
     @property
     def shown(self) -> Mapping[str, Any]:

@@ -1,18 +1,51 @@
-"""Statements: output, conditions, loops and assignments, compiled to functions that write texts."""
+"""The evaluator: walks the tree that Jinja's parser makes of a template, and writes its text within bounds.
+
+What is no part of the subset is refused when the template is announced, and not when it is rendered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from jinja2.nodes import Name
+from jinja2 import nodes
 from jinja2.runtime import LoopContext
 
-from appliance.adapters.mqtt.templates.conversions import Undefined
-from appliance.adapters.mqtt.templates.expressions import Expression, ExpressionCompiler
-from appliance.adapters.mqtt.templates.operators import ENVIRONMENT
-from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed
+from appliance.adapters.mqtt.templates.conversions import UNDEFINED, Undefined
+from appliance.adapters.mqtt.templates.functions import (
+    CONSTANTS,
+    FILTERS,
+    FUNCTIONS,
+    METHOD_CALLS,
+    TESTS,
+    check_name,
+    named,
+)
+from appliance.adapters.mqtt.templates.operators import (
+    ARITHMETIC,
+    COMPARISONS,
+    ENVIRONMENT,
+    OPERANDS,
+    hashable,
+    item,
+)
+from appliance.adapters.mqtt.templates.template_limits import (
+    MAX_NODES,
+    MAX_TEMPLATE_DEPTH,
+    Namespace,
+    Rendering,
+    TemplateFailed,
+    ValueMissing,
+    whole,
+)
+from appliance.adapters.mqtt.templates.texts import check, joined
+
+_WRITTEN = "__written__"
+"""The name under which filters find what the statements before them wrote."""
+
+_PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
+"""Nodes that only hold others, which count."""
 
 
 class Jump(Enum):
@@ -22,177 +55,263 @@ class Jump(Enum):
     CONTINUE = "continue"
 
 
-Statement = Callable[[Rendering, list[str]], Jump | None]
-"""It appends texts to the output."""
+def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
+    """The statements of a template, and the texts that stand in it.
 
-_WRITTEN = "__written__"
-"""The name under which filters find what the statements before them wrote."""
-
-AssignmentTarget = Callable[[Rendering, Any], None]
-"""It sets a name, several names, or the field of a namespace."""
-
-
-class Compiler(ExpressionCompiler):
-    """Compiles one template.
-
-    Raises `TemplateFailed` for a text with a node that is not offered, and for one that is too large.
+    Raises `TemplateFailed` for what is not offered, too much or nested too deep, and what Jinja's parser raises.
     """
+    body, literals, count = ENVIRONMENT.parse(text).body, set[str](), 0
+    waiting: list[tuple[Any, int]] = [(each, 1) for each in reversed(body)]
+    while waiting:
+        node, depth = waiting.pop()
+        if not isinstance(node, _PARTS) and getattr(node, "ctx", "load") == "load":
+            count += 1
+            if type(node) not in _EXPRESSIONS and type(node) not in _STATEMENTS:
+                raise TemplateFailed(f"the statement {type(node).__name__.lower()!r} is not known")
+            if count > MAX_NODES:
+                raise TemplateFailed(f"has more than {MAX_NODES} parts")
+            if depth > MAX_TEMPLATE_DEPTH:
+                raise TemplateFailed(f"is nested more than {MAX_TEMPLATE_DEPTH} deep")
+            _check(node, literals)
+            depth += 1
+        is_call = isinstance(node, nodes.Filter | nodes.Test | nodes.Call)
+        inner = [*node.given, *node.kwargs] if is_call else [*node.iter_child_nodes()]
+        waiting.extend((each, depth) for each in reversed(inner))
+    return body, frozenset(literals)
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._methods |= {
-            "Assign": self._assign,
-            "AssignBlock": self._assign_block,
-            "Break": lambda node: lambda run, output: Jump.BREAK,
-            "Continue": lambda node: lambda run, output: Jump.CONTINUE,
-            "FilterBlock": self._filter_block,
-            "For": self._for,
-            "If": self._if,
-            "Output": self._output,
-            "With": self._with,
-        }
-        self.run = self._block(ENVIRONMENT.parse(text).body)
 
-    def _block(self, nodes: Any) -> Statement:
-        statements: list[Statement] = self.all(nodes)
-        if len(statements) == 1:
-            return statements[0]
-
-        def run_all(run: Rendering, output: list[str]) -> Jump | None:
-            for statement in statements:
-                if (jump := statement(run, output)) is not None:
-                    return jump
-            return None
-
-        return run_all
-
-    def _output(self, node: Any) -> Statement:
-        parts: list[Expression] = self.all(node.nodes)
-
-        def write(run: Rendering, output: list[str]) -> None:
-            for part in parts:
-                run.left -= 1
-                output.append(run.text(part(run)))
-
-        return write
-
-    def _if(self, node: Any) -> Statement:
-        branches = [(self.compile(each.test), self._block(each.body)) for each in (node, *node.elif_)]
-        otherwise = self._block(node.else_)
-
-        def choose(run: Rendering, output: list[str]) -> Jump | None:
-            for condition, body in branches:
-                run.left -= 1
-                if condition(run):
-                    return body(run, output)
-            return otherwise(run, output)
-
-        return choose
-
-    def _for(self, node: Any) -> Statement:
-        if node.recursive:
+def _check(node: Any, literals: set[str]) -> None:
+    """Raise `TemplateFailed` for a node that asks for what is not offered; note its text, and what it applies."""
+    match node:
+        case nodes.Name(name=name):
+            check_name(name)
+        case nodes.Const(value=value):
+            if isinstance(whole(value), str):
+                literals.add(value)
+        case nodes.For(recursive=True):
             raise TemplateFailed("the statement 'recursive' is not known")
-        values, target, otherwise = self.compile(node.iter), self._target(node.target), self._block(node.else_)
-        test = self.compile(node.test) if node.test else None
-        body = self._block(node.body)
-
-        def repeat(run: Rendering, output: list[str]) -> Jump | None:
-            outside, is_empty = run.names, True
-            found = run.elements(values(run))
-            try:
-                if test is not None:
-                    found = iter([each for each in found if _passes(run, target, each, test, outside)])
-                for value, loop in LoopContext(found, Undefined):
-                    is_empty = False
-                    run.names = {**outside, "loop": loop}
-                    target(run, value)
-                    run.charge()
-                    if body(run, output) is Jump.BREAK:
-                        break
-            finally:
-                run.names = outside
-            return otherwise(run, output) if is_empty else None
-
-        return repeat
-
-    def _assign(self, node: Any) -> Statement:
-        value, target = self.compile(node.node), self._target(node.target)
-        return lambda run, output: target(run, value(run))
-
-    def _assign_block(self, node: Any) -> Statement:
-        value, target = self._written(node), self._target(node.target)
-        return lambda run, output: target(run, value(run))
-
-    def _filter_block(self, node: Any) -> Statement:
-        value = self._written(node)
-        return lambda run, output: output.append(run.text(value(run)))
-
-    def _written(self, node: Any) -> Expression:
-        """What the body of a node writes, through its filters; names that are set there are gone behind it."""
-        body, filters, innermost = self._block(node.body), None, node.filter
-        if node.filter is not None:
-            while innermost.node is not None:
+        case nodes.AssignBlock() | nodes.FilterBlock():
+            innermost: Any = node.filter
+            while innermost is not None and innermost.node is not None:
                 innermost = innermost.node
-            innermost.node = Name(_WRITTEN, "load")
-            filters = self.compile(node.filter)
+            if innermost is not None:
+                innermost.node = nodes.Name(_WRITTEN, "load")
+        case nodes.Filter() | nodes.Test() | nodes.Call():
+            applied: Any = node
+            applied.function, owner = _function_of(node)
+            applied.given = [*owner, *node.args]
+            if node.dyn_args is not None or node.dyn_kwargs is not None:
+                raise TemplateFailed("passes arguments with *, which is not supported")
 
-        def write(run: Rendering) -> Any:
-            outside, texts = run.names, list[str]()
-            run.names = {**outside}
+
+def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """What a filter, a test or a call applies, and the node to whose value it is applied, if it is to one."""
+    match node:
+        case nodes.Filter(name=name):
+            if name.startswith("regex_"):
+                _check_pattern(node)
+            return named(FILTERS, "filter", name), [node.node]
+        case nodes.Test(name=name):
+            if name in ("match", "search"):
+                _check_pattern(node)
+            return named(TESTS, "test", name), [node.node]
+        case nodes.Call(node=nodes.Getattr(attr="from_keys")):
+            return FUNCTIONS["dict"], []
+        case nodes.Call(node=nodes.Getattr(attr=name, node=owner)):
+            return named(METHOD_CALLS, "method", name), [owner]
+        case nodes.Call(node=nodes.Name(name=name)):
+            return named(FUNCTIONS, "function", name), []
+    raise TemplateFailed("calls something that is no function of templates")
+
+
+def _check_pattern(node: Any) -> None:
+    """A pattern that can never be used is said when the template is announced."""
+    for each in [*node.args[:1], *(each.value for each in node.kwargs if each.key == "find")]:
+        if isinstance(each, nodes.Const):
+            check(str(each.value))
+
+
+def _value(run: Rendering, node: Any) -> Any:
+    """The value of an expression."""
+    return _EXPRESSIONS[node.__class__](run, node)
+
+
+def _values(run: Rendering, found: Iterable[Any]) -> list[Any]:
+    return [_EXPRESSIONS[node.__class__](run, node) for node in found]
+
+
+def _object(run: Rendering, node: Any) -> Any:
+    return run.weighed({hashable(_value(run, each.key)): _value(run, each.value) for each in node.items})
+
+
+def _getattr(run: Rendering, node: Any) -> Any:
+    run.left -= 1
+    found = _value(run, node.node)
+    return found.get(node.attr, UNDEFINED) if type(found) is dict else item(found, node.attr)
+
+
+def _getitem(run: Rendering, node: Any) -> Any:
+    run.left -= 1
+    found, key = _value(run, node.node), node.arg
+    if not isinstance(key, nodes.Slice):
+        return item(found, _value(run, key))
+    if not isinstance(found, str | list | tuple):
+        raise ValueMissing("cuts a part out of what is not there")
+    bounds = [None if each is None else _value(run, each) for each in (key.start, key.stop, key.step)]
+    return run.made(found[slice(*bounds)])
+
+
+def _choice(run: Rendering, node: Any) -> Any:
+    chosen = node.expr1 if _value(run, node.test) else node.expr2
+    return UNDEFINED if chosen is None else _value(run, chosen)
+
+
+def _calculation(run: Rendering, node: Any) -> Any:
+    run.left -= 1
+    return ARITHMETIC[node.__class__.__name__](run, _value(run, node.left), _value(run, node.right))
+
+
+def _compare(run: Rendering, node: Any) -> bool:
+    left = _value(run, node.expr)
+    for each in node.ops:
+        run.left -= 1
+        right = _value(run, each.expr)
+        if not COMPARISONS[OPERANDS[each.op]](run, left, right):
+            return False
+        left = right
+    return True
+
+
+def _applied(run: Rendering, node: Any) -> Any:
+    """A filter, test, function or method with its arguments."""
+    given = _values(run, node.given)
+    if not node.kwargs and len(given) == 1:
+        return node.function(run, given[0])
+    run.left -= 1
+    return node.function(run, *given, **{each.key: _value(run, each.value) for each in node.kwargs})
+
+
+_EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
+    nodes.And: lambda run, node: _value(run, node.left) and _value(run, node.right),
+    nodes.Call: _applied,
+    nodes.Compare: _compare,
+    nodes.Concat: lambda run, node: joined(run, _values(run, node.nodes)),
+    nodes.CondExpr: _choice,
+    nodes.Const: lambda run, node: node.value,
+    nodes.Dict: _object,
+    nodes.Filter: _applied,
+    nodes.Getattr: _getattr,
+    nodes.Getitem: _getitem,
+    nodes.List: lambda run, node: run.weighed(_values(run, node.items)),
+    nodes.Name: lambda run, node: run.names.get(node.name, CONSTANTS.get(node.name, UNDEFINED)),
+    nodes.Neg: lambda run, node: ARITHMETIC["Sub"](run, 0, _value(run, node.node)),
+    nodes.Not: lambda run, node: not _value(run, node.node),
+    nodes.Or: lambda run, node: _value(run, node.left) or _value(run, node.right),
+    nodes.Pos: lambda run, node: ARITHMETIC["Add"](run, 0, _value(run, node.node)),
+    nodes.TemplateData: lambda run, node: node.data,
+    nodes.Test: _applied,
+    nodes.Tuple: lambda run, node: run.weighed(tuple(_values(run, node.items))),
+    **{getattr(nodes, name): _calculation for name in ARITHMETIC},
+}
+"""What an expression comes to, by its node."""
+
+
+def write(run: Rendering, output: list[str], body: Iterable[Any]) -> Jump | None:
+    """Run statements, which append texts to the output, up to the first that jumps."""
+    for node in body:
+        if (jump := _STATEMENTS[node.__class__](run, output, node)) is not None:
+            return jump
+    return None
+
+
+def _output(run: Rendering, output: list[str], node: Any) -> None:
+    for part in node.nodes:
+        run.left -= 1
+        output.append(run.text(_value(run, part)))
+
+
+def _if(run: Rendering, output: list[str], node: Any) -> Jump | None:
+    for each in (node, *node.elif_):
+        run.left -= 1
+        if _value(run, each.test):
+            return write(run, output, each.body)
+    return write(run, output, node.else_)
+
+
+def _for(run: Rendering, output: list[str], node: Any) -> Jump | None:
+    outside, is_empty = run.names, True
+    found = run.elements(_value(run, node.iter))
+    try:
+        if node.test is not None:
+            found = iter([each for each in found if _passes(run, node, each, outside)])
+        for value, loop in LoopContext(found, Undefined):
+            is_empty = False
+            run.names = {**outside, "loop": loop}
+            _set(run, node.target, value)
             run.charge()
-            try:
-                body(run, texts)
-                run.names = {**outside, _WRITTEN: run.bounded("".join(texts))}
-                return run.names[_WRITTEN] if filters is None else filters(run)
-            finally:
-                run.names = outside
-
-        return write
-
-    def _with(self, node: Any) -> Statement:
-        values, targets = self.all(node.values), [self._target(each) for each in node.targets]
-        body = self._block(node.body)
-
-        def run_inside(run: Rendering, output: list[str]) -> Jump | None:
-            outside, given = run.names, [value(run) for value in values]
-            run.names = {**outside}
-            run.charge()
-            try:
-                for target, value in zip(targets, given, strict=True):
-                    target(run, value)
-                return body(run, output)
-            finally:
-                run.names = outside
-
-        return run_inside
-
-    def _target(self, node: Any) -> AssignmentTarget:
-        kind = type(node).__name__
-        if kind == "Name":
-            name: str = node.name
-            return lambda run, value: run.names.__setitem__(name, value)
-        if kind == "NSRef":
-            return lambda run, value: _set_field(run, node.name, node.attr, value)
-        targets = [self._target(each) for each in node.items]
-
-        def unpack(run: Rendering, value: Any) -> None:
-            if not isinstance(value, list | tuple) or len(value) != len(targets):
-                raise TemplateFailed("a value does not have as many parts as it is unpacked to")
-            for target, each in zip(targets, value, strict=True):
-                target(run, each)
-
-        return unpack
+            if write(run, output, node.body) is Jump.BREAK:
+                break
+    finally:
+        run.names = outside
+    return write(run, output, node.else_) if is_empty else None
 
 
-def _set_field(run: Rendering, name: str, field: str, value: Any) -> None:
-    found = run.names.get(name)
-    if type(found) is not Namespace:
-        raise TemplateFailed("only the fields of a namespace can be set")
-    found.fields[field] = value
-
-
-def _passes(run: Rendering, target: AssignmentTarget, value: Any, test: Expression, outside: dict[str, Any]) -> bool:
+def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> bool:
     """Whether an element passes the `if` of its loop."""
     run.names = {**outside}
-    target(run, value)
-    return bool(test(run))
+    _set(run, node.target, value)
+    return bool(_value(run, node.test))
+
+
+def _written(run: Rendering, node: Any) -> Any:
+    """What the body of a node writes, through its filters; names that are set there are gone behind it."""
+    outside, texts = run.names, list[str]()
+    run.names = {**outside}
+    run.charge()
+    try:
+        write(run, texts, node.body)
+        run.names = {**outside, _WRITTEN: run.bounded("".join(texts))}
+        return run.names[_WRITTEN] if node.filter is None else _value(run, node.filter)
+    finally:
+        run.names = outside
+
+
+def _with(run: Rendering, output: list[str], node: Any) -> Jump | None:
+    outside, given = run.names, _values(run, node.values)
+    run.names = {**outside}
+    run.charge()
+    try:
+        for target, value in zip(node.targets, given, strict=True):
+            _set(run, target, value)
+        return write(run, output, node.body)
+    finally:
+        run.names = outside
+
+
+def _set(run: Rendering, target: Any, value: Any) -> None:
+    """Set a name, several names, or the field of a namespace."""
+    if isinstance(target, nodes.Name):
+        run.names[target.name] = value
+    elif isinstance(target, nodes.NSRef):
+        if type(found := run.names.get(target.name)) is not Namespace:
+            raise TemplateFailed("only the fields of a namespace can be set")
+        found.fields[target.attr] = value
+    elif not isinstance(value, list | tuple) or len(value) != len(target.items):
+        raise TemplateFailed("a value does not have as many parts as it is unpacked to")
+    else:
+        for each, part in zip(target.items, value, strict=True):
+            _set(run, each, part)
+
+
+_STATEMENTS: Mapping[type, Callable[[Rendering, list[str], Any], Jump | None]] = {
+    nodes.Assign: lambda run, output, node: _set(run, node.target, _value(run, node.node)),
+    nodes.AssignBlock: lambda run, output, node: _set(run, node.target, _written(run, node)),
+    nodes.Break: lambda run, output, node: Jump.BREAK,
+    nodes.Continue: lambda run, output, node: Jump.CONTINUE,
+    nodes.FilterBlock: lambda run, output, node: output.append(run.text(_written(run, node))),
+    nodes.For: _for,
+    nodes.If: _if,
+    nodes.Output: _output,
+    nodes.With: _with,
+}
+"""What a statement does, by its node; it appends texts to the output."""

@@ -231,8 +231,6 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
 }  # fmt: skip
 """The methods that may be called on a value of a type; nothing else of Python's can be reached."""
 
-_METHOD_NAMES = frozenset(name for methods in METHODS.values() for name in methods)
-
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
     """The entry of a table; `TemplateFailed` with the kind and the name for what is not offered."""
@@ -247,10 +245,8 @@ def check_name(name: str) -> None:
         raise TemplateFailed(f"the name {name!r} is not known")
 
 
-def method_of(name: str) -> TemplateFunction:
-    """The method of that name, of whatever value it is called; `TemplateFailed` for a name that no value has."""
-    if name not in _METHOD_NAMES:
-        raise TemplateFailed(f"the method {name!r} is not known")
+def _method(name: str) -> TemplateFunction:
+    """The method of that name, of whatever value it is called."""
 
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
         method = METHODS.get(type(value), {}).get(name)
@@ -261,3 +257,7 @@ def method_of(name: str) -> TemplateFunction:
         return method(run, value, *given, **fields)
 
     return call
+
+
+METHOD_CALLS: Mapping[str, TemplateFunction] = {name: _method(name) for each in METHODS.values() for name in each}
+"""What may be called behind a point."""

@@ -18,18 +18,17 @@ class Template:
         if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
             raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
         # It imports Jinja, which takes a fifth of a second: only where there is a template.
-        from appliance.adapters.mqtt.templates.evaluator import Compiler
+        from appliance.adapters.mqtt.templates.evaluator import parse, write
 
         try:
-            compiled = Compiler(text)
+            self._body, self._literals = parse(text)
         except TemplateFailed:
             raise
         except RecursionError:
             raise TemplateFailed("is nested too deep") from None
         except Exception as error:  # a syntax error, or what Jinja's parser does not foresee
             raise TemplateFailed(f"cannot be read: {str(error)[:200]}") from None
-        self._run = compiled.run
-        self._literals = frozenset(compiled.literals)
+        self._write = write
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """The text, without white space around it; `now` has the zone of the home.
@@ -39,7 +38,7 @@ class Template:
         run = Rendering(dict(names), now, self._literals)
         output: list[str] = []
         try:
-            self._run(run, output)
+            self._write(run, output, self._body)
             text = output[0] if len(output) == 1 else "".join(output)
             return run.bounded(text).strip()
         except TemplateFailed:

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.errors import Invalid
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
@@ -179,22 +177,6 @@ async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stan
         async with asyncio.timeout(20):
             message = await anext(aiter(client.messages))
         assert (message.topic.value, message.payload) == ("note/a", b'{"on":true}')
-
-
-async def test_two_whole_hubs_share_a_lamp(broker: Broker) -> None:
-    here = {"mqtt": replace(PLAIN, port=broker.port, publish=True, hub_id="here")}
-    there = {"mqtt": replace(PLAIN, port=broker.port, hub_id="there")}
-    device_id = "mqtt:lares_here_elgato_lights_light_0"
-    async with LightSimulator() as lamp, open_app(adapters=there) as second:
-        lights = {"elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=1)}
-        async with open_app(adapters={**lights, **here}) as first:
-            await shown(second, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "online")
-            answer = await second.command(device_id, "brightness", "set", 33)
-            assert (answer.status, answer.json) == (200, {"status": "ok"})
-            own = await first.get("/devices/elgato_lights:light:0")
-            assert own.json["attributes"]["brightness"] == 33
-            assert [each["id"] for each in (await first.get("/devices")).json] == ["elgato_lights:light:0"]
-        await shown(second, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "unavailable")
 
 
 async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: Broker) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
-
 from appliance.adapters.mqtt.payloads import Message, is_filter, is_topic
 from appliance.adapters.mqtt.templates.template import Template, template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
@@ -47,9 +45,9 @@ def preparing(config: Any) -> Iterator[None]:
 class AnnouncedFields:
     """One configuration with full names. `problems` gathers what could not be read, a sentence each."""
 
-    def __init__(self, raw: Mapping[str, Any]) -> None:
+    def __init__(self, raw: Mapping[str, Any], problems: list[str] | None = None) -> None:
         self.raw = raw
-        self.problems: list[str] = []
+        self.problems: list[str] = [] if problems is None else problems
 
     def __contains__(self, key: str) -> bool:
         return self.raw.get(key) is not None
@@ -143,13 +141,6 @@ def is_unreadable(given: Template | None) -> bool:
     return given is _UNREADABLE
 
 
-class _AvailabilityTopic(Struct, frozen=True):
-    topic: str
-    template: Template | None
-    available: str
-    not_available: str
-
-
 class Availability:
     """The availability of one entity. Without topics it is always available; with topics not before a message."""
 
@@ -162,7 +153,7 @@ class Availability:
     @property
     def topics(self) -> list[str]:
         """The topics to subscribe to."""
-        return [entry.topic for entry in self._entries]
+        return [topic for topic, _, _ in self._entries]
 
     @property
     def is_available(self) -> bool:
@@ -175,30 +166,21 @@ class Availability:
 
     def take(self, filter_: str, message: Message) -> None:
         """Process a message that came for a topic; raises `TemplateFailed`."""
-        for number, entry in enumerate(self._entries):
-            if entry.topic == filter_:
-                text = message.rendered(entry.template)
-                if text in (entry.available, entry.not_available):
-                    self._reported[number] = self._latest = text == entry.available
+        for number, (topic, given, words) in enumerate(self._entries):
+            if topic == filter_ and (is_available := words.get(message.rendered(given))) is not None:
+                self._reported[number] = self._latest = is_available
 
 
-def _entries(config: AnnouncedFields) -> Iterator[_AvailabilityTopic]:
+def _entries(config: AnnouncedFields) -> Iterator[tuple[str, Template | None, Mapping[str, bool]]]:
+    """Each topic, the template of its messages, and what they say."""
     announced = config.raw.get("availability")
-    for each in announced if isinstance(announced, list) else []:
-        fields = AnnouncedFields(each)
-        fields.problems = config.problems
-        if topic := fields.topic("topic"):
-            yield _entry(fields, topic, "value_template")
-    if topic := config.topic("availability_topic"):
-        yield _entry(config, topic, "availability_template")
-
-
-def _entry(fields: AnnouncedFields, topic: str, template: str) -> _AvailabilityTopic:
-    available, not_available = (
-        fields.text("payload_available", "online"),
-        fields.text("payload_not_available", "offline"),
-    )
-    return _AvailabilityTopic(topic, fields.template(template), available, not_available)
+    listed = [AnnouncedFields(each, config.problems) for each in announced] if isinstance(announced, list) else []
+    ways = [(each, "topic", "value_template") for each in listed]
+    for fields, key, template_key in (*ways, (config, "availability_topic", "availability_template")):
+        if topic := fields.topic(key):
+            not_available = fields.text("payload_not_available", "offline")
+            words = {not_available: False, fields.text("payload_available", "online"): True}
+            yield topic, fields.template(template_key), words
 
 
 _CONFIG = """

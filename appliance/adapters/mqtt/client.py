@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 import aiomqtt
@@ -118,26 +118,6 @@ class _PacketReader:
         self._loop.call_soon(self._wait) if self._turns_left else self.read()
 
 
-class _FloodWait:
-    """Lets a timeout begin again while messages come, for `MAX_FLOOD_SECS`; its `timer` has to be cancelled."""
-
-    def __init__(self, scope: asyncio.Timeout, limit: float, received: Callable[[], int]) -> None:
-        self._scope, self._limit, self._received = scope, limit, received
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + MAX_FLOOD_SECS
-        self._look_again()
-
-    def _look_again(self) -> None:
-        self._seen = self._received()
-        self.timer = self._loop.call_later(self._limit / 4, self._look)
-
-    def _look(self) -> None:
-        if self._loop.time() < self._end and not self._scope.expired():
-            if self._received() != self._seen:
-                self._scope.reschedule(self._loop.time() + self._limit)
-            self._look_again()
-
-
 class Client(aiomqtt.Client):
     """The library's client, with a wait that can be cancelled at any moment, and that a flood does not end.
 
@@ -150,15 +130,26 @@ class Client(aiomqtt.Client):
         limit = self.timeout if timeout is None else timeout
         if limit == math.inf:
             return await fut
+        end, timer = self._loop.time() + MAX_FLOOD_SECS, None
+
+        def look(before: int) -> None:
+            nonlocal timer
+            if self._received() != before and self._loop.time() < end and not scope.expired():
+                scope.reschedule(self._loop.time() + limit)
+            timer = self._loop.call_later(limit / 4, look, self._received())
+
         try:
             async with asyncio.timeout(limit) as scope:
-                wait = _FloodWait(scope, limit, lambda: int(getattr(self._queue, "received", 0)))
-                try:
-                    return await fut
-                finally:
-                    wait.timer.cancel()
+                look(self._received())
+                return await fut
         except TimeoutError:
             raise aiomqtt.MqttError("Operation timed out") from None
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _received(self) -> int:
+        return int(getattr(self._queue, "received", 0))
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
         """Read through a buffer, in steps. Called on the thread that connects."""

@@ -82,8 +82,8 @@ def parse_json(payload: bytes | str) -> Any:
     except ValueError:
         raise Invalid("is no JSON") from None
     text = payload.decode() if isinstance(payload, bytes) else payload
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH:
-        _refuse_depth(value)
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
+        raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
     return value
 
 
@@ -95,17 +95,12 @@ def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
     return value
 
 
-def _refuse_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-    if level:
-        raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether more lists and objects stand in each other than so many."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return bool(value) if levels == 0 else any(_is_deeper(each, levels - 1) for each in inner)
 
 
 class Message:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.entities.entity import Entity
-from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
-from tests.adapters.mqtt.captures import Capture, Sent, capture, captures
+from tests.adapters.mqtt.captures import Sent, capture, captures
 from tests.adapters.mqtt.table import EXPECTED, expected_lines, new_catalog, take
 
 
@@ -36,39 +31,6 @@ def sent(topic: str, payload: Any, *, retain: bool = False) -> Sent:
 
 def test_every_capture_becomes_the_devices_of_the_table() -> None:
     assert expected_lines() == EXPECTED.read_text().splitlines()
-
-
-def fates(each: Capture) -> Iterator[str]:
-    """What became of each announcement of a capture."""
-    catalog = new_catalog()
-    take(catalog, each.messages + each.states)
-    yield from (f"refused: {refusal.reason}" for refusal in catalog.refused.values())
-    found = [one for announcements in catalog._announced.values() for one in announcements]
-    sources, members = {one.source for one in found}, [m for d in catalog.devices.values() for m in d.entities]
-    for message in each.messages:
-        is_entity = message.payload and message.topic.startswith("homeassistant/")
-        if is_entity and catalog.is_config(message.topic) and message.topic not in sources:
-            yield f"{message.topic} is lost"
-    for one in found:
-        if any(member.announcement.key == one.key for member in members):
-            yield "taken in"
-        elif is_excluded(one):
-            yield "left out"
-        else:
-            yield "reported by another" if any(is_same_press(one, member) for member in members) else f"{one} is lost"
-
-
-def is_same_press(announcement: Announcement, other: Entity) -> bool:
-    """Whether an entity of events of the same device reads the topic of a trigger, or the one above its `/action`."""
-    topic = announcement.config.get("topic") or announcement.config.get("state_topic")
-    is_own = other.announcement.device.identifiers == announcement.device.identifiers
-    topics = {topic, str(topic).removesuffix("/action")}
-    return is_own and other.reports_events and bool(topics & {reader.topic for reader in other.readers})
-
-
-def test_no_announced_entity_is_lost() -> None:
-    counted = Counter(fate for each in captures() for fate in fates(each))
-    assert counted == {"taken in": 291, "left out": 297, "reported by another": 60}
 
 
 def test_each_of_two_buttons_says_which_it_is() -> None:

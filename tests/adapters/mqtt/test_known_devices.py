@@ -12,7 +12,7 @@ from appliance.home.events import ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import BrokerHome, until
-from tests.adapters.mqtt.table import new_catalog, rebuild
+from tests.adapters.mqtt.table import config, new_catalog, rebuild
 
 KNOWN, NEWCOMERS = 309, 2_300
 PLUG = {"state_topic": "plug/state", "command_topic": "plug/set", "unique_id": "plug", "device": {"ids": ["plug"]}}
@@ -64,15 +64,9 @@ async def test_a_broken_configuration_of_a_known_device_leaves_it_as_it_was_with
             assert len(lines()) == said + 1, lines()[said:]
 
 
-def newcomers() -> list[Sent]:
-    """The configurations of so many devices that nobody knows."""
-    return [sensor(f"new{number}") for number in range(NEWCOMERS)]
-
-
 def sensor(name: str) -> Sent:
     """The configuration of a device with one sensor."""
-    config = {"state_topic": f"{name}/t", "unique_id": name, "device": {"identifiers": [name]}}
-    return Sent(f"homeassistant/sensor/{name}/config", json.dumps(config).encode(), True)
+    return config(f"sensor/{name}", state_topic=f"{name}/t", unique_id=name, device={"identifiers": [name]})
 
 
 def announce(catalog: DeviceCatalog, sent: list[Sent]) -> None:
@@ -85,9 +79,10 @@ def announce(catalog: DeviceCatalog, sent: list[Sent]) -> None:
 @pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced behind all others"])
 def test_so_many_newcomers_never_push_out_who_is_known(is_late: bool) -> None:
     catalog, names = new_catalog(), [f"known{number}" for number in range(KNOWN)]
+    newcomers = [sensor(f"new{number}") for number in range(NEWCOMERS)]
     ids, known = {f"mqtt:{each}" for each in names}, [sensor(each) for each in names]
     catalog.known = frozenset(ids if is_late else ())
-    for each in (newcomers(), known) if is_late else (known, newcomers()):
+    for each in (newcomers, known) if is_late else (known, newcomers):
         announce(catalog, each)
     assert ids <= catalog.devices.keys() and len(catalog.devices) == MAX_BROKER_DEVICES
     assert catalog.filters >= {f"{each}/t" for each in names}
@@ -95,6 +90,6 @@ def test_so_many_newcomers_never_push_out_who_is_known(is_late: bool) -> None:
     there = set(catalog.devices)
     announce(catalog, [sensor(f"aaa{number}") for number in range(50)])
     assert set(catalog.devices) == there
-    announce(catalog, [Sent(each.topic, b"", True) for each in newcomers()])
+    announce(catalog, [Sent(each.topic, b"", True) for each in newcomers])
     assert ids <= catalog.devices.keys() and len(catalog.devices) == KNOWN + 50
     assert "devices" not in catalog.limits

@@ -6,12 +6,22 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import Struct, field
 
-from tests.adapters.mqtt.zigbee2mqtt import judge
+from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, apply
+from appliance.adapters.mqtt.held_back import PendingCommand
+from appliance.adapters.mqtt.payloads import Message, Outgoing
+from appliance.errors import LaresError
+from appliance.home.commands import Command, CommandSpec, check_offered
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.table import NOW, new_catalog, take
 from tests.dashboard.npm import installed
 from tests.fakes.programs import need
 
@@ -19,6 +29,146 @@ SCRIPT = Path(__file__).with_name("zigbee2mqtt.js")
 PACKAGES = ("zigbee2mqtt@2.14.1",)
 MIN_SHARE = 0.97
 """Share of the models that are understood in full: everything is shown, and every command has its result."""
+
+
+_VALUES: Mapping[str, tuple[Any, ...]] = {
+    "color_xy": ({"x": 0.3, "y": 0.3},),
+    "color_hs": ({"hue": 30, "saturation": 100},),
+    "color_rgb": ({"r": 1, "g": 2, "b": 3},),
+    "color_hex": ("#010203",),
+    "brightness": (0, 1, 50, 100),
+    "cover_position": (0, 30, 100),
+    "cover_tilt": (0, 30, 100),
+}
+
+
+class Verdict(Struct):
+    """What became of one model: `commands` that were tried, and why others failed or entities were left out."""
+
+    model: str
+    entities: int = 0
+    commands: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """The column of the table."""
+        if not self.entities:
+            return "nothing announced"
+        if not self.failures:
+            return "fully" if self.commands else "shown"
+        return "in part" if self.commands > len(self.failures) else "not"
+
+
+def judge(model: str, announced: list[tuple[str, str]]) -> Verdict:
+    """Announce one model, and command everything that it offers with every value that it names."""
+    verdict, catalog = Verdict(model, len(announced)), new_catalog(includes_config_entities=True)
+    take(catalog, tuple(Sent(topic, payload.encode(), True) for topic, payload in announced))
+    verdict.failures += [f"{each.attribute}: {each.reason}" for each in catalog.refused.values()]
+    there = {entity.announcement.source for each in catalog.devices.values() for entity in each.entities}
+    for topic, payload in announced:
+        config = json.loads(payload)
+        takes = any(key.endswith("command_topic") and value for key, value in config.items())
+        if topic not in there and config.get("automation_type") != "trigger" and not _is_legacy_action(topic):
+            verdict.failures.append(f"{topic.split('/')[1]} is left out")
+        elif takes and not _is_offered(catalog.devices.values(), topic):
+            verdict.failures.append(f"{topic.split('/')[1]} {topic.split('/')[-2]} takes no command")
+    state: dict[str, Any] = {}
+    for device in list(catalog.devices.values()):
+        for spec in device.specs:
+            for command in _commands(spec):
+                verdict.commands += 1
+                try:
+                    _command(catalog, device, spec, command, state)
+                except (LaresError, AssertionError, ValueError) as error:
+                    verdict.failures.append(f"{spec.capability} {command.action} {command.value}: {error}")
+    return verdict
+
+
+def _is_legacy_action(topic: str) -> bool:
+    return topic.endswith("/action/config")
+
+
+def _is_offered(devices: Any, topic: str) -> bool:
+    return any(entity.announcement.source == topic for each in devices for entity, _ in each.offers.values())
+
+
+def _commands(spec: CommandSpec) -> Iterator[Command]:
+    for action in spec.actions:
+        for value in _values(spec) if action == "set" else (None,):
+            raw = {"capability": spec.capability, "action": action}
+            yield Command.parse(raw if value is None else {**raw, "value": value})
+
+
+def _values(spec: CommandSpec) -> tuple[Any, ...]:
+    if spec.values:
+        return spec.values
+    if spec.capability == "color_temperature":
+        return tuple({"value": each, "unit": "kelvin"} for each in (spec.min, spec.max))
+    if spec.capability in _VALUES:
+        return _VALUES[spec.capability]
+    if spec.type == "boolean":
+        return True, False
+    if spec.min is not None and spec.max is not None:
+        middle = spec.min + (spec.step or 1) * ((spec.max - spec.min) // (2 * (spec.step or 1)))
+        numbers = dict.fromkeys((spec.min, middle, spec.max))
+        return tuple({"value": each, "unit": spec.unit} if spec.type is None else each for each in numbers)
+    return ("text",) if spec.type == "string" else ({"value": 20, "unit": spec.unit},) if spec.unit else (20,)
+
+
+def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Command, known: dict[str, Any]) -> None:
+    """Send one command, let the device answer, and check that its result is shown."""
+    check_offered(device.id, device.specs, command)
+    entity, _ = device.offers[spec.capability]
+    intent = entity.write(command)
+    assert intent.messages, "nothing is published"
+    pending = PendingCommand(intent, 0.0, None)
+    for message in intent.messages:
+        for topic, state in answers(message, known):
+            said = Message(topic, json.dumps(state).encode(), NOW)
+            for pattern, owner, reader in catalog.readers(topic):
+                for change in catalog.changes_of(pattern, said, owner, reader):
+                    if isinstance(change, EntityEvent):
+                        continue
+                    apply(reader, change)
+                    if reader is entity:
+                        pending.check(change, entity)
+    is_done = all(map(entity.is_assumed, intent.shows)) or pending.done.is_set()
+    assert is_done, _shown(entity, intent.shows)
+
+
+def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:
+    return f"shows {[entity.attributes.get(key) for key in wanted]}, not {list(wanted.values())}"
+
+
+def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The states that a device publishes that does what `<base>/<name>[/endpoint]/set[/property]` says.
+
+    The device's own names an endpoint behind each property, that of the endpoint does not; a property that bears the
+    endpoint's name stands there in both ways, since models differ in that. `known` is kept up.
+    """
+    before, _, name = message.topic.partition("/set")
+    base, device, *endpoints = before.split("/")
+    value: Any = message.payload
+    with suppress(ValueError):
+        value = value if name == "/fan_mode" or value == "null" else json.loads(value)
+    if name:
+        value = {name.removeprefix("/"): value}
+    elif not isinstance(value, dict):
+        value = {"state": value}
+    if isinstance(color := value.get("color"), dict):
+        value["color_mode"] = "xy" if "x" in color else "hs"
+    if "color_temp" in value:
+        value["color_mode"] = "color_temp"
+    if value.get("state") in ("OPEN", "CLOSE"):
+        value["position"] = 100 if value["state"] == "OPEN" else 0
+    for endpoint in endpoints:
+        plain = {key.removesuffix(f"_{endpoint}"): each for key, each in value.items()}
+        yield f"{base}/{device}/{endpoint}", plain
+        value = {f"{key}_{endpoint}": each for key, each in plain.items()}
+        value |= {key: each for key, each in plain.items() if key == endpoint}
+    known |= value
+    yield f"{base}/{device}", known
 
 
 def announced(folder: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -93,7 +93,7 @@ class Schedules:
         self._trust = environment.trust
         self._fire = fire
         self._unresumed: set[ActiveTrigger] = set()
-        self._held: dict[ActiveTrigger, Callable[[], None]] | None = None
+        self._deferred: dict[ActiveTrigger, Callable[[], None]] | None = None
         scheduler.when_trusted(self._resume)
 
     def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
@@ -111,19 +111,19 @@ class Schedules:
 
     def hold(self) -> None:
         """Keep what falls due, of each trigger the latest, until `release`."""
-        self._held = {}
+        self._deferred = {}
 
     def release(self) -> None:
         """Fire what was kept, and from now on what falls due."""
-        held, self._held = self._held or {}, None
-        for fire in held.values():
+        deferred, self._deferred = self._deferred or {}, None
+        for fire in deferred.values():
             fire()
 
     def stop(self, active: ActiveTrigger) -> None:
         """Let nothing come of it any more."""
         self._unresumed.discard(active)
-        if self._held is not None:
-            self._held.pop(active, None)
+        if self._deferred is not None:
+            self._deferred.pop(active, None)
         if active.due is not None:
             self._scheduler.cancel(active.due)
             active.due = None
@@ -169,8 +169,8 @@ class Schedules:
     def _on_due(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
         if active.due is None:
             return
-        if self._held is not None:
-            self._held[active] = partial(self._on_due, active, trigger, due)
+        if self._deferred is not None:
+            self._deferred[active] = partial(self._on_due, active, trigger, due)
             return
         if active.resumes and self._trust.is_trusted():
             self._store_fired(active, trigger, due)

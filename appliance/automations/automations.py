@@ -80,7 +80,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
                 await stack.enter_async_context(part)
             if not self._is_loaded:
                 self.timers.pause()
-            self.timers.begin(self.scheduler, self.engine.is_timer_heard)
+            self.timers.begin(self.scheduler, self.engine.has_timer_listener)
             self.engine.on_change = self.timers.recheck
             self._stack = stack.pop_all()
         return self

@@ -163,23 +163,23 @@ class CtxCalls:
     async def _wait_for(self, context: Context, device_id: str, raw: Any, _: None) -> bool:
         attribute, matcher, secs = _parse_wait(raw)
         self._registry.get_device(device_id)
-        came = asyncio.Event()
+        matched = asyncio.Event()
 
         def check(event: Event | None = None) -> None:
             if event is None or (isinstance(event, DeviceStateChanged) and event.device.id == device_id):
                 found = self._registry.find_devices([device_id])
                 if found and matcher.holds(found[0].attributes.get(attribute)):
-                    came.set()
+                    matched.set()
 
-        is_so = False
+        has_matched = False
         forget = self._bus.listen(check, DeviceStateChanged)
         try:
             check()
-            is_so = await self._clock.wait(came, secs)
+            has_matched = await self._clock.wait(matched, secs)
         finally:
             forget()
-            context.trace.add("wait", device_id=device_id, attribute=attribute, result=is_so)
-        return is_so
+            context.trace.add("wait", device_id=device_id, attribute=attribute, result=has_matched)
+        return has_matched
 
     async def _snapshot(self, context: Context, ids: Any, *_: None) -> dict[str, Any]:
         ids = [] if ids == {} else ids  # an empty table of Lua
@@ -199,7 +199,7 @@ class CtxCalls:
         commands = [
             (device_id, command)
             for device_id, shown in snapshot.items()
-            for command in _way_back(shown, is_on=now.get(device_id, {}).get("power") == "on")
+            for command in _restoring_commands(shown, is_on=now.get(device_id, {}).get("power") == "on")
         ]
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
@@ -295,7 +295,7 @@ def _shown(device: Device) -> dict[str, Value]:
     return shown
 
 
-def _way_back(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
+def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
     """The commands that bring the device back.
 
     One that was off is switched off last, and only that where it is off now: brightness and colour would light it.

@@ -137,7 +137,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         if value is None:
             return refused(f"device '{self.device_id}' has no {self.attribute}, needs {self.matcher}")
         if not self.matcher.holds(value):
-            return refused(f"{self.attribute} {_unlike(value, self.matcher)}")
+            return refused(f"{self.attribute} {_mismatch(value, self.matcher)}")
         return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
 
     def _has_lasted(self, home: Environment, device: Device, instant: datetime | None) -> ConditionResult:
@@ -228,7 +228,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
             return refused(f"variable '{self.name}' is not set, needs {self.matcher}")
         if self.matcher.holds(value):
             return HOLDS
-        return refused(f"variable '{self.name}' {_unlike(value, self.matcher)}")
+        return refused(f"variable '{self.name}' {_mismatch(value, self.matcher)}")
 
 
 def _demand_comparison(table: Table) -> None:
@@ -237,7 +237,7 @@ def _demand_comparison(table: Table) -> None:
         table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
 
 
-def _unlike(value: Value, matcher: Matcher) -> str:
+def _mismatch(value: Value, matcher: Matcher) -> str:
     is_lacking = "above" in matcher.fields() and number_in(value) is None
     return f"was {describe(value)}, needs {'a number ' if is_lacking else ''}{matcher}"
 

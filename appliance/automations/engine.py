@@ -97,7 +97,7 @@ class Engine:
         self._schedules.hold()
         return self._schedules.release
 
-    def is_timer_heard(self, name: str) -> bool:
+    def has_timer_listener(self, name: str) -> bool:
         """Whether an automation that is switched on listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._listeners.of_subject("timer", name))
 

@@ -54,8 +54,8 @@ class RunningTimer(Struct, eq=False):
     def to_json(self) -> dict[str, Any]:
         """The form in which it is stored."""
         times = {"started_at": self.started_at, "due_at": self.due_at, "is_dated": self.is_dated}
-        unheard = {} if self.unheard_since is None else {"unheard_since": self.unheard_since}
-        return {**times, **unheard, "payload": self.load_payload()}
+        awaiting = {} if self.unheard_since is None else {"unheard_since": self.unheard_since}
+        return {**times, **awaiting, "payload": self.load_payload()}
 
     def load_payload(self) -> Value:
         """The payload as JSON data; None where the timer has none."""

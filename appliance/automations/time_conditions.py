@@ -53,9 +53,9 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         if instant is None:
             return untrusted(self)
-        return HOLDS if self.is_so(instant) else refused(f"{self.seen(instant)}, needs {self.needs(instant)}")
+        return HOLDS if self.is_met(instant) else refused(f"{self.seen(instant)}, needs {self.needs(instant)}")
 
-    def is_so(self, instant: datetime) -> bool:
+    def is_met(self, instant: datetime) -> bool:
         """Whether it is so at the instant."""
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class TimeWindow(TimeCondition, frozen=True, kw_only=True):
             table.fault("end", "must differ from start; a window that is always open needs no condition")
         return cls(start=start, end=end, locale=locale)
 
-    def is_so(self, instant: datetime) -> bool:
+    def is_met(self, instant: datetime) -> bool:
         now = self.locale.local(instant).time()
         if self.start < self.end:
             return self.start <= now < self.end
@@ -111,7 +111,7 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
         days = table.need("days", check.weekdays)
         return None if days is None else cls(days=days, locale=locale)
 
-    def is_so(self, instant: datetime) -> bool:
+    def is_met(self, instant: datetime) -> bool:
         return self.locale.local(instant).weekday() in self.days
 
     def seen(self, instant: datetime) -> str:
@@ -136,7 +136,7 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
         first, last = table.need("from", check.day_of_year), table.need("to", check.day_of_year)
         return None if first is None or last is None else cls(first=first, last=last, locale=locale)
 
-    def is_so(self, instant: datetime) -> bool:
+    def is_met(self, instant: datetime) -> bool:
         local = self.locale.local(instant)
         today = local.month, local.day
         if self.first <= self.last:
@@ -175,7 +175,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
             return None
         return cls(after=after, before=before, locale=locale)
 
-    def is_so(self, instant: datetime) -> bool:
+    def is_met(self, instant: datetime) -> bool:
         if self.after is None or self.before is None:
             return self._splits(self._today(instant), instant)
         return self._bounds(self.after, self.before, instant)

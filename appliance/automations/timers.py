@@ -34,7 +34,7 @@ MAX_TIMERS = 10_000
 MAX_BYTES_IN_ALL = 1 << 20
 """Of the payloads of all timers together, as JSON."""
 
-MAX_UNHEARD_SECS = 86_400.0
+MAX_LISTENER_WAIT_SECS = 86_400.0
 """How long a timer that is over waits for an automation that listens for it."""
 
 MIN_DELAY_SECS = 0.1
@@ -79,7 +79,7 @@ class Timers:
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
         self._withheld: dict[str, RunningTimer] = {}
-        self._unheard: dict[str, TimerHandle] = {}
+        self._awaiting_listener: dict[str, TimerHandle] = {}
         stored = environment.storage.stored.items(TIMER_PREFIX)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
         self._bytes = sum(len(timer.payload) for timer in self._running.values())
@@ -90,12 +90,12 @@ class Timers:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def begin(self, scheduler: Scheduler, is_heard: Callable[[str], bool]) -> None:
+    def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
         """Set going what was under way at the last stop, and follow the clock from now on.
 
-        `is_heard` says whether an automation that is switched on listens for the timer of a name.
+        `has_listener` says whether an automation that is switched on listens for the timer of a name.
         """
-        self._scheduler, self._is_heard = scheduler, is_heard
+        self._scheduler, self._has_listener = scheduler, has_listener
         scheduler.on_step(self._date_anew)
         scheduler.when_trusted(self._resume_dated)
         for timer in self._running.values():
@@ -116,10 +116,10 @@ class Timers:
 
     def recheck(self) -> None:
         """Fire what is over and waited for an automation that listens for it, where there is one by now."""
-        for name in [each for each in self._unheard if self._is_heard(each)]:
+        for name in [each for each in self._awaiting_listener if self._has_listener(each)]:
             timer = self._running[name]
             timer.late_secs = (self._clock.now() - self._due_at(timer)).total_seconds()
-            self._forget_unheard(name)
+            self._stop_awaiting(name)
             self._end(timer)
 
     def list_all(self) -> list[Timer]:
@@ -188,7 +188,7 @@ class Timers:
 
     def _replace(self, name: str, timer: RunningTimer | None = None, elapsed: float = 0.0) -> None:
         before = self._running.pop(name, None)
-        self._forget_unheard(name)
+        self._stop_awaiting(name)
         if before is not None:
             self._bytes -= len(before.payload)
             if before.alarm is not None:
@@ -227,7 +227,7 @@ class Timers:
         """Set going what waited for the time, and fire what was over while none could fire."""
         now = self._clock.monotonic()
         for name, timer in self._running.items():
-            if timer.alarm is None and name not in self._unheard:
+            if timer.alarm is None and name not in self._awaiting_listener:
                 self._resume(timer)
             elif timer.alarm is not None and timer.alarm.due <= now and not self._paused_by:
                 timer.late_secs = (timer.late_secs or 0.0) + now - timer.alarm.due
@@ -244,14 +244,14 @@ class Timers:
 
     def _date(self, name: str) -> None:
         """Have the timer, if there is one, on the card with its times by the clock as it is now."""
-        timer, unheard = self._running.get(name), self._unheard.get(name)
-        if timer is None or (timer.alarm is None and unheard is None):
+        timer, awaiting = self._running.get(name), self._awaiting_listener.get(name)
+        if timer is None or (timer.alarm is None and awaiting is None):
             return
-        if unheard is None:
+        if awaiting is None:
             shift = to_millis(self._due_at(timer)) - timer.due_at
         else:
             assert timer.unheard_since is not None
-            since = to_millis(self._instant_of(unheard)) - round(MAX_UNHEARD_SECS * 1000)
+            since = to_millis(self._instant_of(awaiting)) - round(MAX_LISTENER_WAIT_SECS * 1000)
             shift, timer.unheard_since = since - timer.unheard_since, since
         timer.started_at, timer.due_at = timer.started_at + shift, timer.due_at + shift
         timer.is_dated = self._trust.is_trusted()
@@ -287,8 +287,8 @@ class Timers:
         if self._paused_by or self._running.get(name) is not timer:
             return False  # what is paused keeps its alarm, by which it is late however the clock is set
         timer.alarm = None
-        if not self._is_heard(name):
-            self._wait_for_listener(timer)
+        if not self._has_listener(name):
+            self._await_listener(timer)
             return False
         del self._running[name]
         self._bytes -= len(timer.payload)
@@ -299,16 +299,16 @@ class Timers:
         self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
         return True
 
-    def _wait_for_listener(self, timer: RunningTimer) -> None:
+    def _await_listener(self, timer: RunningTimer) -> None:
         """Keep what is over up to a day from now, or from when it was over in an earlier run of the hub."""
         now = to_millis(self._clock.now())
         if timer.unheard_since is None or not self._trust.is_trusted():
             log.info("timer '%s' is over, and no automation that is switched on listens for it yet", timer.name)
             timer.unheard_since = now
             self._remember(TIMER_PREFIX + timer.name, timer.to_json())
-        left = MAX_UNHEARD_SECS - max(0, now - timer.unheard_since) / 1000
+        left = MAX_LISTENER_WAIT_SECS - max(0, now - timer.unheard_since) / 1000
         on_due = partial(self._give_up, timer)
-        self._unheard[timer.name] = self._scheduler.after(f"timer '{timer.name}'", max(0.0, left), on_due)
+        self._awaiting_listener[timer.name] = self._scheduler.after(f"timer '{timer.name}'", max(0.0, left), on_due)
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
         """Remove one that nobody has listened for; it is off the card with the next flush."""
@@ -318,8 +318,8 @@ class Timers:
         self._replace(timer.name)
         self._remember(TIMER_PREFIX + timer.name, None)
 
-    def _forget_unheard(self, name: str) -> None:
-        handle = self._unheard.pop(name, None)
+    def _stop_awaiting(self, name: str) -> None:
+        handle = self._awaiting_listener.pop(name, None)
         if handle is not None:
             self._scheduler.cancel(handle)
 

@@ -18,7 +18,7 @@ from appliance.lua.source import Source
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Problem, Table, located
 
-AT_ONCE = 4
+MAX_CONCURRENT_READS = 4
 """Files that are described at once, so that one that never ends does not block the others."""
 
 
@@ -172,7 +172,7 @@ class Catalog(Generic[T]):
     async def _read(self, tries: int = 1) -> _Reading[T]:
         contents = await read_folder(self._folder)
         faults = list(contents.faults)
-        slots = asyncio.Semaphore(AT_ONCE)
+        slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
 
         async def load(source: Source) -> Asset[T] | None:
             async with slots:

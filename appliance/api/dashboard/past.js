@@ -157,7 +157,7 @@ function Chart({ entries, from, until, label, told }) {
 			chosen && path({ class: "cursor", d: `M${x(chosen.at)} -8V${HEIGHT + 8}` }),
 			chosen && path({ class: "dot", d: `M${x(chosen.at)} ${y(chosen.level)}h.01` })),
 		div({ class: "axis" }, span(time(from)), span(time(until))),
-		div({ class: "edges" }, edge(high), high !== low && edge(low)));
+		div({ class: high === low ? "edges level" : "edges" }, edge(high), high !== low && edge(low)));
 }
 
 // The outline between lowest and highest; null where there are none.
@@ -226,7 +226,7 @@ function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 			path({ class: "grid", d: `M0 0H${WIDTH}M0 ${SERIES_HEIGHT / 2}H${WIDTH}M0 ${SERIES_HEIGHT}H${WIDTH}` }),
 			drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: lineOf(points) }))),
 		div({ class: "axis" }, span(time(from)), span(time(until))),
-		!hasOwnScales && div({ class: "edges" }, edge(high), high !== low && edge(low)),
+		!hasOwnScales && div({ class: high === low ? "edges level" : "edges" }, edge(high), high !== low && edge(low)),
 		ul({ class: "legend" }, drawn.map(({ name, now, text }, at) => li({ key: at, class: `line${at % 6}` }, span({ dir: "auto" }, name), strong(text(now))))));
 }
 

@@ -41,8 +41,9 @@ function automationRow(automation) {
 	const { id, name, last_run: lastRun, last_error: lastError, running, status } = automation;
 	const idle = lastRun ? time(lastRun) : t(status === "disabled" ? "automation.off" : "never");
 	const said = running ? t("running") : lastError ?? idle;
+	const isHub = said === lastError;
 	return div({ key: id }, div({ class: lastError ? "row failed" : "row" },
-		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name), small({ dir: "auto" }, said)),
+		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name), small({ dir: "auto", lang: isHub && HUB }, said)),
 		switchOf(automation)), errorLine(targetOf(automation)));
 }
 
@@ -60,8 +61,8 @@ function AutomationPage({ id, onRun }) {
 	const { last_run: lastRun, status } = automation ?? {};
 	const path = pathOf({ id });
 	const history = useRefreshed(() => inTurn(() => get(`${path}/history?limit=20`)));
-	const next = useLoaded(() => inTurn(() => get(`${path}/next`)), [status]);
 	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
+	const next = useLoaded(() => inTurn(() => get(`${path}/next`)), [status, why.data]);
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
 	const stated = why.data?.automation;
 	const reasons = card(why.error ? empty(why.error) : stated ? statedAs(stated) : sentences(why.data?.summary));
@@ -103,7 +104,7 @@ const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB }, texts
 // What sets it off and what it needs, each in words, and what the hub has to say beside that.
 const statedAs = ({ triggers, conditions, notes }) => [
 	p({ class: "label" }, t("trigger.title")),
-	ul({ class: "runs", dir: "auto" }, triggers.map((each, at) => li({ key: at }, inWordsNow(each)))),
+	ul({ class: "runs", dir: "auto", "aria-label": t("trigger.title") }, triggers.map((each, at) => li({ key: at }, inWordsNow(each)))),
 	conditions.length > 0 && [p({ class: "label" }, t("condition.title")), conditionList(conditions)],
 	notes.length > 0 && sentences(notes),
 ];
@@ -126,8 +127,8 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
 	const condition = conditionAt(conditions, number ?? 0);
 	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
-	if (!isSame) return t(`reason.${kind}`, { detail });
-	return [t("reason.condition", { detail: `${number}: ${inWords(condition)}` }), " ", span({ lang: HUB }, `(${compared})`)];
+	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${compared})`] : ["", detail];
+	return [t(`reason.${kind}`, { detail: own }), " ", span({ lang: HUB }, said.replace(/ s more$/, " s"))];
 }
 
 const runItem = (conditions) => (entry, at) => {

@@ -17,6 +17,7 @@ from appliance.store.month_files import MonthFiles
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, script
 from tests.fakes.app import open_app
+from tests.fakes.household import JumpingClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -115,6 +116,22 @@ async def test_a_day_keeps_its_date_for_whoever_looks_from_far_away(browser: Bro
             last = page.locator(".axis span").last
             days = [f"{each:%b} {each.day}, {each.year}" for each in (today, datetime.now(UTC))]
             await expect(last).to_have_text(re.compile("|".join(days)))
+
+
+async def test_a_day_of_more_values_than_one_answer_holds_is_drawn_whole(browser: Browser) -> None:
+    adapters = config.parse(HOME, "default.toml", {}).adapters
+    clock = JumpingClock(datetime.now(UTC) - timedelta(hours=20))
+    async with open_app(adapters=adapters, clock=clock) as app, visiting(browser, app) as visit:
+        for count in range(1500):
+            measured = {"value": 20 + count % 5, "unit": "celsius"}
+            app.hub.registry.update_attributes("virtual", "virtual:meter", {"temperature": measured})
+            clock.jump(48)
+        await visit.open("#/device/virtual%3Ameter")
+        await visit.page.get_by_role("button", name="Temperature", exact=True).click()
+        chart = visit.page.locator("figure.chart")
+        await expect(chart.get_by_role("img")).to_have_attribute("aria-label", values("1[12][0-9][0-9]"))
+        begin = re.match(r"M([\d.]+) ", await chart.locator("path.line").get_attribute("d") or "")
+        assert begin is not None and float(begin[1]) < 120, "some four hours of 24 have no values"
 
 
 async def test_several_attributes_are_compared_in_one_picture(browser: Browser, tmp_path: Path) -> None:

@@ -22,13 +22,23 @@ const PERIODS = {
 const METER_UNITS = ["Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"];
 const MAX_ROWS = 200;
 const MAX_LINES = 6;
-const MAX_VALUES = "500";
+const MAX_ENTRIES = 1000; // of one answer
 const WIDTH = 640;
 const HEIGHT = 200;
 const SERIES_HEIGHT = 160;
 
-const pathOf = (device, attribute, from, resolution, limit = "1000") =>
-	`devices/${segment(device.id)}/history/${segment(attribute)}?${new URLSearchParams({ limit, resolution, start: new Date(from).toISOString() })}`;
+// What was shown since `from`, newest first; by the minute where there is more than one answer holds.
+async function loadPast(device, attribute, from, resolution) {
+	const path = `devices/${segment(device.id)}/history/${segment(attribute)}`;
+	const ask = (of, more = {}) =>
+		get(`${path}?${new URLSearchParams({ limit: String(MAX_ENTRIES), start: new Date(from).toISOString(), resolution: of, ...more })}`);
+	const found = await ask(resolution);
+	if (found.resolution !== "raw" || found.entries.length < MAX_ENTRIES) return found;
+	const { entries } = await ask("minute");
+	if (entries.length < MAX_ENTRIES) return { ...found, entries };
+	const older = await ask("minute", { end: entries.at(-1).observed_at });
+	return { ...found, entries: [...entries.slice(0, -1), ...older.entries] };
+}
 
 const pressed = (isPressed, look, label, onclick) =>
 	button({ key: label, type: "button", class: look, "aria-pressed": String(isPressed), onclick }, label);
@@ -67,7 +77,7 @@ function Picture({ device, attribute, period }) {
 	const [length, fine] = PERIODS[period];
 	const from = until - length;
 	const counts = length > DAY_MS && isMeter(device.attributes[attribute]);
-	const { data, error } = useLoaded(() => get(pathOf(device, attribute, from, counts ? "day" : fine)), []);
+	const { data, error } = useLoaded(() => loadPast(device, attribute, from, counts ? "day" : fine), []);
 	const entries = data?.entries;
 	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
 	const name = labelOf(attribute, device);
@@ -169,12 +179,12 @@ function bandOf(points, x, y) {
 }
 
 // Each entry of `series` once it has come: `{device, attribute, entries}`.
-function useSeries(wanted, from, resolution, limit) {
+function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
 	useEffect(() => {
 		wanted.forEach(({ device, attribute }) => {
 			const keep = ({ entries }) => entries.length > 0 && setSeries((old) => [...old, { device, attribute, entries }]);
-			inTurn(() => get(pathOf(device, attribute, from, resolution, limit))).then(keep, () => {}); // then without this line
+			inTurn(() => loadPast(device, attribute, from, resolution)).then(keep, () => {}); // then without this line
 		});
 	}, []);
 	return series;
@@ -185,7 +195,7 @@ function Together({ device, attributes, period }) {
 	const [until] = useState(Date.now());
 	const [length, fine] = PERIODS[period];
 	const from = until - length;
-	const series = useSeries(attributes.map((attribute) => ({ device, attribute })), from, fine, "1000");
+	const series = useSeries(attributes.map((attribute) => ({ device, attribute })), from, fine);
 	if (!series.length) return p({ class: "empty picture" }, t("device.no_history"));
 	const found = attributes.flatMap((name) => series.filter(({ attribute }) => attribute === name));
 	const lines = found.map(({ attribute, entries }) => ({
@@ -200,7 +210,7 @@ function Together({ device, attributes, period }) {
 export function Day({ measured }) {
 	const [until] = useState(Date.now());
 	const from = until - DAY_MS;
-	const series = useSeries(measured, from, "raw", MAX_VALUES);
+	const series = useSeries(measured, from, "raw");
 	const kinds = [...new Set(measured.map(({ attribute }) => attribute))].filter((kind) => series.some((each) => each.attribute === kind));
 	const linesOf = (kind) => series.filter(({ attribute }) => attribute === kind)
 		.map(({ device, entries }) => ({ name: nameOf(device), entries, text: (value) => show(kind, value, device) }));

@@ -13,8 +13,7 @@ from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, Clie
 from msgspec import Struct
 
 from appliance.adapters.device_connector import DeviceConnector
-from appliance.adapters.http_access import HttpAccess
-from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
+from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
 from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unanswered, Unreachable

@@ -1,18 +1,20 @@
-"""Credentials for vendors' addresses, and how their certificates are verified."""
+"""Credentials for vendors' addresses, how their certificates are verified, and what went wrong with a request."""
 
 from __future__ import annotations
 
 import base64
+import os
+import socket
 import ssl
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 
 import aiohttp
 from aiohttp import ClientMiddlewareType
 from msgspec import field
 
-from appliance.adapters.http_errors import reason_of
-from appliance.errors import AdapterFailed
+from appliance.errors import AdapterFailed, BadAnswer
 from appliance.tables.fields import Redacted
 
 
@@ -57,3 +59,35 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
             return ssl.create_default_context(cafile=str(self.ca_file))
         except OSError as error:
             raise AdapterFailed(f"{self.ca_file} holds no certificates: {reason_of(error)}") from None
+
+
+class HttpRefused(BadAnswer):
+    """The device answered with an HTTP status that is not success."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def named_status(status: int) -> str:
+    """The status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why there was no response, in a few words on one line."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "it closed the connection"
+    if isinstance(error, UnicodeError):
+        return "there can be no such name"
+    if isinstance(error, OSError) and error.strerror:
+        has_own_numbers = isinstance(error, socket.gaierror | ssl.SSLError)
+        return (error.strerror if has_own_numbers or not error.errno else os.strerror(error.errno)).lower()
+    return str(error) or type(error).__name__

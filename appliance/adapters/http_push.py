@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 from msgspec import Struct
 
-from appliance.adapters.http_errors import reason_of
+from appliance.adapters.http_access import reason_of
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 

@@ -20,8 +20,7 @@ from appliance.adapters.device_http import (
     parse_json,
 )
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.http_access import HttpAccess
-from appliance.adapters.http_errors import HttpRefused
+from appliance.adapters.http_access import HttpAccess, HttpRefused
 from appliance.adapters.http_push import EventDecoder, Messages, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable

@@ -11,8 +11,7 @@ from xml.sax.saxutils import escape
 
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.http_access import HttpAccess
-from appliance.adapters.http_errors import named_status
+from appliance.adapters.http_access import HttpAccess, named_status
 from appliance.adapters.notify.kind import PLACEHOLDER, SERVICES, NotifySection
 from appliance.errors import BadAnswer
 

@@ -16,7 +16,7 @@ from defusedxml.ElementTree import fromstring
 from msgspec import Struct
 
 from appliance.adapters.base import CommandResult, Operation
-from appliance.adapters.http_errors import HttpRefused
+from appliance.adapters.http_access import HttpRefused
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer
 from appliance.home.commands import Command, CommandSpec, check_offered

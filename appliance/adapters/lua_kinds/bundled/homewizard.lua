@@ -27,8 +27,8 @@ local function poll(ctx)
   ctx.memory.about = ctx.memory.about or ctx:fetch("/api", "product_type", REASONS)
   local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", "wifi_strength", REASONS)
   local is_socket = about.product_type == "HWE-SKT"
-  local info = { manufacturer = "HomeWizard", model = about.product_type, firmware = about.firmware_version, serial = about.serial }
-  local device = { id = is_socket and "socket" or "meter", kind = "Sensor", class = "meter", name = about.product_name or about.product_type, info = info }
+  local info = { manufacturer = "HomeWizard", model = text(about.product_type), firmware = text(about.firmware_version), serial = text(about.serial) }
+  local device = { id = is_socket and "socket" or "meter", kind = "Sensor", class = "meter", name = text(about.product_name, about.product_type), info = info }
   device.attributes = {
     power_consumption = measure(data.active_power_w, "W"), voltage = measure(data.active_voltage_v or data.active_voltage_l1_v, "V"),
     current = measure(data.active_current_a or data.active_current_l1_a, "A"),

@@ -20,7 +20,7 @@ end
 
 local function home_of(each)
   local prices = part(each, "currentSubscription", "priceInfo")
-  local now, device = part(prices, "current"), { id = each.id, kind = "Sensor", class = "price", name = each.appNickname or "Electricity price" }
+  local now, device = part(prices, "current"), { id = each.id, kind = "Sensor", class = "price", name = text(each.appNickname, "Electricity price") }
   if type(now.total) ~= "number" then return device end
   local unit = text(now.currency, "?") .. "/kWh"
   local rank, count, mean = place(now, rows(prices, "today"))

@@ -105,7 +105,7 @@ class LuaAdapter(PollingAdapter):
             else:  # it was answered, and that is no outage
                 self.misses = 0
                 self.publish.reached()
-                self.publish.failed(error)
+                self.publish.record_error(error)
         elif self.max_silence_secs is not None and self.publish.devices() and not self._may_be_silent():
             self._on_miss(Unreachable(f"nothing was heard for {self.max_silence_secs} s"), POLLS_TO_LOSE)
         else:
@@ -225,15 +225,14 @@ class LuaAdapter(PollingAdapter):
                 found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["listen", "receive"], message))
                 await self._update("receive", found["first"])
             except AdapterFailed as error:
-                self._say_once(error)
+                self._say_once(error, str(error).partition(": ")[0])
             pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
             if pause > 0 and self.connection.waiting > CALM_MESSAGES:
                 await self.clock.sleep(pause)
 
-    def _say_once(self, error: AdapterFailed) -> None:
+    def _say_once(self, error: AdapterFailed, place: str) -> None:
         """Log what was wrong with a message, once for each place in the file: the rest may be the vendor's words."""
         self.publish.record_error(error)
-        place = str(error).partition(": ")[0]
         if place not in self._said and len(self._said) < MAX_SAID:
             self._said.add(place)
             log.warning("%s: %s", self.name, error)
@@ -252,7 +251,7 @@ class LuaAdapter(PollingAdapter):
         except AdapterFailed as error:
             self._push_error = error
             if not isinstance(error, Unreachable):
-                (self._say_once if self._loaded.definition.has_poll else self.publish.failed)(error)
+                self._say_once(error, "the connection")
             raise
 
     async def _hello(self) -> Any:

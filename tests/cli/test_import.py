@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from appliance.store.replacement import PENDING, prepare, read_document
-from tests.fakes.process import ROOT, lares, running
+from tests.cli.test_commands_line import ended
+from tests.fakes.process import ROOT, running
 
 PAGE = ROOT / "docs" / "moving.md"
 
@@ -79,10 +80,10 @@ def timeless(text: str) -> set[str]:
 async def test_what_can_be_taken_is_taken_and_a_hub_begins_with_it(other: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    done = lares(home, "import", "homecmdr", str(other))
-    assert done.returncode == 0, done.stderr
-    taken = {line[6:] for line in done.stdout.splitlines() if line.startswith("took")}
-    left = {line[6:].split(":")[0] for line in done.stdout.splitlines() if line.startswith("left")}
+    done = ended(home, "import", "homecmdr", str(other))
+    assert done.code == 0, done.err
+    taken = {line[6:] for line in done.out.splitlines() if line.startswith("took")}
+    left = {line[6:].split(":")[0] for line in done.out.splitlines() if line.startswith("left")}
     assert taken == {
         'locale.timezone = "Europe/Berlin"',
         "locale.latitude = 52.5",
@@ -106,24 +107,24 @@ async def test_what_can_be_taken_is_taken_and_a_hub_begins_with_it(other: Path, 
         "API keys (1)",
     }
     [shown] = re.findall(r"^\$ lares import .*\n(.*?)```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert timeless(shown) <= timeless(done.stdout), "the page shows what comes"
-    assert "the-other-hub-s-own-secret" not in done.stdout + (home / "config" / "default.toml").read_text()
-    assert lares(home, "check").returncode == 0
+    assert timeless(shown) <= timeless(done.out), "the page shows what comes"
+    assert "the-other-hub-s-own-secret" not in done.out + (home / "config" / "default.toml").read_text()
+    assert ended(home, "check").code == 0
     async with running(home) as hub:
         assert [room["id"] for room in await hub.get("/rooms")] == ["den", "office"]
         [group] = await hub.get("/groups")
         assert group["members"] == ["elgato_lights:light:0", "roku_tv:tv"]
         assert "bedtime" in {scene["id"] for scene in await hub.get("/scenes")}
-        assert lares(home, "import", "homecmdr", str(other)).returncode == 75, "not while a hub runs"
+        assert ended(home, "import", "homecmdr", str(other)).code == 75, "not while a hub runs"
 
 
 def test_nothing_is_overwritten(other: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    assert lares(home, "import", "homecmdr", str(other)).returncode == 0
+    assert ended(home, "import", "homecmdr", str(other)).code == 0
     before = {file: file.read_bytes() for file in (home / "config").rglob("*") if file.is_file()}
-    again = lares(home, "import", "homecmdr", str(other))
-    assert again.returncode == 0 and "took" not in again.stdout and "is there already" in again.stdout
+    again = ended(home, "import", "homecmdr", str(other))
+    assert again.code == 0 and "took" not in again.out and "is there already" in again.out
     assert {file: file.read_bytes() for file in (home / "config").rglob("*") if file.is_file()} == before
 
 
@@ -138,7 +139,7 @@ def test_what_root_takes_over_belongs_to_the_one_who_runs_the_hub(other: Path, o
     (config / ".restored").write_text("token")
     for path in (config / ".restored", data / PENDING):
         os.chown(path, owner, owner)
-    assert lares(open_folder, "import", "homecmdr", str(other)).returncode == 0
+    assert ended(open_folder, "import", "homecmdr", str(other)).code == 0
     made = {path: path.stat().st_uid for path in (*config.rglob("*"), *data.rglob("*"))}
     assert set(made.values()) == {owner}, made
     assert {"room/cut", "room/office"} <= set(read_document(data).values), (
@@ -149,8 +150,8 @@ def test_what_root_takes_over_belongs_to_the_one_who_runs_the_hub(other: Path, o
 def test_a_database_alone_will_do_and_what_is_none_is_said(other: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    alone = lares(home, "import", "homecmdr", str(other / "data" / "smart-home.db"))
-    assert alone.returncode == 0 and "took  room 'office'" in alone.stdout and "scenes" not in alone.stdout
+    alone = ended(home, "import", "homecmdr", str(other / "data" / "smart-home.db"))
+    assert alone.code == 0 and "took  room 'office'" in alone.out and "scenes" not in alone.out
     (tmp_path / "note.db").write_text(json.dumps("nothing of it"))
     connection = sqlite3.connect(tmp_path / "endless.db")
     connection.executescript(SCHEMA)
@@ -163,5 +164,5 @@ def test_a_database_alone_will_do_and_what_is_none_is_said(other: Path, tmp_path
         (tmp_path / "nowhere", 66),
         (tmp_path, 66),
     ):
-        refused = lares(home, "import", "homecmdr", str(path))
-        assert refused.returncode == code and refused.stderr.count("\n") == 1, refused.stderr
+        refused = ended(home, "import", "homecmdr", str(path))
+        assert refused.code == code and refused.err.count("\n") == 1, refused.err

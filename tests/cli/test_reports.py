@@ -28,8 +28,9 @@ from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
+from tests.cli.test_commands_line import Ended, ended
 from tests.fakes.app import LIGHT
-from tests.fakes.process import ROOT, Process, configure, lares, light_section, running
+from tests.fakes.process import ROOT, Process, configure, light_section, running
 from tests.fakes.programs import need
 from tests.fakes.rows import each_row
 
@@ -47,9 +48,9 @@ return {
 """
 
 
-async def asked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+async def asked(folder: Path, *arguments: str) -> Ended:
     """The same, while what runs in this process, the light, goes on."""
-    return await asyncio.to_thread(lares, folder, *arguments)
+    return await asyncio.to_thread(ended, folder, *arguments)
 
 
 @pytest.fixture
@@ -74,24 +75,24 @@ async def hub(tmp_path: Path) -> AsyncIterator[Process]:
 
 async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_path: Path) -> None:
     shown = await asked(tmp_path, "status")
-    assert shown.returncode == 0, shown.stderr
+    assert shown.code == 0, shown.err
     for sentence in (
         r"Lares \S+, up \d",
         r"elgato_lights  running, last answer \d",
         "devices: 1, of which 0 offline",
     ):
-        assert re.search(sentence, shown.stdout), shown.stdout
-    assert re.search(r"follow  armed, last skipped at .* \(condition 1: ", shown.stdout), shown.stdout
-    assert re.search(r"card: \d+\.\d kB written today", shown.stdout) and "\x1b" not in shown.stdout
-    status = json.loads((await asked(tmp_path, "status", "--json")).stdout)
+        assert re.search(sentence, shown.out), shown.out
+    assert re.search(r"follow  armed, last skipped at .* \(condition 1: ", shown.out), shown.out
+    assert re.search(r"card: \d+\.\d kB written today", shown.out) and "\x1b" not in shown.out
+    status = json.loads((await asked(tmp_path, "status", "--json")).out)
     assert status["safe"] is None and status["adapters"][0]["name"] == "elgato_lights" and status["memory_bytes"] > 0
 
-    why = (await asked(tmp_path, "why", "follow")).stdout
+    why = (await asked(tmp_path, "why", "follow")).out
     assert "did not run (device_state_change): condition 1: " in why and "it waits for its trigger" in why
-    lamp = (await asked(tmp_path, "why", LIGHT)).stdout
+    lamp = (await asked(tmp_path, "why", LIGHT)).out
     assert 'device sent color_temperature set {"value": 4000, "unit": "kelvin"}: ok' in lamp
     assert "device sent power off: ok" in lamp and "it is online since" in lamp and "adapter elgato_lights" in lamp
-    reply: dict[str, Any] = json.loads((await asked(tmp_path, "why", LIGHT, "--json")).stdout)
+    reply: dict[str, Any] = json.loads((await asked(tmp_path, "why", LIGHT, "--json")).out)
     assert reply["kind"] == "device" and 1 < len(reply["decisions"]) <= 10
     times = [each["at"] for each in reply["decisions"]]
     assert times == sorted(times, reverse=True)
@@ -105,13 +106,13 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert (await hub.get("/why?id=follow"))["summary"][0].startswith(prevented)
     assert "its adapter elgato_lights is running" in (await hub.get("/why?id=elgato_lights"))["summary"]
     nobody = await asked(tmp_path, "why", "nobody")
-    assert (nobody.returncode, nobody.stdout) == (67, "") and "automation 'nobody' not found" in nobody.stderr
+    assert (nobody.code, nobody.out) == (67, "") and "automation 'nobody' not found" in nobody.err
 
-    log = (await asked(tmp_path, "log")).stdout
+    log = (await asked(tmp_path, "log")).out
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d info    hub: Lares \S+ starts config=", log, re.MULTILINE)
-    assert (await asked(tmp_path, "log", "--contains", "listening at")).stdout.count("\n") == 1
-    assert (await asked(tmp_path, "log", "--level", "error")).stdout == ""
-    line = json.loads((await asked(tmp_path, "log", "--part", "hub", "--lines", "1", "--json")).stdout)
+    assert (await asked(tmp_path, "log", "--contains", "listening at")).out.count("\n") == 1
+    assert (await asked(tmp_path, "log", "--level", "error")).out == ""
+    line = json.loads((await asked(tmp_path, "log", "--part", "hub", "--lines", "1", "--json")).out)
     assert line["part"] == "hub" and line["at"].endswith("Z")
 
 
@@ -131,8 +132,8 @@ async def test_a_log_that_is_followed_goes_on_with_the_lines_to_come(hub: Proces
 
 def test_without_a_hub_each_says_so(tmp_path: Path) -> None:
     for arguments in (("status",), ("why", "x"), ("log",)):
-        ended = lares(tmp_path, *arguments)
-        assert (ended.returncode, ended.stdout) == (69, "") and "no hub answers on" in ended.stderr, arguments
+        done = ended(tmp_path, *arguments)
+        assert (done.code, done.out) == (69, "") and "no hub answers on" in done.err, arguments
 
 
 @pytest.mark.parametrize("lives", [False, True])
@@ -233,11 +234,11 @@ def test_every_command_takes_a_configuration_and_a_data_directory() -> None:
 
 
 def test_help_explains_commands_and_lists_every_exit_code(tmp_path: Path) -> None:
-    assert "Lares" in lares(tmp_path, "help").stdout or "COMMAND" in lares(tmp_path, "help").stdout
-    assert "examples:\n  lares simulate" in lares(tmp_path, "help", "simulate").stdout
-    listed = lares(tmp_path, "help", "exit-codes").stdout
+    assert "Lares" in ended(tmp_path, "help").out or "COMMAND" in ended(tmp_path, "help").out
+    assert "examples:\n  lares simulate" in ended(tmp_path, "help", "simulate").out
+    listed = ended(tmp_path, "help", "exit-codes").out
     assert {int(line[:3]) for line in listed.splitlines()} == set(EXIT_CODES)
-    assert lares(tmp_path, "help", "nonsense").returncode == 64
+    assert ended(tmp_path, "help", "nonsense").code == 64
     texts = (file.read_text() for file in (ROOT / "appliance").rglob("*.py"))
     used = {getattr(os, name) for text in texts for name in re.findall(r"\bos\.(EX_[A-Z]+)", text)}
     assert used and used <= set(EXIT_CODES)
@@ -258,7 +259,7 @@ COMPLETED = {
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     bash, script = need("bash"), tmp_path / "lares.bash"
-    script.write_text(lares(tmp_path, "completion", "bash").stdout)
+    script.write_text(ended(tmp_path, "completion", "bash").out)
     for typed, offered in COMPLETED.items():
         words = typed.split(" ")
         asked = f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _lares; echo ${{COMPREPLY[@]}}"
@@ -298,10 +299,10 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
 
 def test_zsh_and_fish_are_told_of_every_command(tmp_path: Path) -> None:
     for shell in ("zsh", "fish"):
-        script = lares(tmp_path, "completion", shell).stdout
+        script = ended(tmp_path, "completion", shell).out
         for command in commands():
             assert command.split()[-1] in script, (shell, command)
-    assert lares(tmp_path, "completion", "tcsh").returncode == 64
+    assert ended(tmp_path, "completion", "tcsh").code == 64
 
 
 TOKEN = "token-of-the-telephone"
@@ -336,31 +337,31 @@ async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]
 async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_path: Path) -> None:
     async with phone(tmp_path, 204) as received:
         sent = await asked(tmp_path, "notify", "phone", "It 'works' \x1b[31m", "--title", "Try")
-        assert (sent.returncode, sent.stdout, sent.stderr) == (0, "phone: sent\n", "")
+        assert (sent.code, sent.out, sent.err) == (0, "phone: sent\n", "")
         assert received == [(f"/{TOKEN}", "Try: It 'works' \x1b[31m")]
         unknown = await asked(tmp_path, "notify", "fone", "x")
-        assert (unknown.returncode, unknown.stdout) == (67, "") and "adapter 'fone' not found" in unknown.stderr
-        assert (await asked(tmp_path, "notify", "phone", "two")).stdout == "phone: gathered\n"
+        assert (unknown.code, unknown.out) == (67, "") and "adapter 'fone' not found" in unknown.err
+        assert (await asked(tmp_path, "notify", "phone", "two")).out == "phone: gathered\n"
         assert len(received) == 1
-        assert (await asked(tmp_path, "notify", "phone:send", "three")).stdout == "phone:send: gathered\n"
+        assert (await asked(tmp_path, "notify", "phone:send", "three")).out == "phone:send: gathered\n"
         other = await asked(tmp_path, "notify", "phone:ring", "x")
-        assert other.returncode == 64 and "invoke target 'phone:ring' is not supported" in other.stderr
-    nobody = lares(tmp_path, "notify", "phone", "x")
-    assert nobody.returncode == 69 and "`lares run` starts one" in nobody.stderr
+        assert other.code == 64 and "invoke target 'phone:ring' is not supported" in other.err
+    nobody = ended(tmp_path, "notify", "phone", "x")
+    assert nobody.code == 69 and "`lares run` starts one" in nobody.err
 
 
 @pytest.mark.slow
 async def test_a_failure_names_what_was_wrong_and_never_the_token(tmp_path: Path) -> None:
     async with phone(tmp_path, 503) as received:
         failed = await asked(tmp_path, "notify", "phone", "It works")
-        assert failed.returncode == 69 and "three tries failed" in failed.stderr and "503" in failed.stderr
-        assert TOKEN not in failed.stderr and len(received) == 3
-        assert TOKEN not in (await asked(tmp_path, "log")).stdout
+        assert failed.code == 69 and "three tries failed" in failed.err and "503" in failed.err
+        assert TOKEN not in failed.err and len(received) == 3
+        assert TOKEN not in (await asked(tmp_path, "log")).out
         for arguments, sentence in (
             (("phone", " "), "needs a message"),
             (("phone", "x" * 5000), "4096 characters"),
             (("phone",), "TEXT"),
         ):
             refused = await asked(tmp_path, "notify", *arguments)
-            assert refused.returncode == 64 and refused.stdout == "", (arguments, refused)
-            assert sentence in refused.stderr and "Traceback" not in refused.stderr, (arguments, refused.stderr)
+            assert refused.code == 64 and refused.out == "", (arguments, refused)
+            assert sentence in refused.err and "Traceback" not in refused.err, (arguments, refused.err)

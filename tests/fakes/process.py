@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -123,17 +122,6 @@ def start(
         command = [sys.executable, "-m", "appliance", *arguments]
         return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
     return Forked(arguments, cwd=cwd, env=env, stdout=stdout, stderr=stderr)
-
-
-def lares(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command in this folder, to its end, without what would configure it but these variables."""
-    bare = {key: value for key, value in os.environ.items() if not key.startswith("LARES_")}
-    environment = {**bare, "PYTHONPATH": PYTHONPATH, "TZ": "UTC", **variables}
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        code = start(arguments, cwd=folder, env=environment, stdout=out, stderr=err).wait(60)
-        out.seek(0)
-        err.seek(0)
-        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
 
 def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, str]:

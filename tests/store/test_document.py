@@ -231,24 +231,16 @@ async def test_a_compaction_that_fails_refuses_nothing() -> None:
     assert await reread(disk) == {"big": "x" * 20_000 + "7"}
 
 
-class FaultyDisk(RecordingDisk):
-    """A disk on which the next sync fails in a way that nobody foresaw."""
-
-    is_faulty = False
-
-    def sync(self, descriptor: int) -> None:
-        """Fail like a fault of our own, or sync."""
-        if self.is_faulty:
-            raise RuntimeError("nobody foresaw this")
-        super().sync(descriptor)
-
-
 async def test_a_failure_that_is_none_of_the_card_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    disk = FaultyDisk()
+    disk = RecordingDisk()
+
+    def fault(index: int, operation: str) -> None:
+        raise RuntimeError("nobody foresaw this")
+
     async with Document(disk, Clock()) as document:
         await document.put_many({"before": 1})
-        disk.is_faulty = True
+        disk.fault = fault
         first = asyncio.ensure_future(document.put_many({"a": 1}))
         await asyncio.sleep(0)
         others = [asyncio.ensure_future(document.put_many({f"b{number}": 1})) for number in range(3)]
@@ -256,7 +248,7 @@ async def test_a_failure_that_is_none_of_the_card_leaves_nobody_waiting(caplog: 
             answers = await asyncio.gather(first, *others, return_exceptions=True)
         assert [type(each) for each in answers] == [StoreFailed] * 4
         assert dict(document.items("")) == {"before": 1}
-        disk.is_faulty = False
+        disk.fault = lambda index, operation: None
         await document.put_many({"after": 1})
         assert dict(document.items("")) == await reread(disk) == {"before": 1, "after": 1}
     messages = [record.getMessage() for record in caplog.records]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.box.image import Image
+from tests.fakes.process import free_port
 
 CORES = min(2, os.cpu_count() or 1)
 MEMORY_MB = 1024
@@ -56,12 +56,6 @@ def cache_mode(folder: Path) -> str:
     finally:
         probe.unlink(missing_ok=True)
     return "none"
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens at now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @dataclass(kw_only=True)

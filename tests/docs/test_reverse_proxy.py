@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +16,7 @@ import pytest
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY
 from tests.docs.pages import DOCS
 from tests.fakes.app import LIGHT, MASTER, open_app
+from tests.fakes.process import free_port
 from tests.fakes.programs import need
 
 NAME = "lares.home.arpa"
@@ -40,13 +40,6 @@ http {{
   include {folder}/lares.conf;
 }}
 """
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def caddy(folder: Path, hub: str, port: int) -> list[str]:

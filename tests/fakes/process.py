@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -122,6 +123,13 @@ def start(
         command = [sys.executable, "-m", "appliance", *arguments]
         return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
     return Forked(arguments, cwd=cwd, env=env, stdout=stdout, stderr=stderr)
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port at which nobody listens there."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
 
 
 def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, str]:

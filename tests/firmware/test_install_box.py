@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import signal
-import socket
 import subprocess
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from appliance.version import VERSION
+from tests.fakes.process import free_port
 from tests.firmware.boxed import Box, configure, port_in
 from tests.firmware.conftest import ROOT, build, clone
 from tests.firmware.rootfs import make_rootfs, own_architecture
@@ -209,13 +209,6 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     root.run("/usr/local/bin/lares", "doctor")
     assert root.install_sh("uninstall", "--purge") == "lares: nothing of it is left\n"
     assert not root.left()
-
-
-def free_port(host: str) -> int:
-    """A port at which nobody listens there."""
-    with socket.socket() as free:
-        free.bind((host, 0))
-        return int(free.getsockname()[1])
 
 
 def make_openwrt(root: Root) -> None:

@@ -221,7 +221,7 @@ async def test_three_crashes_make_it_safe_and_a_reload_of_the_automations_ends_t
         assert await hub.get("/automations") == []
         safe = (await hub.get("/diagnostics"))["hub"]["safe"]
         assert safe.startswith("safe mode: the hub crashed three times") and safe in hub.log.read_text()
-        assert safe in (await asked(tmp_path, "status")).stdout
+        assert safe in (await asked(tmp_path, "status")).out
         assert "lares_safe_mode 1" in await hub.text("/metrics")
         status, body = await hub.ask("POST", "/automations/reload")
         assert (status, body["status"], body["loaded_count"]) == (200, "ok", 1)

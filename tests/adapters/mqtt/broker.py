@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Sequence
@@ -16,6 +15,7 @@ import aiomqtt
 import pytest
 
 from tests.fakes import mqtt_broker
+from tests.fakes.process import free_port
 from tests.fakes.programs import need
 
 USER, PASSWORD = "lares", "only-for-tests"
@@ -107,13 +107,6 @@ class Mosquitto(Broker):
 
 
 KINDS: dict[str, type[OwnBroker | Mosquitto]] = {"own": OwnBroker, "mosquitto": Mosquitto}
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.asynccontextmanager

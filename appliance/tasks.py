@@ -245,7 +245,7 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             for work in works:
-                group.create_task(work)
+                group.create_task(work, name=getattr(work, "__qualname__", None))  # a long turn is told by it
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
 

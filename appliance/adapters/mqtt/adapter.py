@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import sys
@@ -26,7 +25,7 @@ from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.tasks import Tasks, import_ahead, in_steps, run_together
+from appliance.tasks import import_ahead, in_steps, run_together
 
 QUIET_SECS = 0.1
 """Seconds without a configuration after which devices are built from what was announced."""
@@ -102,17 +101,8 @@ class MqttAdapter(Adapter):
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
         self._broker = Broker(self._settings, client_id, status, self.inbox.put)
-        async with Tasks() as tasks:
-            work = [
-                tasks.start(
-                    keep_connected(self._broker, self.clock, self._session, self._lost), f"connection of {self.name}"
-                ),
-                tasks.start(self._keep_reading(), f"messages of {self.name}"),
-                tasks.start(self._keep_time(), f"time of {self.name}"),
-            ]
-            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-            for each in done:
-                each.result()
+        connecting = keep_connected(self._broker, self.clock, self._session, self._lost)
+        await run_together(connecting, self._keep_reading(), self._keep_time())
 
     async def __aexit__(self, *_: object) -> None:
         """Keep when it was left: what had not expired by then was heard later than the stored state says."""
@@ -121,9 +111,7 @@ class MqttAdapter(Adapter):
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Publish a command; returns when the device shows the result, at once where there is no state topic."""
-        if self.connection is None:
-            raise Unreachable(f"the broker {self._settings.host} is not connected; the command was not sent")
-        await self.live.command(self.connection, device_id, command)
+        await self.live.command(self._connected("command"), device_id, command)
         return CommandResult()
 
     async def within_limit(self, work: Awaitable[T]) -> T:
@@ -143,20 +131,23 @@ class MqttAdapter(Adapter):
         """Publish `{topic, payload, retain?, qos?}`; with QoS 1 or 2 returns when the broker has it."""
         own = (self._settings.discovery_prefix, f"lares/{self._hub_id}")
         message = outgoing_of(payload, own)
-        if self.connection is None:
-            raise Unreachable(f"the broker {self._settings.host} is not connected; the message was not sent")
-        await self.connection.publish(message)
+        await self._connected("message").publish(message)
         return {"topic": message.topic}
 
     async def _notify(self, payload: Mapping[str, Value]) -> Value:
         """Show `{message, title?, device_id?}` at the devices that show messages; returns once it is sent to them."""
-        if self.connection is None:
-            raise Unreachable(f"the broker {self._settings.host} is not connected; the message was not sent")
+        connection = self._connected("message")
         at = self.clock.now().astimezone(self._zone)
         messages = shown_messages(payload, self.live.catalog.devices.values(), at)
         for _, message in messages:
-            await self.connection.publish(message)
+            await connection.publish(message)
         return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
+
+    def _connected(self, what: str) -> BrokerConnection:
+        """The connection; `Unreachable` where there is none to send this with."""
+        if self.connection is None:
+            raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
+        return self.connection
 
     def _lost(self, error: Unreachable) -> None:
         self.publish.lost(error)

@@ -22,7 +22,7 @@ from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
-from appliance.tasks import Tasks
+from appliance.tasks import run_together
 
 BROKER_TIMEOUT_SECS = 5.0
 """Seconds that the broker has to accept a connection or a subscription."""
@@ -223,16 +223,11 @@ async def keep_connected(
     while True:
         began = -math.inf
         try:
-            async with broker.connect() as connection, Tasks() as tasks:
+            async with broker.connect() as connection:
                 began = clock.monotonic()
                 if clock.monotonic() - taken_at > TAKEN_WITHIN_SECS + pause:
                     pause = MIN_PAUSE_SECS
-                work = [
-                    tasks.start(_end_of(connection.until_lost()), "watching of the connection"),
-                    tasks.start(_end_of(session(connection)), "session with the broker"),
-                ]
-                done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-                raise done.pop().result()
+                await run_together(connection.until_lost(), session(connection))
         except Unreachable as error:
             if isinstance(error, BrokerRefused):
                 pause = MAX_PAUSE_SECS
@@ -245,15 +240,6 @@ async def keep_connected(
             on_lost(error)
         await clock.sleep(pause * (1 - 0.25 * random.random()))
         pause = min(pause * 2, MAX_PAUSE_SECS)
-
-
-async def _end_of(work: Coroutine[Any, Any, None]) -> Unreachable:
-    """Why the connection is gone, once the work has ended."""
-    try:
-        await work
-    except Unreachable as error:
-        return error
-    return Unreachable("the session ended")
 
 
 def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:

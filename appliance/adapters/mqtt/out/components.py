@@ -110,10 +110,14 @@ class DeviceComponents:
         return {f"{name}_topic": self._set, f"{name}_template": _command_text(key, "set", value)}
 
     def _power(self) -> dict[str, Any]:
-        """The fields of what is switched: the same text is the command and the state."""
         on, off = _command_text("power", "on"), _command_text("power", "off")
-        shown = self._attribute("power")
-        state = f"{{% if {shown} == 'on' %}}{on}{{% elif {shown} == 'off' %}}{off}{{% else %}}None{{% endif %}}"
+        return self._switched("power", {"'on'": on, "'off'": off}, "None")
+
+    def _switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> dict[str, Any]:
+        """The fields of what is switched: the same text is the command and the state. On comes first."""
+        shown, (on, off) = self._attribute(key), payloads.values()
+        is_on, is_off = (f"{shown} == {value}" for value in payloads)
+        state = f"{{% if {is_on} %}}{on}{{% elif {is_off} %}}{off}{{% else %}}{otherwise}{{% endif %}}"
         return {"payload_on": on, "payload_off": off, "command_topic": self._set, "value_template": state}
 
     def _light(self) -> dict[str, Any]:
@@ -239,7 +243,8 @@ class DeviceComponents:
             return None
         schema, shown = spec.schema(), {"value_template": self._shown(key)}
         if schema["type"] == "boolean":
-            return {"platform": "switch", "command_topic": self._set, **self._booleans(key)}
+            payloads = {value: _command_text(key, "set", value) for value in ("true", "false")}
+            return {"platform": "switch", **self._switched(key, payloads)}
         if schema["values"]:
             options = {"options": list(schema["values"])}
             return {"platform": "select", **options, **shown, **self._sends("command", key, '"{{ value }}"')}
@@ -250,13 +255,6 @@ class DeviceComponents:
         if schema["type"] == "string":
             return {"platform": "text", **shown, **self._sends("command", key, "{{ value | to_json }}")}
         return None
-
-    def _booleans(self, key: str) -> dict[str, Any]:
-        """The payloads of true and false, and the template that shows one of them."""
-        on, off = _command_text(key, "set", "true"), _command_text(key, "set", "false")
-        shown = self._attribute(key)
-        state = f"{{% if {shown} == true %}}{on}{{% elif {shown} == false %}}{off}{{% endif %}}"
-        return {"payload_on": on, "payload_off": off, "value_template": state}
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from urllib.parse import unquote
 
 import orjson
 
@@ -15,7 +16,7 @@ from appliance.adapters.mqtt.broker import MAX_PAUSE_SECS, MIN_PAUSE_SECS, Broke
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.components import announcement, hub_announcement
-from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, decoded, discovery_id, keep_published
+from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, discovery_id, keep_published
 from appliance.adapters.mqtt.payloads import Outgoing, parse_json
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, LaresError, Unreachable
@@ -227,7 +228,7 @@ class HubPublisher:
                 "the command at %s is retained and was left alone: it would come again and again", received.topic
             )
         elif len(levels) == 5 and len(received.payload) <= 64 * 1024:
-            work = self._run_command(levels[2], decoded(levels[3]), received.payload)
+            work = self._run_command(levels[2], unquote(levels[3]), received.payload)
             self._tasks.start(work, f"command of the broker at {received.topic}")
 
     async def _run_command(self, target: str, id_: str, payload: bytes) -> None:

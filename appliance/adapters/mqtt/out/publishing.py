@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from urllib.parse import unquote
 
 import orjson
 from msgspec import Struct
@@ -17,17 +16,8 @@ from appliance.home.events import Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 
-_ESCAPED = {"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"}
-
-
-def encoded(id_: str) -> str:
-    """An id as a level of a topic: `/`, `+`, `#` and `%` percent-encoded."""
-    return "".join(_ESCAPED.get(char, char) for char in id_)
-
-
-def decoded(level: str) -> str:
-    """The id that a level of a topic stands for."""
-    return unquote(level)
+_ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
+"""What is percent-encoded in an id that is a level of a topic."""
 
 
 def discovery_id(id_: str) -> str:
@@ -64,7 +54,7 @@ class HubTopics(Struct, frozen=True):
 
     def of(self, kind: str, id_: str, last: str) -> str:
         """The topic of one of the `devices`, `scenes` or `automations` for `last`, such as `state` or `set`."""
-        return f"lares/{self.hub_id}/{kind}/{encoded(id_)}/{last}"
+        return f"lares/{self.hub_id}/{kind}/{id_.translate(_ENCODED)}/{last}"
 
     def config(self, level: str) -> str:
         """The topic of a configuration; `level` is an id as `discovery_id` writes it."""

@@ -8,7 +8,6 @@ from appliance.adapters.mqtt.entities.entity import (
     SWITCHED,
     Entity,
     Intent,
-    PayloadParser,
     Update,
     is_unknown,
     number_parser,
@@ -59,14 +58,8 @@ class Regulated(Entity):
         """Read the target, and offer to set it in either unit."""
         key, measure = "target_temperature", measured_in(self.unit)
         self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
-                 templates=("value_template",), to_shown=measure,
+                 to_shown=measure,
                  to_payload=lambda value: in_unit(value["value"], value["unit"], self.unit))  # fmt: skip
-
-    def add_property(
-        self, key: str, name: str, parse: PayloadParser, schema: Mapping[str, Value] | None, *templates: str
-    ) -> None:
-        """Read a property, and offer to set it."""
-        self.add(key, name, parse, schema, templates=(*templates, "value_template"))
 
     def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
         """The range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
@@ -77,7 +70,7 @@ class Regulated(Entity):
         """Read the mode and what it does now, and offer to set the mode where any is known."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
         parse = self.or_reset("mode", _text_of(key, self.config.texts("modes")))
-        self.add_property(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
+        self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
         parse = self.or_reset("action", _text_of(action, ()))
         self.read("action_topic", parse, "action_template", "value_template", shows=(action,))
 
@@ -107,19 +100,19 @@ class Climate(Regulated):
         self.read("action_topic", self.words(_ACTIONS, "hvac_state"), "action_template", "value_template")
         for key, name in _WORDS.items():
             parse = _text_parser(key, self.config.texts(f"{name}s"))
-            self.add_property(key, name, parse, self._options(name), f"{name}_value_template")
+            self.add(key, name, parse, self._options(name))
         self.add_power()
         step = {"step": plain_number(each)} if (each := self.config.number("temp_step", 0)) > 0 else {}
         temperatures = {**self.range_of("temp", *_DEFAULT_RANGE[self.unit]), **step}
         self.add_temperature(temperatures)
         for end in ("low", "high"):
             key = f"custom.mqtt.target_temperature_{end}"
-            self.add_property(key, f"temperature_{end}", number_parser(key), {"type": "number", **temperatures})
+            self.add(key, f"temperature_{end}", number_parser(key), {"type": "number", **temperatures})
         key, humidities = "custom.mqtt.target_humidity", self.range_of("humidity", 30, 99)
         schema: dict[str, Value] = {"type": "number", "unit": "%", **humidities}
-        self.add_property(key, "target_humidity", number_parser(key), schema)
+        self.add(key, "target_humidity", number_parser(key), schema)
         modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
-        self.add_property("hvac_mode", "mode", self.words({mode: mode for mode in _MODES}, "hvac_mode"),
+        self.add("hvac_mode", "mode", self.words({mode: mode for mode in _MODES}, "hvac_mode"),
                           {"values": modes})  # fmt: skip
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip

@@ -194,14 +194,14 @@ class Entity:
         parse: PayloadParser,
         schema: Mapping[str, Value] | None,
         *,
-        templates: tuple[str, ...] = (),
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
         """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
 
-        The template is `<name>_state_template`, else the first of the others. Without conversions a value stands in
-        the messages as it is commanded. Where there is no state topic a command is done when it is sent.
+        The template is `<name>_state_template`, else `<name>_value_template`, else `value_template`. Without
+        conversions a value stands in the messages as it is commanded. Where there is no state topic a command is done
+        when it is sent.
         """
         is_shown = f"{name}_state_topic" in self.config
 
@@ -210,7 +210,8 @@ class Entity:
             shows = {attribute: to_shown(payload)} if is_shown else {}
             return self.intent(f"{name}_command", payload, shows, value=payload)
 
-        self.read(f"{name}_state_topic", parse, f"{name}_state_template", *templates, shows=(attribute,))
+        templates = f"{name}_state_template", f"{name}_value_template", "value_template"
+        self.read(f"{name}_state_topic", parse, *templates, shows=(attribute,))
         if schema is not None and self.can(f"{name}_command"):
             self.offer(attribute, ("set",), write, **schema)
 

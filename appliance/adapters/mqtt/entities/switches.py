@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.entities.entity import SWITCHED, Entity, Intent, PayloadParser, Update, number_parser
+from appliance.adapters.mqtt.entities.entity import SWITCHED, Entity, Intent, Update, number_parser
 from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -78,28 +77,25 @@ class Fan(OnOff):
         presets = self.config.texts("preset_modes")
         words = {self.config.text("payload_reset_preset_mode", "None"): None, **{each: each for each in presets}}
         schema: dict[str, Value] | None = {"values": list(presets)} if presets else None
-        self._add("preset_mode", "preset_mode", self.words(words, "preset_mode"), schema)
+        self.add("preset_mode", "preset_mode", self.words(words, "preset_mode"), schema)
         swings = {
             self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}"): is_on
             for word, is_on in (("off", False), ("on", True))
         }
         payloads = {is_on: payload for payload, is_on in swings.items()}
         key = "custom.mqtt.oscillation"
-        self._add(key, "oscillation", self.words(swings, key), {"type": "boolean"},
+        self.add(key, "oscillation", self.words(swings, key), {"type": "boolean"},
                   to_payload=payloads.__getitem__, to_shown=swings.__getitem__)  # fmt: skip
         key, ways = "custom.mqtt.direction", ["forward", "reverse"]
         parse = self.words({way: way for way in ways}, key)
-        self._add(key, "direction", parse, {"type": "enum", "values": ways})
+        self.add(key, "direction", parse, {"type": "enum", "values": ways})
         self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
-
-    def _add(self, key: str, name: str, parse: PayloadParser, schema: dict[str, Value] | None, **more: Any) -> None:
-        self.add(key, name, parse, schema, templates=(f"{name}_value_template",), **more)
 
     def _add_speed(self) -> None:
         key, percent = "custom.mqtt.percentage", {"type": "percentage", "min": 0, "max": 100}
         reset = self.config.text("payload_reset_percentage", "None")
         parse = number_parser(key, self._percent, ignores_unknown=True)
-        self._add(key, "percentage", lambda text: {key: None} if text == reset else parse(text), percent,
+        self.add(key, "percentage", lambda text: {key: None} if text == reset else parse(text), percent,
                   to_payload=self._raw, to_shown=self._percent)  # fmt: skip
         if (offer := self.offers.get(key)) is not None:
             write = offer.write

@@ -155,12 +155,12 @@ async def test_a_ring_that_fails_silences_nobody(caplog: pytest.LogCaptureFixtur
         (DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 26 * HOUR)], [30 * MINUTE, 24.5 * HOUR]),
         # forward by mistake and back again: what never fired still comes
         (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
-        # years ahead by mistake, ringing there, and back: no silence
+        # a year ahead by mistake, ringing there, and back: no silence
         (
             DAILY,
             True,
-            [("set", 3650 * 24 * HOUR), ("pass", HOUR), ("set", -3650 * 24 * HOUR - HOUR), ("pass", HOUR)],
-            [3650 * 24 * HOUR + 30 * MINUTE, 30 * MINUTE],
+            [("set", 400 * 24 * HOUR), ("pass", HOUR), ("set", -400 * 24 * HOUR - HOUR), ("pass", HOUR)],
+            [400 * 24 * HOUR + 30 * MINUTE, 30 * MINUTE],
         ),
         # the machine sleeps: as if the clock had been set forward
         (Each(HOUR), False, [("sleep", 8 * HOUR + 30 * MINUTE)], []),

@@ -242,11 +242,13 @@ async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_
 ) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
     async with bench(tmp_path, other, card=card) as it:
+        it.clock.recheck_secs = 3600.0
         await start(it, secs=60)
         await it.pass_by(3600)
         assert it.fired == [] and [each.name for each in it.parts.timers.list_all()] == ["off"]
         now = it.clock.now()
     async with bench(tmp_path, other, automation(OFF), card=card, start=now) as it:
+        it.clock.recheck_secs = 3600.0
         await it.drain()
         assert it.events == [
             {"type": "timer", "name": "off", "scheduled_at": "2026-06-01T12:01:00.000Z", "late_secs": 3540.0}
@@ -263,6 +265,7 @@ async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_
         await it.pass_by(86_000)
         now = it.clock.now()
     async with bench(tmp_path, other, card=card, start=now) as it:
+        it.clock.recheck_secs = 3600.0
         assert len(it.parts.timers.list_all()) == 1
         await it.pass_by(480)
         assert it.parts.timers.list_all() == [] and it.fired == []
@@ -295,6 +298,7 @@ async def test_one_that_was_waited_for_by_nobody_and_is_started_anew_outlives_th
         await it.pass_by(100)
         await it.set(NOW + timedelta(seconds=300))
         await start(it, secs=2 * 86_400)
+        it.clock.recheck_secs = 3600.0
         await it.pass_by(86_400)
         assert len(it.parts.timers.list_all()) == 1
 
@@ -305,6 +309,7 @@ async def test_one_whose_day_is_over_goes_though_the_card_takes_nothing_and_not_
 ) -> None:
     card, other = SlowCard(), automation({**OFF, "name": "other"})
     async with bench(tmp_path, other, card=card) as it:
+        it.clock.recheck_secs = 3600.0
         await start(it, secs=0.1)
         await it.pass_by(86_395)
         card.is_bad = not is_started_anew

@@ -63,6 +63,14 @@ LANGUAGES = {
 }
 
 
+PERCENT = """async (locale) => {
+    const entries = performance.getEntriesByType("resource");
+    const { withUnit } = await import(entries.find(({ name }) => name.endsWith("/words.js")).name);
+    return withUnit(2, "%") === new Intl.NumberFormat(locale, { style: "unit", unit: "percent" }).format(2);
+}"""
+"""Whether per cent stands in the table as the browser writes them."""
+
+
 async def home(app: App) -> None:
     """A lamp of a name in a room, and a run that its conditions kept from beginning."""
     await app.post("/rooms", {"id": "den", "name": "Arbeitszimmer"})
@@ -79,6 +87,7 @@ async def test_every_kind_of_trigger_and_condition_is_told_in_every_language(
         await home(app)
         async with visiting(browser, app, locale="de-DE") as visit:
             await visit.open("#/automations/all")
+            assert await visit.page.evaluate(PERCENT, "de-DE")
             told = visit.page.get_by_role("region", name="Wie es um sie steht").locator(".runs:not([lang]) > li")
             tops = visit.page.get_by_role("region", name="Wie es um sie steht").locator(
                 ".card > .runs:not([lang]) > li"
@@ -93,6 +102,7 @@ async def test_every_kind_of_trigger_and_condition_is_told_in_every_language(
         for locale, words in LANGUAGES.items():
             async with visiting(browser, app, locale=locale) as visit:
                 await visit.open("#/automations/all")
+                assert await visit.page.evaluate(PERCENT, locale), locale
                 tops = visit.page.locator("section .card > .runs:not([lang]) > li", has_not=visit.page.locator("p"))
                 await expect(tops).to_have_count(len(GERMAN))
                 texts = await tops.all_inner_texts()

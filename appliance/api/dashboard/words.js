@@ -53,11 +53,12 @@ export function number(value, digits = 1) {
 	return (digits && Math.abs(value) < 0.1 ? SMALL : NUMBERS[digits])(value);
 }
 
-// A number with its unit, as the language writes those that the browser knows: `80%`, `80 %`.
-const KNOWN_UNITS = { "%": "percent", "°": "degree", "°C": "celsius", "°F": "fahrenheit", "km/h": "kilometer-per-hour", "m/s": "meter-per-second" };
+// A number with its unit, as the language writes it: `80%`, `80 %`.
+const KNOWN_UNITS = { "°": "degree", "°C": "celsius", "°F": "fahrenheit", "km/h": "kilometer-per-hour", "m/s": "meter-per-second" };
 const suffixes = new Map();
 
 function suffixOf(unit) {
+	if (unit === "%") return t("unit.percent"); // to make a format takes long, and nearly every home has some
 	if (!(Object.hasOwn(KNOWN_UNITS, unit))) return unit && ` ${unit}`;
 	const format = new Intl.NumberFormat(locale, { style: "unit", unit: KNOWN_UNITS[unit] });
 	return format.formatToParts(2).filter(({ type }) => type !== "integer").map(({ value }) => value).join("");

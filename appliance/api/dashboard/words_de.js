@@ -195,6 +195,8 @@ no: trifft nicht zu
 [doing]
 sleep: Wartet bis {time}
 computing: Rechnet seit {duration}
+[unit]
+percent: \u00A0%
 [arrange]
 places: Welches Gerät wo ist
 up: {name} nach oben

@@ -181,6 +181,8 @@ no: does not hold
 [doing]
 sleep: Waits until {time}
 computing: Computes for {duration}
+[unit]
+percent: %
 [arrange]
 places: Which device is where
 up: Move {name} up

@@ -195,6 +195,8 @@ no: no se cumple
 [doing]
 sleep: Espera hasta {time}
 computing: Calcula desde hace {duration}
+[unit]
+percent: \u00A0%
 [arrange]
 places: Qué dispositivo está dónde
 up: Subir {name}

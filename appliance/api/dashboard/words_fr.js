@@ -195,6 +195,8 @@ no: n’est pas remplie
 [doing]
 sleep: Attend jusqu’à {time}
 computing: Calcule depuis {duration}
+[unit]
+percent: \u00A0%
 [arrange]
 places: Quel appareil est où
 up: Monter {name}

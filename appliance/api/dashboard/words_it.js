@@ -195,6 +195,8 @@ no: non è vera
 [doing]
 sleep: Aspetta fino alle {time}
 computing: Calcola da {duration}
+[unit]
+percent: %
 [arrange]
 places: Quale dispositivo è dove
 up: Sposta {name} in su

@@ -195,6 +195,8 @@ no: klopt niet
 [doing]
 sleep: Wacht tot {time}
 computing: Rekent sinds {duration}
+[unit]
+percent: %
 [arrange]
 places: Welk apparaat is waar
 up: {name} omhoog

@@ -195,6 +195,8 @@ no: niespełnione
 [doing]
 sleep: Czeka do {time}
 computing: Oblicza od {duration}
+[unit]
+percent: %
 [arrange]
 places: Które urządzenie jest gdzie
 up: {name} wyżej

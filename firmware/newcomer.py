@@ -121,6 +121,8 @@ def main() -> int:
                 say(f"newcomer: {' '.join(test)} failed with Python {version}: exit code {code}")
                 return code
             say(f"   Python {version} took {time.monotonic() - began:.0f} s")
+        # What follows on the checkout itself need not check all types again.
+        shutil.copytree(newcomer.checkout / ".mypy_cache", ROOT / ".mypy_cache", dirs_exist_ok=True)
     return 0
 
 

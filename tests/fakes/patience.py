@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+PATIENCE = 60.0
+"""Seconds after which what a test waits for will never be: far more than any of it takes on a busy machine."""
 
-async def until(holds: Callable[[], object], within: float = 20.0) -> None:
+
+async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
     """Return once the condition holds, which is looked at ever more seldom."""
     pause = 0.001
     async with asyncio.timeout(within):
@@ -15,7 +18,7 @@ async def until(holds: Callable[[], object], within: float = 20.0) -> None:
             pause = min(1.2 * pause, 0.02)
 
 
-async def until_async(holds: Callable[[], Awaitable[bool]], within: float = 20.0) -> None:
+async def until_async(holds: Callable[[], Awaitable[bool]], within: float = PATIENCE) -> None:
     """Wait until that which has to be asked holds."""
     async with asyncio.timeout(within):
         while not await holds():  # noqa: ASYNC110 - nobody tells

@@ -126,6 +126,7 @@ class _Attempt:
         settings = config.parse("", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = catalog_of_kinds(file, [self._section], pool.describe, self._bus)
+            catalog.pool = pool
             await catalog.load()
             loaded = catalog.find(self._section)
             if isinstance(loaded, SectionFault):

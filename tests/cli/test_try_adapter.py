@@ -21,8 +21,6 @@ from tests.adapters.lua_kinds.simulators import Tasmota
 from tests.fakes.lua import write
 from tests.fakes.process import ROOT
 
-pytestmark = pytest.mark.slow
-
 PASSWORD = "pw-9f/3a"
 ON = '{"capability": "power", "action": "on"}'
 
@@ -45,6 +43,7 @@ async def lares(folder: Path, *words: str) -> tuple[int, str]:
     return process.returncode, out.decode()
 
 
+@pytest.mark.slow
 async def test_a_poll_and_a_command_are_shown_recorded_and_replayed(tmp_path: Path) -> None:
     settings = ("--set", f"password={PASSWORD}")
     async with Tasmota(password=PASSWORD) as vendor:
@@ -95,6 +94,7 @@ class Echo(SimulatedDevice):
         return web.Response(body=json.dumps(told).encode() + html.escape(SECRETS["api_key"]).encode() + body)
 
 
+@pytest.mark.slow
 async def test_a_secret_of_toml_and_of_a_file_is_in_no_line_and_no_recording(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/mine.lua": LEAKY, "token": SECRETS["token"] + "\n"})
     async with Echo() as vendor:
@@ -167,6 +167,7 @@ class Chatty(SimulatedDevice):
         return socket
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     unreachable = await lares(tmp_path, "try-adapter", "shelly", "--set", "base_url=http://127.0.0.1:1")
     assert unreachable[0] == os.EX_UNAVAILABLE and "does not answer (connection refused)" in unreachable[1]

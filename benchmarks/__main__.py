@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import pkgutil
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
+
+import msgspec
 
 import benchmarks
-from benchmarks._frame import Result, Row, Sample, Skipped, write
+from benchmarks._frame import Sample, Skipped, gather, write
 
-ROUNDS = 5
 MAX_SECS = 400.0
 USAGE_ERROR, FAILED = 64, 1
 
@@ -29,7 +28,7 @@ def main() -> int:
         epilog="measures: " + ", ".join(names),
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these measures, and write no table")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"rounds of each measure ({ROUNDS})")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each measure (5)")
     parser.add_argument("--write", action="store_true", help="write what was measured into the table")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parsed = parser.parse_args()
@@ -46,23 +45,19 @@ def main() -> int:
 def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
     """Run a measure in a process of its own and print its rows; the exit code of that process."""
     print(f"\n{name}: {(importlib.import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}", flush=True)
-    results = dict[str, Result]()
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         limit = threading.Timer(MAX_SECS, process.terminate)
         limit.start()
-        for line in process.stdout or ():
-            reported = json.loads(line)
-            if isinstance(reported, str):
-                print(f"not measured: {reported}")
-            else:
-                sample = Sample(**reported | {"row": Row(**reported["row"])})
-                results.setdefault(sample.row.label, Result(row=sample.row)).add(sample)
+        reported = [msgspec.json.decode(line, type=Sample | str) for line in process.stdout or ()]
         limit.cancel()
-    for each in results.values():
+    results = gather([each for each in reported if not isinstance(each, str)])
+    for reason in (each for each in reported if isinstance(each, str)):
+        print(f"not measured: {reason}")
+    for each in results:
         print("  ", *filter(None, each.cells()), sep="  ", flush=True)
     if is_written and not process.returncode:
-        write(name, [*results.values()])
+        write(name, results)
     return process.returncode
 
 
@@ -70,9 +65,9 @@ def _measure_here(name: str, rounds: int) -> int:
     """Run a measure in this process and print its samples, a line each; a text alone says why there are none."""
     try:
         for sample in importlib.import_module(f"benchmarks.{name}").measure(rounds):
-            print(json.dumps(asdict(sample) if isinstance(sample, Sample) else str(sample)), flush=True)
+            print(msgspec.json.encode(str(sample) if isinstance(sample, Skipped) else sample).decode(), flush=True)
     except Skipped as reason:
-        print(json.dumps(str(reason)), flush=True)
+        print(msgspec.json.encode(str(reason)).decode(), flush=True)
     return os.EX_OK
 
 

@@ -1,18 +1,26 @@
-"""A small, fast HTTP and WebSocket client, so that the figures are the server's more than the client's."""
+"""Small, fast HTTP and WebSocket clients, so that the figures are the server's more than the client's."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 import statistics
 import time
 from collections.abc import Sequence
 
-from benchmarks._processes import KEY
+KEY = "benchmark-master-key"
+UPGRADE = (
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+)
+FRAME = b'{"type":'
+"""What the text of each frame of a hub begins with, and nothing within it."""
 
-UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
-NONCE = "AAAAAAAAAAAAAAAAAAAAAA=="
-LIMIT = 1 << 22
+PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
+"""A hub's ping, and the answer, without which it closes a stream."""
+
+PATIENCE_SECS = 20.0
 
 
 def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes:
@@ -21,37 +29,66 @@ def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body if body else f"{head}\r\n".encode()
 
 
-async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """Head and body of one answer; anything but success ends the benchmark."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 2"):
-        raise RuntimeError(head.decode())
-    return head, await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+class Client:
+    """A kept connection, with one request at a time."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+
+    def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """The body of the answer."""
+        self.send(request(method, path, body))
+        return self.receive().partition(b"\r\n\r\n")[2]
+
+    def send(self, message: bytes) -> None:
+        """Send a request."""
+        self._socket.sendall(message)
+
+    def receive(self) -> bytes:
+        """The whole answer to it; anything but success ends the benchmark."""
+        data, size = b"", 1
+        while len(data) < size:
+            if not (piece := self._socket.recv(1 << 18)):
+                raise RuntimeError("the server closed the connection")
+            data += piece
+            head, end, _ = data.partition(b"\r\n\r\n")
+            size = (
+                len(head + end) + int(head.lower().split(b"content-length: ")[1].split()[0]) if end else len(data) + 1
+            )
+        if not data.startswith(b"HTTP/1.1 2"):
+            raise RuntimeError(data.decode())
+        return data
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
 
 
-async def exchange(port: int, message: bytes) -> tuple[bytes, bytes]:
-    """Head and body of the answer to one request on a connection of its own."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LIMIT)
+def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
+    """The body that answers one request on a connection of its own; connecting is tried until it works."""
+    deadline = time.perf_counter() + PATIENCE_SECS
+    while True:
+        try:
+            client = Client(port)
+            break
+        except ConnectionRefusedError:
+            if time.perf_counter() > deadline:
+                raise
+            time.sleep(0.002)
     try:
-        writer.write(message)
-        return await read_answer(reader)
+        return client.ask(method, path, body)
     finally:
-        writer.close()
+        client.close()
 
 
-async def one(port: int, message: bytes) -> bytes:
-    """The body that answers one request."""
-    return (await exchange(port, message))[1]
-
-
-async def until_ready(port: int) -> None:
+def wait_until_ready(port: int) -> None:
     """Return once every adapter's first poll has ended."""
     while True:
         try:
-            await exchange(port, request("GET", "/ready"))
+            ask(port, "GET", "/ready")
             return
         except RuntimeError:
-            await asyncio.sleep(0.01)
+            time.sleep(0.01)
 
 
 async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
@@ -59,19 +96,21 @@ async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds:
 
     All answers must be of one length.
     """
-    length = sum(map(len, await exchange(port, messages[0])))
-    deadline = time.perf_counter() + seconds
+    client = Client(port)
+    client.send(messages[0])
+    length = len(client.receive())
+    client.close()
+    deadline, durations = time.perf_counter() + seconds, list[float]()
     loop = asyncio.get_running_loop()
-    durations: list[float] = []
     made = [
-        await loop.create_connection(lambda: _Client(messages, length, deadline, durations), "127.0.0.1", port)
+        await loop.create_connection(lambda: _Hammering(messages, length, deadline, durations), "127.0.0.1", port)
         for _ in range(clients)
     ]
     await asyncio.gather(*(client.ended for _, client in made))
     return durations
 
 
-class _Client(asyncio.Protocol):
+class _Hammering(asyncio.Protocol):
     """Sends the next message as soon as the answer to the last is there, until the deadline."""
 
     def __init__(self, messages: Sequence[bytes], length: int, deadline: float, durations: list[float]) -> None:
@@ -110,9 +149,8 @@ class Readers:
     `frames` counts the frames that have come to all of them.
     """
 
-    def __init__(self, port: int, count: int, *, is_hub: bool = True) -> None:
+    def __init__(self, port: int, count: int) -> None:
         self._port, self._count = port, count
-        self._opening = request("GET", "/events", extra=UPGRADE.format(key=NONCE)) if is_hub else b""
         self._goal = 0
         self._there: asyncio.Future[None] | None = None
         self._transports: list[asyncio.Transport] = []
@@ -121,8 +159,7 @@ class Readers:
     async def __aenter__(self) -> Readers:
         loop = asyncio.get_running_loop()
         made = [
-            await loop.create_connection(lambda: _Reader(self, self._opening), "127.0.0.1", self._port)
-            for _ in range(self._count)
+            await loop.create_connection(lambda: _Reader(self), "127.0.0.1", self._port) for _ in range(self._count)
         ]
         self._transports = [transport for transport, _ in made]
         await asyncio.gather(*(reader.is_open for _, reader in made))
@@ -147,42 +184,29 @@ class Readers:
 
 
 class _Reader(asyncio.Protocol):
-    """Shakes hands, and counts the unmasked frames that come then."""
+    """Shakes hands, and counts the frames that come then."""
 
-    def __init__(self, readers: Readers, opening: bytes) -> None:
-        self._readers, self._opening = readers, opening
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
         self._rest = b""
         self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        transport.write(self._opening)
+        self._transport = transport
+        transport.write(request("GET", "/events", extra=UPGRADE))
 
     def data_received(self, data: bytes) -> None:
         data = self._rest + data
+        self._rest = data[1 - len(FRAME) :]
         if not self.is_open.done():
-            head, end, data = data.partition(b"\r\n\r\n")
-            if not end:
-                self._rest = head
-                return
-            if b" 101 " not in head:
-                raise RuntimeError(head.decode())
+            if not data.startswith(b"HTTP/1.1 101 "):
+                raise RuntimeError(data.decode())
             self.is_open.set_result(None)
-        frames, at = 0, 0
-        while (following := _end_of_frame(data, at)) <= len(data):
-            frames, at = frames + 1, following
-        self._rest = data[at:]
-        if frames:
+        if PING in data:
+            self._transport.write(PONG)
+        if frames := data.count(FRAME):
             self._readers.take(frames)
-
-
-def _end_of_frame(data: bytes, at: int) -> int:
-    """Where the frame that begins there ends; beyond the data where its head is not whole."""
-    if len(data) < at + 4:
-        return len(data) + 1
-    if data[at + 1] < 126:
-        return at + 2 + data[at + 1]
-    return at + 4 + int.from_bytes(data[at + 2 : at + 4], "big")
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:

@@ -9,11 +9,13 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct, to_builtins
+
 TABLE = Path(__file__).with_name("RESULTS.md")
+ROUNDS = TABLE.parent.parent / "build" / "bench"
 
 HEAD = """\
 # What was measured
@@ -32,8 +34,7 @@ class Skipped(Exception):
     """Raised by a measure, or by one of its rounds, that this machine cannot run; its text is the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """A line of the table. With a limit beside it, its target is a ratio to that; without, a value in its unit."""
 
     label: str
@@ -44,31 +45,18 @@ class Row:
 
     def sample(self, value: float, limit: float | None = None) -> Sample:
         """What one round gave: the hub's value and, in the same round, that of the limit."""
-        return Sample(row=self, value=value, limit=limit)
+        return self, value, limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """One round's figures of a row."""
-
-    row: Row
-    value: float
-    limit: float | None
+Sample = tuple[Row, float, float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True):
     """All rounds of a row."""
 
     row: Row
-    values: list[float] = field(default_factory=list)
-    limits: list[float] = field(default_factory=list)
-
-    def add(self, sample: Sample) -> None:
-        """Take in what a round gave."""
-        self.values.append(sample.value)
-        if sample.limit is not None:
-            self.limits.append(sample.limit)
+    values: list[float]
+    limits: list[float]
 
     def cells(self) -> Iterator[str]:
         """The row's cells between the name of its measure and the day."""
@@ -87,17 +75,29 @@ class Result:
         yield from ("", "")
 
 
+def gather(samples: Sequence[Sample]) -> list[Result]:
+    """The samples by their rows."""
+    results: dict[str, Result] = {}
+    for row, value, limit in samples:
+        result = results.setdefault(row.label, Result(row, [], []))
+        result.values.append(value)
+        result.limits.extend([] if limit is None else [limit])
+    return [*results.values()]
+
+
 def write(name: str, results: Sequence[Result]) -> None:
     """Keep the figures of every round, and put the measure's rows into the table in the place of those before."""
-    folder = TABLE.parent.parent / "build" / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n")
+    ROUNDS.mkdir(parents=True, exist_ok=True)
+    (ROUNDS / f"{name}.json").write_text(json.dumps(to_builtins(results), indent=1) + "\n")
     before = TABLE.read_text() if TABLE.exists() else ""
     rows = dict(map(_named, re.findall(r"^\| (?!measure)\w+ \| .*\|$", before, re.MULTILINE)))
     rows |= dict(_named(f"| {name} | {' | '.join(each.cells())} | {_describe_machine()} |") for each in results)
-    measures = sorted({measure for measure, _ in rows})  # each with its rows in the order in which they were measured
-    lines = (line for each in measures for (measure, _), line in rows.items() if measure == each)
-    TABLE.write_text(HEAD + "\n".join(lines) + "\n")
+    TABLE.write_text(HEAD + "\n".join(_in_order(rows)) + "\n")
+
+
+def _in_order(rows: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """The lines by measure, those of each in the order in which they were measured."""
+    return (rows[key] for key in sorted(rows, key=lambda key: key[0]))
 
 
 def _named(line: str) -> tuple[tuple[str, str], str]:
@@ -108,8 +108,8 @@ def _named(line: str) -> tuple[tuple[str, str], str]:
 
 def _describe_machine() -> str:
     models = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    model = models[0] if models else platform.machine()
     day, python = time.strftime("%Y-%m-%d", time.gmtime()), platform.python_version()
+    model = models[0] if models else platform.machine()
     return f"{day}, {os.cpu_count()} cores ({model}), load {os.getloadavg()[1]:.1f}, Python {python}"
 
 

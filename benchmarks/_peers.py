@@ -6,6 +6,7 @@ Each prints the ports that it listens at on one line and serves until it is ende
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
+import orjson
 from sanic import Request, Sanic
 from sanic.response import HTTPResponse, raw
 
@@ -50,9 +52,17 @@ async def serve_lamps(arguments: list[str]) -> None:
 
 
 async def serve_strip(_: list[str]) -> None:
-    """A WLED strip, and a second port at which each byte makes it push another brightness."""
+    """A WLED strip, and two ports at which each byte makes it push another brightness.
+
+    At the second one a push costs a tenth: what is pushed was encoded before, and all that is due is sent at once.
+    """
     strip = WledSimulator(segments=1)
     await strip.__aenter__()
+    frames = list[bytes]()
+    for brightness in range(5, 255, 5):
+        text = orjson.dumps({"state": {**strip.state, "bri": brightness}, "info": strip.info})
+        frames.append(b"\x81\x7e%b%b" % (len(text).to_bytes(2, "big"), text))
+    due = itertools.cycle(frames)
 
     async def push(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while taken := await reader.read(1):
@@ -60,8 +70,16 @@ async def serve_strip(_: list[str]) -> None:
             await strip.push()
         writer.close()
 
-    server = await asyncio.start_server(push, "127.0.0.1", 0)
-    _tell(strip.port, server.sockets[0].getsockname()[1])
+    async def push_many(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while taken := await reader.read(64):
+            data = b"".join(itertools.islice(due, len(taken)))
+            for each in strip._sockets:  # noqa: SLF001 - past what aiohttp would do for each message
+                transport: Any = each._req.transport  # type: ignore[union-attr]  # noqa: SLF001
+                transport.write(data)
+        writer.close()
+
+    servers = [await asyncio.start_server(each, "127.0.0.1", 0) for each in (push, push_many)]
+    _tell(strip.port, *(each.sockets[0].getsockname()[1] for each in servers))
     await asyncio.Event().wait()
 
 
@@ -86,18 +104,18 @@ async def serve_polls(arguments: list[str]) -> None:
 
     The connections are kept for so many seconds, which the second argument says.
     """
-    poll_secs, keep_secs, *ports = (float(each) for each in arguments)
+    poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
 
-        async def poll(port: float) -> None:
+        async def poll(port: int) -> None:
             while True:
-                async with session.get(f"http://127.0.0.1:{port:.0f}/elgato/lights") as answer:
+                async with session.get(f"http://127.0.0.1:{port}/elgato/lights") as answer:
                     json.loads(await answer.read())
                 await asyncio.sleep(poll_secs)
 
         _tell(os.getpid())
-        await asyncio.gather(*(poll(port) for port in ports))
+        await asyncio.gather(*map(poll, ports))
 
 
 class _Reader(asyncio.Protocol):

@@ -12,12 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
+from benchmarks._client import KEY, ask
 from benchmarks._frame import Row, Sample
 
-KEY = "benchmark-master-key"
 ROOT = Path(__file__).parent.parent
 MODULE = (sys.executable, "-m", "appliance")
 """How the hub is started from the tree."""
@@ -27,14 +28,13 @@ CPU_CLOCK = 2
 """With a process's id in the other bits, the clock of its processor time (clock_getcpuclockid(3))."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A hub that answered; `started_after` is the seconds from its process's start to that answer."""
+class Running(Struct, frozen=True, kw_only=True):
+    """A hub that answered, or another process; `started_after` is the seconds from its start to that answer."""
 
-    port: int
     pid: int
-    started_after: float
-    turns: Path
+    port: int = 0
+    started_after: float = 0.0
+    turns: Path = Path()
 
     def forget_turns(self) -> None:
         """Let the longest turn be that of what comes now, in a hub that is watched."""
@@ -55,17 +55,13 @@ class Running:
                 found += [int(child) for child in (task / "children").read_text().split()]
         return found
 
-    def resident_mb(self) -> float:
-        """Resident memory of the hub's own process in megabytes (10^6 bytes)."""
-        return self._status("VmRSS") * 1024 / 1e6
+    def resident_mb(self, field: str = "VmRSS") -> float:
+        """Resident memory of the hub's own process in megabytes (10^6 bytes); the most there ever was in `VmHWM`."""
+        return _field(f"/proc/{self.pid}/status", field) * 1024 / 1e6
 
     def pss_mb(self) -> float:
         """Memory of the hub and its worker in megabytes; what they share with others counts in part."""
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
-
-    def peak_mb(self) -> float:
-        """The most memory that was ever resident, in megabytes."""
-        return self._status("VmHWM") * 1024 / 1e6
 
     def cpu_secs(self) -> float:
         """Processor time that the hub and its worker have used; exact, which what `/proc` counts in ticks is not."""
@@ -74,15 +70,11 @@ class Running:
     def wakeups(self) -> int:
         """How often threads of the hub and its worker have gone to sleep by themselves and were woken."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
-        return sum(_field(str(task / "status"), "voluntary_ctxt_switches") for task in tasks)
-
-    def _status(self, field: str) -> int:
-        return _field(f"/proc/{self.pid}/status", field)
+        return sum(_field(f"{task}/status", "voluntary_ctxt_switches") for task in tasks)
 
 
 def _field(file: str, name: str) -> int:
-    lines = Path(file).read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(f"{name}:")).split()[1])
+    return int(next(line for line in Path(file).read_text().splitlines() if line.startswith(f"{name}:")).split()[1])
 
 
 @contextlib.contextmanager
@@ -107,7 +99,7 @@ def hub(
         began = time.perf_counter()
         process = subprocess.Popen([*command, "run"], cwd=place, env=variables, stdout=sys.stderr)
         try:
-            ask(port, "/devices")
+            ask(port, "GET", "/devices")
             started_after = time.perf_counter() - began
             yield Running(port=port, pid=process.pid, started_after=started_after, turns=turns)
         finally:
@@ -141,23 +133,6 @@ def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
         f"poll_interval_secs = {poll_secs}\n"
         for number, port in enumerate(ports)
     )
-
-
-def ask(port: int, path: str, patience: float = 20.0) -> bytes:
-    """The raw answer to one authenticated GET; connecting is tried until it works."""
-    deadline = time.perf_counter() + patience
-    request = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                connection.sendall(request.encode())
-                answer = b"".join(iter(lambda: connection.recv(65536), b""))
-            assert answer.startswith(b"HTTP/1.1 200"), answer[:200]
-            return answer
-        except ConnectionRefusedError:
-            if time.perf_counter() > deadline:
-                raise
-            time.sleep(0.002)
 
 
 def free_port() -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import aiohttp
 
-from benchmarks._client import read_answer, request, until_ready
+from benchmarks._client import Client, request, wait_until_ready
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub, lamps, peer
 
@@ -28,11 +28,11 @@ MANY = Row(
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare trips by turns."""
     with peer("lamps", str(LAMPS), "1") as ports, hub(lamps(ports)) as home:
-        asyncio.run(until_ready(home.port))
+        wait_until_ready(home.port)
         for number in range(rounds):
-            one = asyncio.run(_command(home.port, 1, number))
+            one = _command(home.port, 1, number)
             bare = asyncio.run(_trips(ports[:1], number))
-            many = asyncio.run(_command(home.port, LAMPS, number))
+            many = _command(home.port, LAMPS, number)
             bare_many = asyncio.run(_trips(ports, number))
             yield ONE.sample(statistics.median(one), statistics.median(bare))
             yield MANY.sample(statistics.median(many), statistics.median(bare_many))
@@ -43,19 +43,20 @@ def _brightness(turn: int, number: int) -> int:
     return 1 + (turn + number) % 100
 
 
-async def _command(port: int, count: int, turn: int) -> list[float]:
+def _command(port: int, count: int, turn: int) -> list[float]:
     """Milliseconds until so many lamps have obeyed, commanded at once over a kept connection each."""
-    streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+    clients = [Client(port) for _ in range(count)]
     durations = []
     for number in range(TIMES):
         body = json.dumps({"capability": "brightness", "action": "set", "value": _brightness(turn, number)}).encode()
         began = time.perf_counter()
-        for lamp, (_, writer) in enumerate(streams):
-            writer.write(request("POST", f"/devices/lamp{lamp}:light:0/command", body))
-        await asyncio.gather(*(read_answer(reader) for reader, _ in streams))
+        for lamp, client in enumerate(clients):
+            client.send(request("POST", f"/devices/lamp{lamp}:light:0/command", body))
+        for client in clients:
+            client.receive()
         durations.append(1000 * (time.perf_counter() - began))
-    for _, writer in streams:
-        writer.close()
+    for client in clients:
+        client.close()
     return durations
 
 

@@ -19,7 +19,7 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.store_setup import Changes
-from benchmarks._client import one, request
+from benchmarks._client import ask
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub
 
@@ -37,7 +37,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             store, bare, handed = asyncio.run(_changes())
             yield ONE.sample(store, bare)
             yield HANDED.sample(handed, bare)
-            yield OVER_HTTP.sample(asyncio.run(_over_http(home.port, number)), bare)
+            yield OVER_HTTP.sample(_over_http(home.port, number), bare)
 
 
 async def _changes() -> Sequence[float]:
@@ -81,11 +81,11 @@ def _renamed(number: int) -> Change:
     return lambda layout, _: layout.put_room(Room(id="room", name=f"Room {number}"))
 
 
-async def _over_http(port: int, turn: int) -> float:
+def _over_http(port: int, turn: int) -> float:
     durations = []
     for number in range(TIMES // 10):
         body = b'{"id":"den","name":"Den %d"}' % (1000 * turn + number)
         began = time.perf_counter()
-        await one(port, request("POST", "/rooms", body))
+        ask(port, "POST", "/rooms", body)
         durations.append(1000 * (time.perf_counter() - began))
     return statistics.median(durations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
 import time
@@ -14,9 +13,9 @@ from appliance.history.card_lines import encode_hours
 from appliance.history.hours import Hour
 from appliance.store.disk import Disk
 from appliance.store.month_files import MonthFiles
-from benchmarks._client import percentile, until_ready
+from benchmarks._client import ask, percentile, wait_until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._processes import ask, hub
+from benchmarks._processes import hub
 
 SENSORS, METERS, SWITCHES = 150, 30, 20
 MONTH = datetime(2026, 10, 1, tzinfo=UTC)
@@ -41,7 +40,7 @@ def measure(rounds: int) -> Iterator[Sample]:
         (Path(place) / "data").mkdir(mode=0o700)
         _write_month(MonthFiles(Disk(Path(place) / "data")))
         with hub("[adapters.virtual]\n" + "".join(map(_section, range(200))), folder=Path(place)) as home:
-            asyncio.run(until_ready(home.port))
+            wait_until_ready(home.port)
             for resolution, row in READ.items():
                 for number in range(max(rounds, 3)):
                     yield row.sample(
@@ -76,7 +75,7 @@ def _section(number: int) -> str:
 def _read(port: int, number: int, resolution: str) -> float:
     """Milliseconds that a month of this device takes."""
     began = time.perf_counter()
-    body = ask(port, f"/devices/virtual:d{number}/history/{_attribute(number)[0]}?{QUERY.format(resolution)}")
+    body = ask(port, "GET", f"/devices/virtual:d{number}/history/{_attribute(number)[0]}?{QUERY.format(resolution)}")
     took = 1000 * (time.perf_counter() - began)
-    assert len(json.loads(body.partition(b"\r\n\r\n")[2])["entries"]) == 31 * 24
+    assert len(json.loads(body)["entries"]) == 31 * 24
     return took

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks._client import Readers, one, percentile, request, until_ready
+from benchmarks._client import Readers, ask, percentile, wait_until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._processes import ask, hub, lamps, peer
-from benchmarks.stream import Side, latencies_by_turns, strip_section, until_pushed
+from benchmarks._processes import hub, lamps, peer
+from benchmarks.stream import latencies_by_turns, strip_section, until_pushed
 
 HOMES = {
     "devices": (100, 1_000, 5_000),
@@ -47,7 +47,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, str, float]]:
     with ExitStack() as stack:
-        strip, push = stack.enter_context(peer("strip"))
+        strip, push, _ = stack.enter_context(peer("strip"))
         others = stack.enter_context(peer("lamps", str(devices // LIGHTS), str(LIGHTS)))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         (folder / "config" / "automations").mkdir(parents=True)
@@ -55,31 +55,30 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
             (folder / "config" / "automations" / f"{number}.lua").write_text(AUTOMATION.format(number=number))
         began = time.perf_counter()
         home = stack.enter_context(hub(strip_section(strip) + lamps(others), folder=folder))
-        asyncio.run(until_ready(home.port))
+        wait_until_ready(home.port)
         yield "start to the first answer", "s", home.started_after
         yield "all there after", "s", time.perf_counter() - began
         if automations:
             began = time.perf_counter()
-            reply = json.loads(asyncio.run(one(home.port, request("POST", "/automations/reload", b"{}"))))
+            reply = json.loads(ask(home.port, "POST", "/automations/reload", b"{}"))
             assert reply["status"] == "ok", reply
             yield "a reload of all files", "s", time.perf_counter() - began
-        asyncio.run(until_pushed(home.port, push))
-        took = percentile(asyncio.run(latencies_by_turns([Side(port=home.port, push=push)], readers))[0], 50)
+        until_pushed(home.port, push)
+        took = percentile(asyncio.run(latencies_by_turns([(home.port, push)], readers))[0], 50)
         yield "a push → the last reader, p50", "ms", took
         began = time.perf_counter()
-        ask(home.port, "/devices")
+        ask(home.port, "GET", "/devices")
         yield "all devices in one answer", "ms", 1000 * (time.perf_counter() - began)
         yield "memory of hub and worker (PSS)", "MB", home.pss_mb()
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
     """So many values a minute for a while: what they cost, and how many a reader was told of."""
-    with peer("strip") as [strip, push], hub(strip_section(strip), is_watched=True) as home:
-        asyncio.run(until_ready(home.port))
-        asyncio.run(until_pushed(home.port, push))
+    with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
+        until_pushed(home.port, push)
         cpu = home.cpu_secs()
         home.forget_turns()
-        pushed, told = asyncio.run(_push(home.port, push, per_minute / 60))
+        pushed, told = asyncio.run(_push(home.port, push_many, per_minute / 60))
         yield Row(label=f"{what}: processor", unit="% of a core").sample(100 * (home.cpu_secs() - cpu) / SECONDS)
         yield Row(label=f"{what}: told to a reader", unit="% of them").sample(100 * told / pushed)
         yield home.longest_turn(what)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks._client import one, request, until_ready
+from benchmarks._client import Client, ask, request, wait_until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._processes import Running, hub, lamps, peer
+from benchmarks._processes import hub, lamps, peer
 
 SCENES, SLEEPERS, SPINNERS = 200, 300, 16
 FILE = 'return {{ id = "{name}", name = "{name}", mode = {{ type = "parallel", max = 400 }}, execute = {body} }}'
@@ -39,41 +38,35 @@ def measure(rounds: int) -> Iterator[Sample]:
         for name, body in BODIES.items():
             (scenes / f"{name}.lua").write_text(FILE.format(name=name, body=body))
         with hub(lamps(ports), folder=Path(folder)) as home:
-            asyncio.run(until_ready(home.port))
+            wait_until_ready(home.port)
             for _ in range(rounds):
-                yield NOTHING.sample(asyncio.run(_play(home.port, "nothing")))
-                yield SCENE.sample(asyncio.run(_play(home.port, "two")))
-            yield SLEEPING.sample(asyncio.run(_sleep(home)))
-            yield SPUN.sample(asyncio.run(_spin(home.port)))
+                yield NOTHING.sample(_play(home.port, "nothing"))
+                yield SCENE.sample(_play(home.port, "two"))
+            before = home.pss_mb()
+            sleepers = _begin(home.port, "sleep", SLEEPERS)
+            yield SLEEPING.sample((home.pss_mb() - before) * 1e6 / 1024 / SLEEPERS)
+            for each in sleepers:
+                each.close()
+            spinners = _begin(home.port, "spin", SPINNERS)
+            yield SPUN.sample(_play(home.port, "two"))
+            for each in spinners:
+                each.close()
 
 
-async def _play(port: int, name: str) -> float:
+def _play(port: int, name: str) -> float:
     """Milliseconds from the request to the end of the scene, p50."""
     durations = []
     for _ in range(SCENES):
         began = time.perf_counter()
-        await one(port, request("POST", f"/scenes/{name}/execute"))
+        ask(port, "POST", f"/scenes/{name}/execute")
         durations.append(1000 * (time.perf_counter() - began))
     return statistics.median(durations)
 
 
-async def _begin(port: int, name: str, count: int) -> list[asyncio.Task[bytes]]:
-    tasks = [asyncio.create_task(one(port, request("POST", f"/scenes/{name}/execute"))) for _ in range(count)]
-    await asyncio.sleep(2)
-    return tasks
-
-
-async def _sleep(home: Running) -> float:
-    before = home.pss_mb()
-    tasks = await _begin(home.port, "sleep", SLEEPERS)
-    gained = home.pss_mb() - before
-    for each in tasks:
-        each.cancel()
-    return gained * 1e6 / 1024 / SLEEPERS
-
-
-async def _spin(port: int) -> float:
-    tasks = await _begin(port, "spin", SPINNERS)
-    took = await _play(port, "two")
-    await asyncio.gather(*tasks, return_exceptions=True)
-    return took
+def _begin(port: int, name: str, count: int) -> list[Client]:
+    """Clients that wait for the end of a scene each."""
+    clients = [Client(port) for _ in range(count)]
+    for each in clients:
+        each.send(request("POST", f"/scenes/{name}/execute"))
+    time.sleep(2)
+    return clients

@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks._client import Readers
+from benchmarks._client import Readers, ask
 from benchmarks._frame import Row, Sample, Skipped
-from benchmarks._processes import Running, ask, hub
+from benchmarks._processes import Running, hub
 from firmware import skips
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 
@@ -98,7 +98,7 @@ def _samples(broker: int) -> Iterator[Sample]:
 
 def _devices(home: Running) -> list[object]:
     time.sleep(0.1)
-    devices: list[object] = json.loads(ask(home.port, "/devices").partition(b"\r\n\r\n")[2])
+    devices: list[object] = json.loads(ask(home.port, "GET", "/devices"))
     return devices
 
 

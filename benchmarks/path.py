@@ -26,10 +26,8 @@ return {{
   end,
 }}
 """
-EVENT_FILES = Row(label="an event → Lua → lamp: files", at_most=50)
-EVENT_CHANGES = Row(label="an event → Lua → lamp: changes of file", at_most=350)
-COMMAND_FILES = Row(label="a REST command: files", at_most=38)
-COMMAND_CHANGES = Row(label="a REST command: changes of file", at_most=150)
+TARGETS = {"an event → Lua → lamp": (50, 350), "a REST command": (38, 150)}
+"""Files, and changes of file, at most."""
 
 
 class Profile:
@@ -52,11 +50,9 @@ class Profile:
 
 def measure(_rounds: int) -> Iterator[Sample]:
     """The second of each, in a hub of this process with nothing else to do."""
-    event, command = asyncio.run(_measure())
-    yield EVENT_FILES.sample(len(set(event)))
-    yield EVENT_CHANGES.sample(len(event))
-    yield COMMAND_FILES.sample(len(set(command)))
-    yield COMMAND_CHANGES.sample(len(command))
+    for (what, (files, changes)), passed in zip(TARGETS.items(), asyncio.run(_measure()), strict=True):
+        yield Row(label=f"{what}: files", at_most=files).sample(len(set(passed)))
+        yield Row(label=f"{what}: changes of file", at_most=changes).sample(len(passed))
 
 
 async def _measure() -> tuple[list[str], list[str]]:

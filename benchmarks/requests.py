@@ -5,47 +5,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from benchmarks._client import hammer, one, percentile, request, until_ready
+from benchmarks._client import ask, hammer, percentile, request, wait_until_ready
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub, lamps, peer
 
 DEVICES = 100
 SECONDS = 1.5
 PATHS = {
-    "one device": ["/devices/lamp0:light:10"],
-    "one device after another": [f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)],
-    f"{DEVICES} devices": ["/devices"],
+    "one device": (["/devices/lamp0:light:10"], 0.95),
+    "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
+    f"{DEVICES} devices": (["/devices"], 0.9),
 }
-LEAST = {"one device": 0.95, "one device after another": 0.95, f"{DEVICES} devices": 0.9}
-CLIENTS = (1, 16)
-BESIDE = "bare Sanic, the same bytes"
+"""What is asked for, and how often at least of what bare Sanic reaches."""
 
-RATES = {
-    (what, clients): Row(label=f"GET {what}, {_plural}", unit="requests/s", beside=BESIDE, at_least=LEAST[what])
-    for what in PATHS
-    for clients, _plural in ((1, "1 client"), (16, "16 clients"))
-}
-TIMES = {
-    (what, clients, percent): Row(label=f"GET {what}, {clients} at once, p{percent}", unit="ms", beside=BESIDE)
-    for what in PATHS
-    for clients in CLIENTS
-    for percent in (50, 99)
-}
+CLIENTS = {1: "1 client", 16: "16 clients"}
+BESIDE = "bare Sanic, the same bytes"
 
 
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare Sanic by turns."""
     with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
-        asyncio.run(until_ready(home.port))
-        for what, paths in PATHS.items():
-            body = asyncio.run(one(home.port, request("GET", paths[0])))
-            with peer("fixed", given=body) as [bare]:
-                for clients in (clients for _ in range(rounds) for clients in CLIENTS):
-                    ours = _hammer(home.port, paths, clients)
-                    limit = _hammer(bare, ["/"], clients)
-                    yield RATES[what, clients].sample(len(ours) / SECONDS, len(limit) / SECONDS)
+        wait_until_ready(home.port)
+        for what, (paths, least) in PATHS.items():
+            with peer("fixed", given=ask(home.port, "GET", paths[0])) as [bare]:
+                for count, clients in (each for _ in range(rounds) for each in CLIENTS.items()):
+                    ours, limit = _hammer(home.port, paths, count), _hammer(bare, ["/"], count)
+                    rate = Row(label=f"GET {what}, {clients}", unit="requests/s", beside=BESIDE, at_least=least)
+                    yield rate.sample(len(ours) / SECONDS, len(limit) / SECONDS)
                     for percent in (50, 99):
-                        row = TIMES[what, clients, percent]
+                        row = Row(label=f"GET {what}, {count} at once, p{percent}", unit="ms", beside=BESIDE)
                         yield row.sample(percentile(ours, percent), percentile(limit, percent))
 
 

@@ -17,28 +17,15 @@ SECTIONS = 100
 FILE = ROOT / "dist" / "lares.pyz"
 PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 AS_FILE = (PYTHON, "-I", "-S", str(FILE))
-SANIC, EMPTY = 'python -c "import sanic"', "the same without a section"
-
-WARM = {
-    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.35),
-    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.35),
-}
-FRESH = {
-    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.35),
-    "file": Row(label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2.2),
-}
-MANY = {
-    name: Row(label=f"{label}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
-    for name, label in (("module", "as module"), ("file", "as single file"))
-}
+SANIC, WARM, EMPTY = 'python -c "import sanic"', "its warm start", "the same without a section"
 PASS = Row(label="python -c pass", unit="ms")
 MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60)
 
 
 def measure(rounds: int) -> Iterator[Sample | Skipped]:
     """Every way to start, one after the other, round by round; the single file where it has been made."""
-    ways = {"module": MODULE, "file": AS_FILE} if FILE.exists() else {"module": MODULE}
-    if "file" not in ways:
+    ways = {"as module": MODULE, "as single file": AS_FILE} if FILE.exists() else {"as module": MODULE}
+    if not FILE.exists():
         yield Skipped("the single file is not there; make it with `python3 build.py`")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -53,9 +40,16 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
                 fresh, _ = _start(command, folder / f"{way}-{number}")
                 warm, memory = _start(command, folder / way)
                 many, _ = _start(command, folder / way, config)
-                yield WARM[way].sample(warm, sanic)
-                yield FRESH[way].sample(fresh, sanic if way == "module" else warm)
-                yield MANY[way].sample(many, warm)
+                yield Row(label=f"{way}, warm", unit="ms", beside=SANIC, at_most=1.35).sample(warm, sanic)
+                if command is MODULE:
+                    row = Row(label=f"{way}, with nothing stored", unit="ms", beside=SANIC, at_most=1.35)
+                    yield row.sample(fresh, sanic)
+                else:
+                    yield Row(label=f"{way}, unpacking first", unit="ms", beside=WARM, at_most=2.2).sample(
+                        fresh, warm
+                    )
+                row = Row(label=f"{way}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
+                yield row.sample(many, warm)
                 yield MEMORY.sample(memory)
 
 

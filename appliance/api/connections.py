@@ -180,8 +180,8 @@ class Connections:
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_PAIR = re.compile(r'[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^",;\s]*)[ \t]*(;|,|\Z)')
-_HOST_AND_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?|([0-9A-Fa-f:.]+(?:%[\w.-]+)?)")
+_PAIR = r'[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^",;\s]*)[ \t]*(;|,|\Z)'
+_HOST_AND_PORT = r"\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?|([0-9A-Fa-f:.]+(?:%[\w.-]+)?)"
 
 
 class TrustedProxies:
@@ -221,7 +221,7 @@ class TrustedProxies:
 
 def _parse(hop: str) -> IpAddress | None:
     """The address of a hop, with or without its port; an IPv4 one that is mapped into IPv6 as IPv4."""
-    match = _HOST_AND_PORT.fullmatch(hop.strip())
+    match = re.fullmatch(_HOST_AND_PORT, hop.strip())
     if match is None:
         return None
     try:
@@ -235,8 +235,9 @@ def _read_forwarded(stated: str) -> list[str]:
     """The hops of `Forwarded` (RFC 7239); an unreadable one where a part is malformed."""
     hops: list[str] = []
     at, hop = 0, ""
+    pair = re.compile(_PAIR)
     while at < len(stated):
-        match = _PAIR.match(stated, at)
+        match = pair.match(stated, at)
         if match is None:
             return [*hops, ""]
         if match[1].lower() == "for":

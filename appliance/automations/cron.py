@@ -34,7 +34,7 @@ NICKNAMES: Mapping[str, str] = {
 
 MAX_EXPRESSION_CHARS = 1000
 
-_QUARTZ = re.compile(r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z")
+_QUARTZ = r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z"
 """What another dialect calls the last day, the nearest working day and the nth weekday."""
 
 
@@ -181,7 +181,7 @@ def _not_understood(word: str, field: _CronField) -> str:
     """The sentence about a word that is no number, with what it may have been."""
     if word == "":
         return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
-    if field.name in ("day", "weekday") and _QUARTZ.match(word.upper()):
+    if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
         return f"{field.name} {shown(word)} is not offered: L, W and # do not exist here; check the date in execute"
     near = nearest(word.upper(), field.words)
     if near is not None:

@@ -54,7 +54,7 @@ MAX_PAST_NAMES = 100
 SENT_PREFIX = "sent/"
 """Keys in the document: `sent/<device id>` holds the `PastNames` of the device."""
 
-_GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?""")
+_GIVEN = r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?"""
 """A call that sets a variable or starts a timer; its name, where it is a plain text."""
 
 
@@ -299,4 +299,4 @@ class NameWatcher:
 
 
 def _given(source: Source) -> Iterator[re.Match[str]]:
-    return _GIVEN.finditer(source.text.decode(errors="replace"))
+    return re.finditer(_GIVEN, source.text.decode(errors="replace"))

@@ -15,9 +15,7 @@ import orjson
 from appliance.log_buffer import RepetitionLimit, fields_of, fields_text
 from appliance.settings import Logging
 
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
-)
+_INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
 """What shows nothing although Python calls it printable: fillers, joiners, and selectors but for that of emoji."""
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
@@ -99,7 +97,7 @@ def one_line(text: str) -> str:
 
 def is_harmless(text: str) -> bool:
     """Whether the text shows as what it is: no control, bidirectional or other invisible character is in it."""
-    return text.isprintable() and (text.isascii() or not _INVISIBLE.search(text))
+    return text.isprintable() and (text.isascii() or not re.search(_INVISIBLE, text))
 
 
 def discard_stdout() -> None:

@@ -129,7 +129,7 @@ def hint_of(context: ErrorContext) -> str:
 
 
 def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
-    word = _RESERVED.search(context.line) or _RESERVED.search(context.previous)
+    word = re.search(_RESERVED, context.line) or re.search(_RESERVED, context.previous)
     return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
 
 
@@ -217,7 +217,7 @@ _MISSPELT = {
 }
 """What was meant, by what was written: letters exchanged or left out, and the words of other languages."""
 
-_RESERVED = re.compile(rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)")
+_RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
 _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
 

@@ -131,10 +131,9 @@ def number_within(low: float, high: float) -> Callable[[Any], float]:
 
 def matching(pattern: str, expected: str) -> Callable[[Any], str]:
     """A check: a string that the regular expression matches as a whole."""
-    compiled = re.compile(pattern)
 
     def check(value: Any) -> str:
-        if compiled.fullmatch(string(value)) is None:
+        if re.fullmatch(pattern, string(value)) is None:
             raise Mismatch(expected, value)
         return string(value)
 

@@ -65,7 +65,7 @@ class Engine:
         self._clock = environment.clock
         self._listening = ExitStack()
         self._active: dict[str, list[ActiveTrigger]] = {}
-        self._listeners = Listeners([], self._registry)
+        self._index = TriggerIndex([], self._registry)
         self._is_disarmed = False
         self.on_change: Callable[[], None] = lambda: None
 
@@ -99,11 +99,11 @@ class Engine:
 
     def has_timer_listener(self, name: str) -> bool:
         """Whether an automation that is switched on listens for the timer of this name."""
-        return any(self._states.of(each.id).is_enabled for each in self._listeners.of_subject("timer", name))
+        return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
 
     def hears_hook(self, hook: str) -> bool:
         """Whether an automation, switched on or not, has a trigger for the hook of this id."""
-        return bool(self._listeners.of_subject("hook", hook))
+        return bool(self._index.of_subject("hook", hook))
 
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which its schedules and intervals fall due, at most ten, the soonest first."""
@@ -162,7 +162,7 @@ class Engine:
         for active in (each for gone in before.values() for each in gone):
             self._stop(active)
         self._states.begin_with({each.definition.id: each.definition.enabled for each in assets})
-        self._listeners = Listeners(self._list_active(), self._registry)
+        self._index = TriggerIndex(self._list_active(), self._registry)
         self._change_times.watch(_watched_attributes(each.definition for each in assets))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
@@ -202,14 +202,14 @@ class Engine:
         if isinstance(event, events.DeviceRemoved):
             for active in self._waits.of(event.device_id):
                 self._waits.end(active, event.device_id)
-        for active in self._listeners.of(event, self._waits):
+        for active in self._index.of(event, self._waits):
             try:
                 self._dispatch(active, event)
             except Exception as error:  # a fault of one automation must not stop the others
                 log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
     def _resume_waits(self, device: Device) -> None:
-        for active in self._listeners.of_device(device):
+        for active in self._index.of_device(device):
             if isinstance(active.trigger, DeviceTrigger) and active.trigger.wait_secs is not None:
                 self._waits.resume(active, active.trigger, device)
 
@@ -235,7 +235,7 @@ def _shown(instant: datetime | None) -> str | None:
     return None if instant is None else timestamp(instant)
 
 
-class Listeners:
+class TriggerIndex:
     """The triggers of all automations in force, by what they listen to; a reload makes a new one."""
 
     def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:

@@ -47,13 +47,11 @@ log = logging.getLogger("adapters")
 class LiveDevices:
     """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
 
-    `unreadable` counts messages that are too large or no text. What was shown when the hub stopped, at `stopped_at`,
-    had not expired then; when it was last said is not known.
+    What was shown when the hub stopped, at `stopped_at`, had not expired then; when it was last said is not known.
     """
 
     def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
         self.catalog = catalog
-        self.unreadable = 0
         self.stopped_at: datetime | None = None
         self.duplicates = Duplicates(clock)
         self.pictures = PictureStore(publish, clock)
@@ -99,7 +97,6 @@ class LiveDevices:
         try:
             message = self._message(received)
         except Invalid as fault:
-            self.unreadable += 1
             refusal = Refusal(self._reader_of(received.topic), "message", str(fault))
             if len(self.catalog.refused) < MAX_UNREADABLE_TOPICS:
                 self.catalog.refused.setdefault(received.topic, refusal)

@@ -94,10 +94,9 @@ _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
 
 class Duplicates:
-    """Remembers the latest presses and states. `outdated` counts states of another hub that came late."""
+    """Remembers the latest presses, and the latest states of other hubs."""
 
     def __init__(self, clock: Clock) -> None:
-        self.outdated = 0
         self._clock = clock
         self._presses: dict[tuple[str, str], tuple[float, str]] = {}
         self._sequences: dict[str, tuple[int, int]] = {}
@@ -125,7 +124,6 @@ class Duplicates:
             return False
         known = self._sequences.get(message.topic)
         if known is not None and version < known:
-            self.outdated += 1
             return True
         if len(self._sequences) >= MAX_PRESSES:
             self._sequences.clear()

@@ -17,6 +17,7 @@ from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.held_back import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
 from appliance.errors import Invalid
+from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import hear, live_devices, new_catalog, rebuild, take
@@ -24,13 +25,11 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.rows import each_row
 
-DEVICE = {"identifiers": ["x"]}
-
 
 def config(component: str, object_id: str = "e", **fields: Any) -> Sent:
     """A retained configuration of the device x."""
-    payload = {"unique_id": object_id, "state_topic": "s", "command_topic": "c", "device": DEVICE, **fields}
-    return Sent(f"homeassistant/{component}/{object_id}/config", json.dumps(payload).encode(), retain=True)
+    keys = {"unique_id": object_id, "state_topic": "s", "command_topic": "c", "device": {"identifiers": ["x"]}}
+    return table.config(f"{component}/{object_id}", **{**keys, **fields})
 
 
 @each_row(
@@ -102,7 +101,7 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(
 
 
 def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
-    components = (
+    components = [
         "sensor",
         "switch",
         "light",
@@ -114,7 +113,7 @@ def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
         "siren",
         "number",
         "select",
-    )
+    ]
     catalog = new_catalog()
     gc.disable()
     try:

@@ -70,13 +70,8 @@ def test_an_entitys_own_name_is_the_label_of_what_it_shows_where_it_says_more() 
 def test_a_button_says_which_presses_it_sends() -> None:
     catalog, device = new_catalog(), {"identifiers": ["a"]}
     press = {"state_topic": "p", "event_types": ["single_press", "action_double"], "device": device}
-    trigger = {
-        "automation_type": "trigger",
-        "topic": "q",
-        "type": "button_long_press",
-        "subtype": "left",
-        "device": device,
-    }
+    trigger = {"automation_type": "trigger", "topic": "q", "type": "button_long_press", "subtype": "left",
+               "device": device}  # fmt: skip
     take(catalog, (sent("homeassistant/event/p/config", press),))
     take(catalog, (sent("homeassistant/device_automation/q/config", trigger),))
     assert catalog.devices["mqtt:a"].observation().vendor_specific["events"] == ["double", "long_left", "single"]

@@ -167,16 +167,6 @@ async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_o
                 }
 
 
-async def test_an_older_word_of_another_hub_does_not_count(broker: Broker) -> None:
-    async with BrokerHome(broker) as here, BrokerHome(broker) as there, broker.client() as client:
-        async with publishing(here, "here", Lamp(here.registry, LAMP), boot=5):
-            await there.shows(THERE, brightness=20)
-            old = {"boot": 4, "seq": 99, "attributes": {"state": "online", "brightness": 1, "power": "on"}}
-            await client.publish("lares/here/devices/elgato_lights:light:0/state", json.dumps(old), qos=1)
-            await until(lambda: there.adapter.live.duplicates.outdated == 1)
-            assert there.attributes(THERE)["brightness"] == 20
-
-
 async def test_scenes_and_automations_are_there_and_obey(broker: Broker) -> None:
     ran: list[Any] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from appliance.errors import Unreachable
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import hear, new_catalog, rebuild
+from tests.adapters.mqtt.table import config, hear, new_catalog, rebuild
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -36,20 +35,16 @@ class RestartingHub:
         self.registry = Registry(bus, clock)
         self._clock = clock
         self.publish = context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish
-        device = {"identifiers": ["x"]}
-        config = {"device": device, "state_topic": "x", "unit_of_measurement": "m", **fields}
-        self._configs = [
-            (f"homeassistant/sensor/{name}/config", json.dumps({**config, "unique_id": name}).encode())
-            for name in ("x", "y")
-        ]
+        keys = {"device": {"identifiers": ["x"]}, "state_topic": "x", "unit_of_measurement": "m", **fields}
+        self._configs = [config(f"sensor/{name}", unique_id=name, **keys) for name in ("x", "y")]
         self.restart()
 
     def restart(self, *first: Received) -> None:
         """Begin anew; `first` are the messages that come before the device is shown what it showed."""
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
-        for topic, config in self._configs:
-            self.live.catalog.take_config(topic, config)
+        for sent in self._configs:
+            self.live.catalog.take_config(sent.topic, sent.payload)
             rebuilt = rebuild(self.live.catalog)
             for received in first:
                 self.hear(received.topic, received.payload)

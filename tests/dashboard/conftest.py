@@ -89,8 +89,9 @@ def _with_dashboard() -> Iterator[None]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """Chromium without a window."""
+    path = find_browser()  # first, for without a browser not even what drives it need start
     async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
+        opened = await playwright.chromium.launch(executable_path=path, args=list(SWITCHES))
         yield opened
         await opened.close()
 

@@ -20,7 +20,7 @@ FRAME = b'{"type":'
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
 """A hub's ping, and the answer, without which it closes a stream."""
 
-PATIENCE_SECS = 20.0
+PATIENCE_SECS = 60.0
 
 
 def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes:

@@ -76,6 +76,7 @@ class Timers:
         self._changing: Counter[str] = Counter()
         self._undated: set[str] = set()
         self._paused_by: set[str] = set()
+        self._over_in_pause: dict[str, RunningTimer] = {}
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
         self._withheld: dict[str, RunningTimer] = {}
@@ -111,8 +112,14 @@ class Timers:
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
         """Let them fire again, if there was no other reason; what fell due meanwhile fires at once, late."""
         self._paused_by.discard(reason)
-        if not self._paused_by:
-            self._resume_waiting()
+        if self._paused_by:
+            return
+        now, over, self._over_in_pause = self._clock.monotonic(), self._over_in_pause, {}
+        for timer in over.values():
+            if timer.alarm is not None:
+                timer.late_secs = (timer.late_secs or 0.0) + now - timer.alarm.due
+                self._end(timer)
+        self._resume_waiting()
 
     def recheck(self) -> None:
         """Fire what is over and waited for an automation that listens for it, where there is one by now."""
@@ -188,6 +195,7 @@ class Timers:
 
     def _replace(self, name: str, timer: RunningTimer | None = None, elapsed: float = 0.0) -> None:
         before = self._running.pop(name, None)
+        self._over_in_pause.pop(name, None)
         self._stop_awaiting(name)
         if before is not None:
             self._bytes -= len(before.payload)
@@ -224,14 +232,9 @@ class Timers:
         self._date_anew()
 
     def _resume_waiting(self) -> None:
-        """Set going what waited for the time, and fire what was over while none could fire."""
-        now = self._clock.monotonic()
         for name, timer in self._running.items():
             if timer.alarm is None and name not in self._awaiting_listener:
                 self._resume(timer)
-            elif timer.alarm is not None and timer.alarm.due <= now and not self._paused_by:
-                timer.late_secs = (timer.late_secs or 0.0) + now - timer.alarm.due
-                self._end(timer)
 
     def _date_anew(self) -> None:
         """The clock was set: what runs, or waits for a listener, has other times by it.
@@ -284,8 +287,11 @@ class Timers:
         What runs because of it may act once `stored` is set.
         """
         name = timer.name
-        if self._paused_by or self._running.get(name) is not timer:
-            return False  # what is paused keeps its alarm, by which it is late however the clock is set
+        if self._running.get(name) is not timer:
+            return False
+        if self._paused_by:  # it keeps its alarm, by which it is late however the clock is set
+            self._over_in_pause[name] = timer
+            return False
         timer.alarm = None
         if not self._has_listener(name):
             self._await_listener(timer)

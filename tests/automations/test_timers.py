@@ -290,6 +290,22 @@ async def test_a_timer_that_nobody_listens_for_waits_a_day_of_real_time_whatever
         assert it.fired == ["a"] and 3600 < it.events[0]["late_secs"] < 3630
 
 
+async def test_one_that_is_due_when_the_clock_is_first_trusted_is_over_once(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF), start=BOOT, believed_after=NOW) as it:
+        it.clock.recheck_secs = 3600.0
+        await start(it, secs=60)
+        await start(it, name="unheard", secs=60)
+        await it.pass_by(59)
+        it.clock.set(NOW)
+        await it.pass_by(1)
+        assert it.fired == ["a"] and "late_secs" not in it.events[0]
+        await it.reload(automation({**OFF, "name": "unheard"}))
+        await it.drain()
+        await start(it, name="unheard", secs=2 * 86_400)
+        await it.pass_by(86_400)
+        assert len(it.parts.timers.list_all()) == 1
+
+
 async def test_one_that_was_waited_for_by_nobody_and_is_started_anew_outlives_the_day_of_the_old_one(
     tmp_path: Path,
 ) -> None:

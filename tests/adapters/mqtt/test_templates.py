@@ -391,6 +391,18 @@ def attacks() -> Iterator[str]:
         yield f"{{% for i in range(490) %}}{{{{ '' if {work} else '' }}}}{{% endfor %}}"
 
 
+LONG_STEPS = [
+    *(f"{{% set p = '0.' * 20000 ~ '0' %}}{{{{ (['a'] * 600) | {use} }}}}"
+      for use in ("sort(attribute=p)", "groupby(p)", "unique(true, p)", "map(attribute=p) | list",
+                  "selectattr(p) | list", "join(',', p)")),
+    "{% set p = '0,' * 20000 ~ '0' %}{{ (['a'] * 600) | sort(attribute=p) }}",
+    "{{ value_json | union(value_json) | length }}",
+    "{{ 'a' is search('(?:(?:(?:){256}){256}){256}z') }}",
+    r"{{ 'a' is search('(?:(?:(?:\\b){256}){256}){256}z') }}",
+]  # fmt: skip
+"""Templates with a step that would take seconds, were it not charged or refused before."""
+
+
 def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
     """Seconds of the processor and bytes that a template takes to render, however it ends; parsing does not count."""
     made = Template(text)
@@ -417,6 +429,14 @@ def test_no_attack_takes_long_or_much_memory() -> None:
                 if secs > 0.1 or peak > 2_000_000:
                     slow.append((text[:100], secs, peak))
     assert not slow
+
+
+@pytest.mark.parametrize("text", LONG_STEPS)
+def test_no_single_step_takes_long(text: str) -> None:
+    began = time.process_time()
+    with contextlib.suppress(TemplateFailed):
+        render(text, value_json=list(range(900)))
+    assert time.process_time() - began < 0.15
 
 
 def test_a_part_of_what_is_missing_is_named() -> None:

@@ -42,7 +42,7 @@ def _selected(*, keeps: bool, by_item: bool) -> TemplateFunction:
         return run.made([
             each
             for each in run.elements(value or ())
-            if bool(matches(run, operators.part(each, key) if by_item else each, *rest)) is keeps
+            if bool(matches(run, operators.part(run, each, key) if by_item else each, *rest)) is keeps
         ])  # fmt: skip
 
     return select
@@ -52,7 +52,7 @@ def _map(run: Rendering, value: Any, name: Any = None, *given: Any, attribute: A
          **more: Any) -> Any:  # fmt: skip
     values = run.elements(value or ())
     if attribute is not None:
-        return run.made([operators.part(each, attribute, default) for each in values])
+        return run.made([operators.part(run, each, attribute, default) for each in values])
     function = named(FILTERS, "filter", name)
     return run.made([function(run, each, *given, **more) for each in values])
 

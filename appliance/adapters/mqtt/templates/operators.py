@@ -189,8 +189,14 @@ ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], 
 """Jinja's parser and own filters. It compiles and renders nothing."""
 
 
+KEYS_PER_STEP = 16
+"""Parts of a path that are followed in one step: a text has a part in a part in a part without end."""
+
 MAX_BUILTIN_ARGUMENT = 1_000
 """No number that is given to one of Jinja's own filters is larger: widths, and how many parts are made."""
+
+_BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
+"""Those that look in each element for a part, under a path or several."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
 """Those that take a text apart, and need many times its size for that."""
@@ -201,8 +207,10 @@ def items(run: Rendering, value: Any) -> Any:
     return list(run.weighed(value).items()) if isinstance(value, dict) else []
 
 
-def part(value: Any, path: Any, default: Any = None) -> Any:
+def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
     """The part of an element under an index, or under a path such as `a.b.0`; `default` for each that is missing."""
+    if isinstance(path, str):
+        run.charge(path.count(".") // KEYS_PER_STEP)
     for key in path.split(".") if isinstance(path, str) else (path,):
         value = item(value, int(key) if str(key).isdecimal() else key)
         value = default if default is not None and isinstance(value, Undefined) else value
@@ -252,6 +260,11 @@ def builtin(name: str) -> Callable[..., Any]:
         value = run.made(value) if isinstance(value, list | tuple | dict | int | float | None) else run.text(value)
         if name in _LISTING and isinstance(value, Sized) and len(value) > MAX_RENDER_STEPS:
             raise TemplateFailed(f"takes more than {MAX_RENDER_STEPS:,} steps")
+        if name in _BY_PATH and isinstance(value, Sized):
+            keys = sum(
+                each.count(".") + each.count(",") for each in (*given, *named.values()) if isinstance(each, str)
+            )
+            run.charge(len(value) * keys // KEYS_PER_STEP)
         first = (ENVIRONMENT, value) if getattr(function, "jinja_pass_arg", None) else (value,)
         found = function(*first, *given, **named)
         is_value = isinstance(found, str | int | float | list | tuple | dict | Undefined | None)
@@ -270,7 +283,8 @@ def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]
 
     def unite(run: Rendering, value: Any, other: Any) -> Any:
         first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))
-        return run.made([each for each in dict.fromkeys([*value, *other]) if each in work(first, second)])
+        chosen = work(first, second)
+        return run.made([each for each in dict.fromkeys([*value, *other]) if each in chosen])
 
     return unite
 

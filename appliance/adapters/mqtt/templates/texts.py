@@ -126,6 +126,8 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
         if low > MAX_SUBJECT_CHARS:
             return MAX_COMPARISONS + 1
         choices = max(high - low, 0) + 1
+        if argument[2].getwidth()[0] == 0:
+            choices *= max(low, 1)  # what may be empty is matched as often as it must, and no text ends that
         return choices if inner == 1 else choices * inner ** min(high, 32)
     return MAX_COMPARISONS + 1
 

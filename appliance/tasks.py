@@ -9,7 +9,6 @@ import selectors
 import time
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -187,18 +186,21 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
     timer: asyncio.Handle
     async with asyncio.timeout(None) as limit:
 
-        def step(left: float, due: float, *, was_held_up: bool) -> None:
+        def wait(left: float, *, was_held_up: bool) -> None:
             nonlocal timer
+            due = loop.time() + min(left, STALL_SECS)
+            timer = loop.call_at(due, step, left, due, was_held_up)
+
+        def step(left: float, due: float, was_held_up: bool) -> None:
             now = loop.time()
             is_held_up = now - due > STALL_SECS and not was_held_up
             left -= 0 if is_held_up else STALL_SECS
             if left > 0:
-                due = now + min(left, STALL_SECS)
-                timer = loop.call_at(due, partial(step, left, due, was_held_up=is_held_up))
+                wait(left, was_held_up=is_held_up)
             else:
                 limit.reschedule(now)
 
-        timer = loop.call_soon(partial(step, seconds + STALL_SECS, loop.time(), was_held_up=False))
+        wait(seconds, was_held_up=False)
         try:
             yield
         finally:
@@ -211,11 +213,13 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     It is cancelled then, or when the caller is; one that does not end within `CANCEL_GRACE_SECS` is left alone.
     Where it returns something all the same when it is cancelled, that is the result.
     """
-    task = asyncio.get_running_loop().create_task(_ending_of(work))
+    loop = asyncio.get_running_loop()
+    task, has_ended = loop.create_task(_ending_of(work)), loop.create_future()
+    task.add_done_callback(lambda ended: None if has_ended.done() else has_ended.set_result(None))
     try:
         with suppress(TimeoutError):
             async with time_limit(seconds):
-                await asyncio.wait({task})
+                await has_ended
         is_in_time = task.done()
     finally:
         await end(task)

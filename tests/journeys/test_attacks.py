@@ -75,13 +75,15 @@ class Home:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """What they hold: resident, which does not grow when another process that shared pages ends."""
-        total = 0
+        """What they hold: resident, which does not grow when another process that shared pages ends.
+
+        From `statm`, which everybody may read also of a hub that keeps its memory to itself.
+        """
+        pages = 0
         for pid in self.pids():
             with suppress(FileNotFoundError, ProcessLookupError):
-                for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                    total += int(line.split()[1]) << 10 if line.startswith("Rss:") else 0
-        return total
+                pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def rest(self) -> list[str]:
         """What is wrong with every second that begins a second from now, or soon after: a busy machine is late."""

@@ -17,7 +17,7 @@ from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.process import ExecutionLimits
-from appliance.lua.source import KEYWORDS, Source, tokens_of
+from appliance.lua.source import KEYWORDS, Source, windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
@@ -135,8 +135,9 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
     """The first word of the file that is almost a keyword, which Lua takes for a name: it gives up further below."""
-    for token in islice(tokens_of(context.text), MAX_SEARCHED_TOKENS):
-        if token.kind == "name" and token.word not in KEYWORDS and token.word in _MISSPELT:
+    for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
+        is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)  # `func` is a fine name
+        if token.kind == "name" and not is_good and token.word not in KEYWORDS and token.word in _MISSPELT:
             return f'"{token.word}" in line {token.line}: did you mean "{_MISSPELT[token.word]}"?'
     return None
 

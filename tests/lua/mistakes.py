@@ -60,6 +60,12 @@ AT_CHECK = (
         '-- A file.\nreturn {\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n', 2, "name is missing"
     ),
     Mistake(
+        'local function twice(func)\n  func()\n  func()\nend\nlocal x = = 1\nreturn { id = "x" }\n',
+        5,
+        "unexpected symbol near '='",
+    ),
+    Mistake("func twice()\nend\n", 1, 'syntax error near \'twice\' ("func" in line 1: did you mean "function"?)'),
+    Mistake(
         'return {\n  id = "x", name = "X", execute = print,\n  descripton = "A scene.",\n}\n',
         3,
         "descripton is not a field; did you mean description",

@@ -192,7 +192,8 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         return refused(f"{self.place} '{self.place_id}' had {devices}, needs {self._bounds()}")
 
     def describe(self) -> str:
-        return f"{self._bounds()} devices in {self.place} '{self.place_id}'"
+        bounds = self._bounds()
+        return f"{bounds} device{'' if bounds.endswith(' 1') else 's'} in {self.place} '{self.place_id}'"
 
     def _bounds(self) -> str:
         bounds = (("at least", self.min_devices), ("at most", self.max_devices))

@@ -118,7 +118,7 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
         return f"day was {WEEKDAYS[self.locale.local(instant).weekday()]}"
 
     def describe(self) -> str:
-        return f"a {self}"
+        return f"the day to be {str(self).replace(', ', ' or ')}"
 
     def __str__(self) -> str:
         return check.weekday_names(self.days)

@@ -276,7 +276,7 @@ NEEDS: list[tuple[dict[str, Any], str]] = [
         "a time from 08:00 to 20:00; it holds (time was 14:00)",
     ),
     ({"type": "sun_position", "after": "sunset"}, "a time after sunset; it does not hold: "),
-    ({"type": "weekday", "days": ["sat", "sun"]}, "a sat, sun; it does not hold: day was mon"),
+    ({"type": "weekday", "days": ["sat", "sun"]}, "the day to be sat or sun; it does not hold: day was mon"),
     (
         {"type": "date_range", "from": "12-01", "to": "01-06"},
         "a date from 12-01 to 01-06; it does not hold: date was",
@@ -300,7 +300,9 @@ def test_why_says_what_a_trigger_waits_for(trigger: dict[str, Any], said: str) -
 def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -> None:
     sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
     assert sentences[0].startswith(f"condition 1 needs {said}")
-    assert len(sentences) == 1 or sentences[1].startswith("condition 1.1 needs a sat; it does not hold: day was mon")
+    assert len(sentences) == 1 or sentences[1].startswith(
+        "condition 1.1 needs the day to be sat; it does not hold: day was mon"
+    )
 
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:

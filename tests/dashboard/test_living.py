@@ -295,7 +295,7 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
         await page.get_by_role("link", name="Sleeper").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Sleeper")
         part = page.get_by_role("region", name="Running now")
-        await expect(part).to_contain_text("Waits until")
+        await expect(part).to_contain_text("Waiting until")
         await expect(page.get_by_role("region", name="How it is, and why")).to_contain_text(
             "Simulated light: Power changes"
         )
@@ -343,6 +343,23 @@ async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:
         await expect(picture).to_contain_text("Bedroom air")
         await expect(picture.locator("path.line")).to_have_count(2)
         await expect(card(visit.page, "Radiator")).to_be_visible()
+
+
+async def test_the_line_of_a_sensor_is_fetched_again_with_the_values_of_later(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        await furnish(app)
+        history = "/devices/shown%3Aair/history/temperature"
+        await visit.page.clock.install()
+        await visit.open()
+        await card(visit.page, "Bedroom air").scroll_into_view_if_needed()
+        await until(lambda: visit.asked(history) == 1, 20)
+        for minutes, degrees, count in ((1, 20.1, 1), (15, 20.2, 2)):
+            await visit.page.clock.fast_forward(minutes * 60_000)
+            await expect(visit.page.locator("main:not(.offline)")).to_be_visible()
+            measured = {"value": degrees, "unit": "°C"}
+            app.hub.registry.update_attributes("shown", "shown:air", {"temperature": measured})
+            await expect(card(visit.page, "Bedroom air")).to_contain_text(f"{degrees}°C")
+            await until(lambda wanted=count: visit.asked(history) == wanted, 20)  # type: ignore[misc]
 
 
 async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(browser: Browser) -> None:

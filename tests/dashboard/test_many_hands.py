@@ -24,6 +24,11 @@ name = "Stove"
 [adapters.virtual.devices.attributes]
 target_temperature = { value = 20, unit = "°C" }
 "custom.virtual.word" = "one"
+[[adapters.virtual.devices]]
+id = "blind"
+name = "Blind"
+[adapters.virtual.devices.attributes]
+cover_position = 50
 """
 STOVE = "virtual:stove"
 
@@ -96,6 +101,65 @@ async def test_a_question_waits_for_the_one_before_and_escape_closes_no_question
         await expect(dialog).to_be_visible()
 
 
+async def test_a_question_that_is_answered_twice_takes_no_other_away(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        await visit.open()
+        await visit.page.evaluate(
+            f"""async () => {{
+                const {{ confirm, state }} = await import({STORE});
+                const first = confirm("first", "Yes");
+                confirm("second", "Yes").then((answer) => window.answer = answer);
+                await new Promise((go) => setTimeout(go));
+                const {{ close }} = state.question;
+                close(true);
+                await first;
+                await new Promise((go) => setTimeout(go));
+                close(true); // before anything is drawn, as a double click on a slow device
+            }}"""
+        )
+        await expect(visit.page.get_by_role("dialog")).to_contain_text("second")
+        await visit.page.keyboard.press("Escape")
+        await visit.page.wait_for_function("window.answer === false")
+
+
+async def test_what_waits_behind_a_command_goes_no_more_once_it_is_to_stop(browser: Browser) -> None:
+    sent: list[str] = []
+
+    async def wait(route: Route) -> None:
+        sent.append(route.request.post_data_json["action"])
+        await asyncio.sleep(0.5)
+        await route.continue_()
+
+    adapters = config.parse(HOME, "x", {}).adapters
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+        await visit.page.route("**/command", wait)
+        await visit.open("#/device/virtual%3Ablind")
+        for order in ("Open", "Close", "Stop"):
+            await visit.page.get_by_role("button", name=f"Blind: Position: {order}").click()
+        await expect(visit.page.locator("main [aria-busy]")).to_have_count(0)
+        await visit.page.wait_for_timeout(1000)
+        assert sent == ["open", "stop"]
+
+
+async def test_what_could_not_be_loaded_is_asked_for_again_once_the_hub_is_back(browser: Browser) -> None:
+    adapters = config.parse(HOME, "x", {}).adapters
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+        page, told = visit.page, visit.page.locator(".picture")
+        set_online = f"""async (isOnline) => {{
+            const {{ changed, state }} = await import({STORE});
+            state.isOnline = isOnline;
+            changed();
+        }}"""
+        await visit.open()
+        await page.evaluate(set_online, False)
+        await page.route("**/history/**", lambda route: route.abort())
+        await visit.go("device/virtual%3Astove")
+        await expect(told).to_have_text("The hub does not answer.")
+        await page.unroute("**/history/**")
+        await page.evaluate(set_online, True)
+        await expect(page.locator("figure.chart")).to_be_visible()
+
+
 async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as one, visiting(browser, app) as other:
         await large(app, 4)
@@ -107,6 +171,25 @@ async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -
         await card(other.page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
         await until(lambda: kept(app).get("favourites") == ["shown:lamp_002"], 20)
         assert kept(app)["hidden"] == ["shown:lamp_001"]
+
+
+async def test_a_preference_that_could_not_be_kept_goes_with_the_next(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        await large(app, 4)
+        await visit.open()
+        page = visit.page
+        await page.get_by_role("button", name="Favourites and order").click()
+        await page.route(
+            "**/preferences", lambda route: route.abort() if route.request.method == "PUT" else route.continue_()
+        )
+        await card(page, "Lamp 1").get_by_role("button", name="Hide Lamp 1").click()
+        await expect(page.get_by_role("alert")).to_be_visible()
+        await page.unroute("**/preferences")
+        await card(page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
+        await until(lambda: kept(app) == {"favourites": ["shown:lamp_002"], "hidden": ["shown:lamp_001"]}, 20)
+        await card(page, "Lamp 3").get_by_role("button", name="Hide Lamp 3").click()
+        await page.close()
+        await until(lambda: kept(app).get("hidden") == ["shown:lamp_001", "shown:lamp_003"], 20)
 
 
 def kept(app: App) -> dict[str, object]:

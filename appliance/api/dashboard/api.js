@@ -85,6 +85,7 @@ async function send(method, path, body) {
 	const headers = { authorization: `Bearer ${sent}`, "content-type": "application/json" };
 	/** @type {RequestInit} */
 	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };
+	request.keepalive = method === "PUT" && document.hidden; // it goes out though the page is closed
 	const response = await fetch(addressOf(path), request).catch(() => {
 		throw new ApiError(0);
 	});

@@ -170,12 +170,14 @@ const textOf = (value) => (typeof value === "string" && valueOf(value) === value
 
 function Variables() {
 	const { data = [], reload } = useRefreshed(() => inTurn(() => get("variables")));
+	const [fresh, setFresh] = useState(null);
 	const set = (name, text) => act(`variable ${name}`, "set", () => replace(`variables/${segment(name)}`, { value: valueOf(text) }).then(() => true))
 		.finally(reload);
 	const remove = async (name) => {
-		if (await confirm(t("confirm.delete", { name }), t("delete"))) act(`variable ${name}`, "delete", () => erase(`variables/${segment(name)}`)).then(reload);
+		if (!(await confirm(t("confirm.delete", { name }), t("delete")))) return;
+		if (name === fresh) setFresh(null);
+		if (data.some((each) => each.name === name)) act(`variable ${name}`, "delete", () => erase(`variables/${segment(name)}`)).then(reload);
 	};
-	const [fresh, setFresh] = useState(null);
 	const known = fresh && !data.some(({ name }) => name === fresh) ? [...data, { name: fresh, value: "" }] : data;
 	return (known.length > 0 || mayWrite()) && titled(t("variables"), card(
 		known.map(({ name, value }) => div({ key: name },

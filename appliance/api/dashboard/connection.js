@@ -21,7 +21,7 @@ let retryMs = MIN_RETRY_MS;
 let retryTimer = null;
 let reloadTimer = null;
 let loading = null;
-let loadedAt = 0;
+let loadedAt = 0; // by a clock that nobody sets
 const held = []; // frames that came while an overview was on its way
 let lastHeard = Date.now();
 let lastNoted = 0;
@@ -57,7 +57,7 @@ export function connect() {
 export function load() {
 	clearTimeout(reloadTimer);
 	reloadTimer = null;
-	loadedAt = Date.now();
+	loadedAt = performance.now();
 	loading ??= fetchOverview().finally(() => (loading = null));
 	return loading;
 }
@@ -97,7 +97,7 @@ function takeOrHold(frame) {
 }
 
 function takeOrReload(frame) {
-	if (takeFrame(frame)) reloadTimer ??= setTimeout(load, Math.max(RELOAD_DELAY_MS, loadedAt + RELOAD_GAP_MS - Date.now()));
+	if (takeFrame(frame)) reloadTimer ??= setTimeout(load, Math.max(RELOAD_DELAY_MS, loadedAt + RELOAD_GAP_MS - performance.now()));
 }
 
 function disconnect() {

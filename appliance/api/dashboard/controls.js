@@ -38,7 +38,8 @@ async function inOrderOf(to, command, ids, wish) {
 	const { capability, action } = command;
 	const key = `${to.target}|${capability}`;
 	const pending = state.pending.get(to.target);
-	if (action !== "stop" && pending?.[capability] !== undefined) {
+	if (action === "stop") queued.delete(key); // what waits would set it going again
+	else if (pending?.[capability] !== undefined) {
 		queued.set(key, [to, command, ids, wish]);
 		note("pending", to.target, { ...pending, [capability]: wish });
 		return;

@@ -79,7 +79,7 @@ export const useRef = (current = null) => useState({ current })[0];
 // Run `work` once what it sees is drawn, and again when a reason differs; it may give what ends it.
 export function useEffect(work, reasons) {
 	const cell = (owner.cells[slot++] ??= {});
-	if (cell.reasons?.every((each, at) => each === reasons[at])) return;
+	if (cell.reasons?.every((each, at) => Object.is(each, reasons[at]))) return;
 	cell.reasons = reasons;
 	effects.push(() => {
 		cell.stop?.();

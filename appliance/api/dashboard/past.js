@@ -64,7 +64,7 @@ export function History({ device }) {
 	const shown = { key: `${chosen} ${period}`, device, period };
 	return titled(t("device.history"), card(
 		dl({ class: "facts" }, attributes.map(([name, value]) => div({ key: name, class: chosen.includes(name) && "chosen" },
-			dt(pressed(chosen.includes(name), "link", labelOf(name, device), () => choose(name))), dd(show(name, value))))),
+			dt(pressed(chosen.includes(name), "link", labelOf(name, device), () => choose(name))), dd(show(name, value, device))))),
 		div({ class: "tabs", role: "group", "aria-label": t("device.history") },
 			Object.keys(PERIODS).map((each) => pressed(each === period, "", t(`period.${each}`), () => setPeriod(each))),
 			attributes.length > 1 && pressed(isMany, "", t("device.compare"), compare)),

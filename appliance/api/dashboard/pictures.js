@@ -12,6 +12,7 @@ const REFRESH_MS = 10_000;
 const TYPES = /^image\/(jpeg|png|gif|webp)$/;
 const CAMERAS = ["camera", "image"];
 const TREND_MS = 2 * 86_400_000;
+const TREND_STEP_MS = 600_000; // about a pixel
 
 export const isPicture = (value) => TYPES.test(value);
 
@@ -99,11 +100,13 @@ function sparkline(entries, now) {
 	return svg({ viewBox: "0 -2 240 32", preserveAspectRatio: "none", "aria-hidden": "true" }, path({ d: line }));
 }
 
-// The latest values of a sensor's first number as a line, fetched once the card comes into sight.
+// The latest values of a sensor's first number as a line: fetched while the card is in sight, and anew with the first value
+// that comes a while later.
 export function Trend({ device, readings }) {
 	const ref = useRef();
 	const [entries, setEntries] = useState([]);
 	const attribute = readings.find(([, value]) => numberOf(value) !== null)?.[0];
+	const period = Math.floor(Number(new Date(device.updated_at)) / TREND_STEP_MS);
 	useEffect(() => {
 		const observer = new IntersectionObserver(([seen]) => {
 			if (!seen.isIntersecting || !attribute) return;
@@ -114,6 +117,6 @@ export function Trend({ device, readings }) {
 		});
 		observer.observe(ref.current);
 		return () => observer.disconnect();
-	}, [attribute]);
+	}, [attribute, period]);
 	return div({ class: "trend", ref }, attribute && sparkline(entries, device.attributes[attribute]));
 }

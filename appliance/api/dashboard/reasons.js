@@ -71,12 +71,9 @@ const KINDS = {
 	room_state: placeOf,
 	group_state: placeOf,
 	variable: variableOf,
-	time_window: ({ start, end }) => t("condition.window", { from: timeOfDay(start), to: timeOfDay(end) }),
+	time_window: ({ start, end }) => [start, end].map(timeOfDay).join(" – "),
 	weekday: ({ days }) => inDays("", days),
-	date_range: (fields) => {
-		const [from, to] = [fields.from, fields.to].map((each) => dayOfYear(...each.split("-").map(Number)));
-		return t("condition.window", { from, to });
-	},
+	date_range: ({ from, to }) => [from, to].map((each) => dayOfYear(...each.split("-").map(Number))).join(" – "),
 	sun_position: (fields) => ["after", "before"].map((side) => edgeOf(fields, side)).filter(Boolean).join(", "),
 	all: () => t("condition.all"),
 	any: () => t("condition.any"),

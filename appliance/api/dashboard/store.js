@@ -136,6 +136,7 @@ let asked = Promise.resolve(false);
 export function confirm(text, yes, field = null) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {
+			if (state.question?.close !== close) return; // answered twice: the next question may have come
 			state.question = null;
 			changed();
 			resolve(answer);
@@ -191,13 +192,17 @@ function save() {
 	else stored(KEPT, JSON.stringify(state.preferences));
 }
 
-// Another page with the same key may have changed other lists since this one has looked.
+// Another page with the same key may have changed other lists since this one has looked; a page that is closed has no time
+// to ask.
 async function replaceChanged() {
-	const kept = await get("preferences");
-	const own = Object.fromEntries([...unsaved].map((name) => [name, listOf(name)]));
+	const kept = document.hidden ? state.preferences : await get("preferences");
+	const names = [...unsaved];
 	unsaved.clear();
-	state.preferences = { ...kept, ...own };
-	await replace("preferences", state.preferences);
+	state.preferences = { ...kept, ...Object.fromEntries(names.map((name) => [name, listOf(name)])) };
+	await replace("preferences", state.preferences).catch((error) => {
+		names.forEach((name) => unsaved.add(name)); // to go with the next change
+		throw error;
+	});
 }
 
 // Whoever closes the page at once finds the change all the same.

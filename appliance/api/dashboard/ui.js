@@ -209,7 +209,8 @@ export function Editable({ text, level, label, canEdit, onSave }) {
 	return use(Field, { label, action: t("save"), initial: text, canBeEmpty: true, isFocused: true, onSend, onkeydown });
 }
 
-// What `load` gives, or the sentence if it failed; loaded anew when one of `reasons` is another value.
+// What `load` gives, or the sentence if it failed; loaded anew when one of `reasons` is another value, and what failed once
+// the hub is there again.
 export function useLoaded(load, reasons) {
 	const [loaded, setLoaded] = useState({});
 	const [round, setRound] = useState(0);
@@ -219,16 +220,22 @@ export function useLoaded(load, reasons) {
 		load().then((data) => keep({ data }), ({ message }) => keep({ error: message }));
 		return () => (isCurrent = false);
 	}, [...reasons, round]);
-	return { ...loaded, reload: () => setRound((count) => count + 1) };
+	const reload = () => setRound((count) => count + 1);
+	useEffect(() => void (state.isOnline && loaded.error && reload()), [state.isOnline]);
+	return { ...loaded, reload };
 }
 
 const REFRESH_MS = 5000;
 
 // As `useLoaded`, asked for again every few seconds while somebody looks and the hub is there: what it said last stays.
 export function useRefreshed(load) {
-	const loaded = useLoaded(load, []);
-	useEffect(() => {
-		const timer = setInterval(() => document.hidden || !state.isOnline || loaded.reload(), REFRESH_MS);
+	const way = useRef({ loads: 0 }).current;
+	const loaded = useLoaded(() => {
+		way.loads += 1;
+		return load().finally(() => (way.loads -= 1));
+	}, []);
+	useEffect(() => { // an answer that takes longer is waited for
+		const timer = setInterval(() => document.hidden || !state.isOnline || way.loads || loaded.reload(), REFRESH_MS);
 		return () => clearInterval(timer);
 	}, []);
 	return loaded;

@@ -54,20 +54,14 @@ export function number(value, digits = 1) {
 }
 
 // A number with its unit, as the language writes it: `80%`, `80 %`.
-const KNOWN_UNITS = { "°": "degree", "°C": "celsius", "°F": "fahrenheit", "km/h": "kilometer-per-hour", "m/s": "meter-per-second" };
-const suffixes = new Map();
-
+// `Intl` says `180 deg` in English and `20 st. C` in Polish, and a format of it takes long to make.
 function suffixOf(unit) {
-	if (unit === "%") return t("unit.percent"); // to make a format takes long, and nearly every home has some
-	if (!(Object.hasOwn(KNOWN_UNITS, unit))) return unit && ` ${unit}`;
-	const format = new Intl.NumberFormat(locale, { style: "unit", unit: KNOWN_UNITS[unit] });
-	return format.formatToParts(2).filter(({ type }) => type !== "integer").map(({ value }) => value).join("");
+	if (unit === "%") return t("unit.percent");
+	if (unit === "°C" || unit === "°F") return t("unit.degree", { of: unit[1] });
+	return unit && unit !== "°" ? ` ${unit}` : unit;
 }
 
-export function withUnit(value, unit, digits = 1) {
-	if (!suffixes.has(unit)) suffixes.set(unit, suffixOf(unit));
-	return number(value, digits) + suffixes.get(unit);
-}
+export const withUnit = (value, unit, digits = 1) => `${number(value, digits)}${suffixOf(unit)}`;
 
 export const clock = CLOCK;
 export const date = dates({ dateStyle: "medium" });
@@ -77,10 +71,11 @@ export const seconds = SECONDS;
 const counted = (count, unit, more = {}) =>
 	new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", ...more }).format(count);
 
-// Seconds in the largest unit that they fill: `90 s`, `2 min`, `1 hr`.
+// Seconds in the largest unit of which they fill several: `60 s`, `2 min`, `3 hr`. What is told of a single one would need
+// another sentence: "every hour".
 export function duration(secs) {
-	if (secs >= 3600 && secs % 3600 === 0) return counted(secs / 3600, "hour");
-	return secs >= 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
+	if (secs > 3600 && secs % 3600 === 0) return counted(secs / 3600, "hour");
+	return secs > 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
 }
 
 // Minutes after something, before it where they are less than 0.

@@ -107,7 +107,7 @@ unsupported: Das kann dieses Gerät nicht: {sentence}
 devices: Geräte
 unassigned: Ohne Raum
 empty: Noch keine Geräte: in config/default.toml einen Adapter einschalten.
-members: {count} Geräte
+members: Geräte: {count}
 [device]
 gone: Dieses Gerät gibt es nicht.
 facts: Über dieses Gerät
@@ -180,22 +180,22 @@ lasting: {what}, {duration} lang
 now: jetzt {value}
 [condition]
 title: Nur wenn
-window: Von {from} bis {to}
 after_sunrise: Nach Sonnenaufgang
 after_sunset: Nach Sonnenuntergang
 before_sunrise: Vor Sonnenaufgang
 before_sunset: Vor Sonnenuntergang
-least: Mindestens {count} Geräte
-most: Höchstens {count} Geräte
-all: Alle von diesen
-any: Mindestens eines von diesen
-none: Keines von diesen
+least: Mindestens {count} der Geräte
+most: Höchstens {count} der Geräte
+all: Alle diese Bedingungen
+any: Mindestens eine dieser Bedingungen
+none: Keine dieser Bedingungen
 yes: trifft zu
 no: trifft nicht zu
 [doing]
 sleep: Wartet bis {time}
 computing: Rechnet seit {duration}
 [unit]
+degree: \u00A0°{of}
 percent: \u00A0%
 [arrange]
 places: Welches Gerät wo ist
@@ -259,7 +259,7 @@ press: Für den Schlüssel: den Knopf am Gerät oder an der Bridge drücken, dan
 paste: Trage diese Zeile in config/default.toml unter [adapters.{name}] ein und starte die Zentrale neu:
 [hook]
 label: Kennung eines neuen Hooks
-what: Eine Adresse, die ein Telefon, ein Taster oder ein Skript aufruft; eine Automatisierung mit dem Auslöser webhook hört darauf.
+what: Eine Adresse, die ein Telefon, ein Taster oder ein Skript aufruft; eine Automation mit dem Auslöser webhook hört darauf.
 once: Nur jetzt zu sehen: Wer diese Adresse hat, kann den Hook aufrufen und sonst nichts.
 unheard: Auf diesen Hook hört noch nichts.
 qr: QR-Code mit der Adresse des Hooks

@@ -93,7 +93,7 @@ store_unavailable: The card of the box takes no changes now.
 devices: Devices
 unassigned: No room
 empty: No devices yet: enable an adapter in config/default.toml.
-members: {count} devices
+members: Devices: {count}
 [device]
 gone: This device is not there.
 facts: About this device
@@ -150,7 +150,7 @@ change: {what} changes
 event: {who}: event {event}
 any_event: {who}: any event
 at: At {time}
-cron: By the expression {expression} ({zone})
+cron: By the cron expression {expression} ({zone})
 sunrise: At sunrise
 sunset: At sunset
 interval: Every {duration}
@@ -166,22 +166,22 @@ lasting: {what} for {duration}
 now: now {value}
 [condition]
 title: Only if
-window: From {from} to {to}
 after_sunrise: After sunrise
 after_sunset: After sunset
 before_sunrise: Before sunrise
 before_sunset: Before sunset
-least: At least {count} devices
-most: At most {count} devices
+least: At least {count} of the devices
+most: At most {count} of the devices
 all: All of these
 any: At least one of these
 none: None of these
 yes: holds
 no: does not hold
 [doing]
-sleep: Waits until {time}
-computing: Computes for {duration}
+sleep: Waiting until {time}
+computing: Computing for {duration}
 [unit]
+degree: °{of}
 percent: %
 [arrange]
 places: Which device is where

@@ -107,7 +107,7 @@ unsupported: Este dispositivo no puede hacerlo: {sentence}
 devices: Dispositivos
 unassigned: Sin habitación
 empty: Aún no hay dispositivos: activa un adaptador en config/default.toml.
-members: {count} dispositivos
+members: Dispositivos: {count}
 [device]
 gone: Este dispositivo no existe.
 facts: Sobre este dispositivo
@@ -180,22 +180,22 @@ lasting: {what} durante {duration}
 now: ahora {value}
 [condition]
 title: Solo si
-window: De {from} a {to}
 after_sunrise: Después del amanecer
 after_sunset: Después del atardecer
 before_sunrise: Antes del amanecer
 before_sunset: Antes del atardecer
-least: Al menos {count} dispositivos
-most: Como máximo {count} dispositivos
+least: Al menos {count} de los dispositivos
+most: Como máximo {count} de los dispositivos
 all: Todo esto
-any: Al menos uno de estos
-none: Ninguno de estos
+any: Al menos una de estas condiciones
+none: Ninguna de estas condiciones
 yes: se cumple
 no: no se cumple
 [doing]
 sleep: Espera hasta {time}
 computing: Calcula desde hace {duration}
 [unit]
+degree: \u00A0°{of}
 percent: \u00A0%
 [arrange]
 places: Qué dispositivo está dónde

@@ -107,7 +107,7 @@ unsupported: Cet appareil ne sait pas le faire : {sentence}
 devices: Appareils
 unassigned: Sans pièce
 empty: Pas encore d’appareils : active un adaptateur dans config/default.toml.
-members: {count} appareils
+members: Appareils : {count}
 [device]
 gone: Cet appareil n’existe pas.
 facts: À propos de cet appareil
@@ -180,22 +180,22 @@ lasting: {what} pendant {duration}
 now: maintenant {value}
 [condition]
 title: Seulement si
-window: De {from} à {to}
 after_sunrise: Après le lever du soleil
 after_sunset: Après le coucher du soleil
 before_sunrise: Avant le lever du soleil
 before_sunset: Avant le coucher du soleil
-least: Au moins {count} appareils
-most: Au plus {count} appareils
-all: Tout ceci
+least: Au moins {count} des appareils
+most: Au plus {count} des appareils
+all: Toutes ces conditions
 any: Au moins une de ces conditions
 none: Aucune de ces conditions
-yes: est remplie
-no: n’est pas remplie
+yes: vrai
+no: faux
 [doing]
 sleep: Attend jusqu’à {time}
 computing: Calcule depuis {duration}
 [unit]
+degree: \u00A0°{of}
 percent: \u00A0%
 [arrange]
 places: Quel appareil est où
@@ -245,12 +245,12 @@ loopback: « {host} » est une adresse de cet appareil seul : le code ne mène u
 code: Code d’appairage, ou texte du code QR
 pair: Appairer
 scan: Scanner
-hold: Placez le code QR devant la caméra.
-no_camera: La caméra ne peut pas servir ({reason}). Saisissez le code.
+hold: Place le code QR devant la caméra.
+no_camera: La caméra ne peut pas servir ({reason}). Saisis le code.
 done: Appairé : {names}
 title: Appairage
 share: Partager
-shared: Dans l’autre application, sous {minutes} minutes : scannez ceci ou saisissez le code.
+shared: Dans l’autre application, sous {minutes} minutes : scanne ceci ou saisis le code.
 qr: Code d’appairage pour l’autre application
 identify: Identifier
 unpair: Dissocier
@@ -268,7 +268,7 @@ address: Adresse
 what: Cherche pendant trois secondes les appareils qui s’annoncent
 search: Chercher
 none: Rien n’a été trouvé. La centrale n’entend pas les appareils d’un autre VLAN, ni depuis un conteneur.
-paste: Collez ce que vous voulez dans config/default.toml et redémarrez la centrale :
+paste: Colle ce que tu veux dans config/default.toml et redémarre la centrale :
 section: Section pour {name}
 [action]
 on: Allumer

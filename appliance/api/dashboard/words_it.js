@@ -107,7 +107,7 @@ unsupported: Questo dispositivo non può farlo: {sentence}
 devices: Dispositivi
 unassigned: Senza stanza
 empty: Ancora nessun dispositivo: attiva un adattatore in config/default.toml.
-members: {count} dispositivi
+members: Dispositivi: {count}
 [device]
 gone: Questo dispositivo non c’è.
 facts: Su questo dispositivo
@@ -180,22 +180,22 @@ lasting: {what} per {duration}
 now: ora {value}
 [condition]
 title: Solo se
-window: Da {from} a {to}
 after_sunrise: Dopo l’alba
 after_sunset: Dopo il tramonto
 before_sunrise: Prima dell’alba
 before_sunset: Prima del tramonto
-least: Almeno {count} dispositivi
-most: Al massimo {count} dispositivi
+least: Almeno {count} dei dispositivi
+most: Al massimo {count} dei dispositivi
 all: Tutte queste
 any: Almeno una di queste
 none: Nessuna di queste
-yes: è vera
-no: non è vera
+yes: vero
+no: falso
 [doing]
 sleep: Aspetta fino alle {time}
 computing: Calcola da {duration}
 [unit]
+degree: \u00A0°{of}
 percent: %
 [arrange]
 places: Quale dispositivo è dove

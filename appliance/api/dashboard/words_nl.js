@@ -107,7 +107,7 @@ unsupported: Dat kan dit apparaat niet: {sentence}
 devices: Apparaten
 unassigned: Zonder kamer
 empty: Nog geen apparaten: zet een adapter aan in config/default.toml.
-members: {count} apparaten
+members: Apparaten: {count}
 [device]
 gone: Dit apparaat bestaat niet.
 facts: Over dit apparaat
@@ -180,15 +180,14 @@ lasting: {what}, {duration} lang
 now: nu {value}
 [condition]
 title: Alleen als
-window: Van {from} tot {to}
 after_sunrise: Na zonsopkomst
 after_sunset: Na zonsondergang
 before_sunrise: Voor zonsopkomst
 before_sunset: Voor zonsondergang
-least: Minstens {count} apparaten
-most: Hoogstens {count} apparaten
+least: Minstens {count} van de apparaten
+most: Hoogstens {count} van de apparaten
 all: Al deze
-any: Minstens een van deze
+any: Minstens één van deze
 none: Geen van deze
 yes: klopt
 no: klopt niet
@@ -196,6 +195,7 @@ no: klopt niet
 sleep: Wacht tot {time}
 computing: Rekent sinds {duration}
 [unit]
+degree: °{of}
 percent: %
 [arrange]
 places: Welk apparaat is waar

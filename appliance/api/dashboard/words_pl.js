@@ -180,22 +180,22 @@ lasting: {what} przez {duration}
 now: teraz {value}
 [condition]
 title: Tylko jeśli
-window: Od {from} do {to}
 after_sunrise: Po wschodzie słońca
 after_sunset: Po zachodzie słońca
 before_sunrise: Przed wschodem słońca
 before_sunset: Przed zachodem słońca
-least: Co najmniej {count} urządzeń
-most: Co najwyżej {count} urządzeń
-all: Wszystkie z tych
-any: Co najmniej jedno z tych
-none: Żadne z tych
+least: Co najmniej {count} z urządzeń
+most: Co najwyżej {count} z urządzeń
+all: Wszystkie poniższe warunki
+any: Co najmniej jeden z poniższych warunków
+none: Żaden z poniższych warunków
 yes: spełnione
 no: niespełnione
 [doing]
 sleep: Czeka do {time}
 computing: Oblicza od {duration}
 [unit]
+degree: °{of}
 percent: %
 [arrange]
 places: Które urządzenie jest gdzie

@@ -126,7 +126,7 @@ async def test_what_waits_behind_a_command_goes_no_more_once_it_is_to_stop(brows
     sent: list[str] = []
 
     async def wait(route: Route) -> None:
-        sent.append(route.request.post_data_json["action"])
+        sent.append((route.request.post_data_json or {})["action"])
         await asyncio.sleep(0.5)
         await route.continue_()
 

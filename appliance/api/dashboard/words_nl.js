@@ -328,7 +328,7 @@ good: Goed
 poor: Slecht
 running: Draait
 starting: Start
-degraded: Gestoord
+degraded: Storing
 ok: Gedaan
 error: Mislukt
 unsupported: Hier niet mogelijk

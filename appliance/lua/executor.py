@@ -231,7 +231,8 @@ class Executor:
         except Exception as error:  # what cannot begin must not keep its place among those that run
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
-            self._leave(execution, ExecutionStatus.ERROR, reason)
+            self._end(execution, ExecutionStatus.ERROR, reason)
+            asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # of hundreds, none within another
 
     def _replace(self, execution: Execution) -> None:
         """End one that runs as soon as its Lua lets it, and one that waits at once; it counts no more."""
@@ -254,9 +255,9 @@ class Executor:
             self._leave(execution, ExecutionStatus(failure.status), str(failure))
 
     def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
-        """Note the end; in the loop's next turn, since it may end as soon as it begins, the next one begins."""
+        """Note the end, and let the next one begin."""
         self._end(execution, status, error)
-        asyncio.get_running_loop().call_soon(self._begin_next, execution.request.id)
+        self._begin_next(execution.request.id)
 
     def _begin_next(self, id_: str) -> None:
         waiting = next((each for each in self._waiting if each.request.id == id_), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -316,6 +317,19 @@ async def test_a_fault_in_one_automations_way_hurts_no_other(
         await it.drain()
         assert it.fired == ["a", "c"]
     assert "automation 'b': ZeroDivisionError: by mistake" in caplog.text
+
+
+async def test_what_comes_when_one_has_just_ended_waits_in_the_place_of_the_next(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 1})) as it:
+        it.stage.ends_at_once = False
+        for _ in range(2):
+            it.bus.publish(SystemErrorReported(message="x"))
+        it.stage.plays[0].end()
+        asyncio.get_running_loop().call_soon(it.bus.publish, SystemErrorReported(message="y"))
+        await it.drain()
+        it.stage.plays[1].end()
+        await it.drain()
+        assert [each["message"] for each in it.events] == ["x", "x", "y"]
 
 
 async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:

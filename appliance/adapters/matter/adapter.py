@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
@@ -41,8 +41,11 @@ PING_AFTER_SECS = 30.0
 MAX_RECONNECT_SECS = 30.0
 """Seconds between two tries to connect, at most."""
 
-RESULT_SECS = 4.75
+RESULT_SECS = 5.0
 """Seconds that a command has, for its answer and its report."""
+
+LIMIT_SECS = 3 * RESULT_SECS
+"""Seconds that a command may take in all, far beyond its own waits: a busy loop has to tell which is over first."""
 
 GATHER_REPORTS_SECS = 0.02
 """Seconds for which reports are gathered: what belongs to one change comes within two milliseconds."""
@@ -62,6 +65,9 @@ SHARE_SECS = 300
 _CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
 _PROBE = "0/40/0"
 """An attribute that every node has: reading it asks the node itself."""
+
+
+T = TypeVar("T")
 
 
 class MatterAdapter(Adapter):
@@ -155,6 +161,10 @@ class MatterAdapter(Adapter):
             if not is_shown and (command.transition_secs or 0) < RESULT_SECS - 1:
                 raise BadAnswer(self._describe_result(device_id, command))
             return CommandResult()
+
+    async def within_limit(self, work: Awaitable[T]) -> T:
+        """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time."""
+        return await self.within(LIMIT_SECS, work)
 
     async def _send(self, device_id: str, place: Place, request: ClusterRequest) -> str | None:
         """Why the device refused, None where it did not. Raises `Unreachable` where it does not answer."""

@@ -104,8 +104,9 @@ class LiveDevices:
         if self.duplicates.is_outdated(message):
             return
         self._remember(received)
-        for reader in readers:
-            self._take_for(message, *reader)
+        for pattern, device, entity in readers:
+            newest = self.catalog.devices.get(device.id, device)  # it may have been announced anew since
+            self._take_for(message, pattern, newest, newest.find(entity.announcement.key) or entity)
             yield
 
     def taking_waiting(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.mqtt.adapter import MqttAdapter
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
 from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame
@@ -71,15 +72,19 @@ class BrokerHome:
 
     async def listens(self, *captured: Capture) -> None:
         """Wait until every configuration of these captures is built and the broker has acknowledged its topics."""
-        catalog = new_catalog()
+        expected = new_catalog()
         for each in captured:
-            take(catalog, each.messages)
+            take(expected, each.messages)
+
+        def listening(catalog: DeviceCatalog) -> set[tuple[str, str]]:
+            readers = catalog._listeners.items()
+            return {(topic, entity.announcement.key) for topic, each in readers for _, entity in each}
 
         def does() -> bool:
-            if self.adapter.connection is None:
+            if self.adapter.connection is None or not self.adapter._subscriptions.is_current:
                 return False
-            subscriptions = self.adapter._subscriptions
-            return subscriptions.is_current and catalog.filters <= subscriptions._subscribed
+            is_subscribed = expected.filters <= self.adapter._subscriptions._subscribed
+            return is_subscribed and listening(expected) <= listening(self.adapter.live.catalog)
 
         await until(does, lambda: f"{[each.name for each in captured]} are not listened to")
 

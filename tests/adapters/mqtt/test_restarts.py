@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,10 +15,11 @@ from appliance.adapters.mqtt.broker import Subscriptions
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.inbox import Received
 from appliance.errors import Unreachable
+from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import config, hear, new_catalog, rebuild
+from tests.adapters.mqtt.table import announce, config, hear, live_devices, new_catalog, rebuild
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -120,3 +122,15 @@ async def test_what_came_before_the_broker_was_lost_is_shown_once_it_is_back(
     hub.publish.answered()
     list(hub.live.flushing())
     assert hub.shown == {**VALUE, "state": "online"}
+
+
+def test_a_press_that_is_being_read_while_its_device_is_announced_anew_is_not_lost() -> None:
+    live, happened = live_devices(), list[events.Event]()
+    live._publish._bus.listen(happened.append)
+    keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}
+    announce(live, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
+    reading = live.taking(Received("x", b'{"event_type": "single"}', is_retained=False))
+    next(reading)  # the sensor has read it, the event entity has not
+    announce(live, config("event/b", unique_id="b", name="new", **keys))
+    deque(reading, maxlen=0)
+    assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single"]

@@ -44,9 +44,6 @@ MAX_RECONNECT_SECS = 30.0
 RESULT_SECS = 5.0
 """Seconds that a command has, for its answer and its report."""
 
-LIMIT_SECS = 3 * RESULT_SECS
-"""Seconds that a command may take in all, far beyond its own waits: a busy loop has to tell which is over first."""
-
 GATHER_REPORTS_SECS = 0.02
 """Seconds for which reports are gathered: what belongs to one change comes within two milliseconds."""
 
@@ -163,8 +160,11 @@ class MatterAdapter(Adapter):
             return CommandResult()
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time."""
-        return await self.within(LIMIT_SECS, work)
+        """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time.
+
+        The limit is far beyond those: a busy loop has to tell which is over first.
+        """
+        return await self.within(3 * RESULT_SECS, work)
 
     async def _send(self, device_id: str, place: Place, request: ClusterRequest) -> str | None:
         """Why the device refused, None where it did not. Raises `Unreachable` where it does not answer."""

@@ -36,6 +36,9 @@ HOW_TO_LOAD = "`lares check` lists every fault; mend it, then POST /{0}/reload (
 ReportedDecision = tuple[str, str]
 """When, as RFC 3339, and the sentence."""
 
+Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
+"""The kind, how it is, its decisions, and what the file of an automation states."""
+
 
 class Reasons:
     """Looks into the histories of this hub."""
@@ -59,12 +62,11 @@ class Reasons:
         known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
-                kind, summary, decisions = explain(id_, known)
+                kind, summary, decisions, stated = explain(id_, known)
             except NotFound:
                 continue
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
             sentences = [{"at": at, "sentence": sentence} for at, sentence in latest]
-            stated = self._state_automation(id_, known) if kind == "automation" else None
             return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences, "automation": stated}
         raise NotFound("automation", id_)
 
@@ -128,35 +130,23 @@ class Reasons:
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else self._hub.started_at
 
-    def _of_automation(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
-        automations = self._hub.automations
-        view = automations.view(id_)
+    def _of_automation(self, id_: str, known: HomeNames) -> Explained:
+        hub, automations = self._hub, self._hub.automations
+        view, asset = automations.view(id_), automations.catalog.get(id_)
         runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
         armed = automations.figures()["each"].get(id_, {})
-        waits = view.definition.explain(self._hub.environment, self._trusted_now())
+        instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
+        waits = view.definition.explain(hub.environment, instant)
         now = self._describe_executions(id_)
-        before, after = self._notes_on(id_, known)
-        summary = [*before, *now, *_describe(view, armed, [*now, *runs]), *waits, *after]
-        return "automation", summary, [_run(run) for run in runs]
-
-    def _notes_on(self, id_: str, known: HomeNames) -> tuple[list[str], list[str]]:
-        """Why the automation does not run as its file says; and what the home does not have of what it names."""
-        catalog = self._hub.automations.catalog
-        asset = catalog.get(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
-        return [*self._is_safe(), *_describe_file(catalog, asset.source)], wrong
-
-    def _trusted_now(self) -> datetime | None:
-        return self._hub.clock.now() if self._hub.recorder.trust.is_trusted() else None
-
-    def _state_automation(self, id_: str, known: HomeNames) -> dict[str, Any]:
-        definition = self._hub.automations.view(id_).definition
-        before, after = self._notes_on(id_, known)
-        return {
-            "triggers": [state_fields(trigger) for trigger in definition.triggers],
-            "conditions": self._state_conditions(definition.conditions, self._trusted_now()),
-            "notes": [*before, *after],
+        as_it_was = [*self._is_safe(), *_describe_file(automations.catalog, asset.source)]
+        summary = [*as_it_was, *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
+        stated = {
+            "triggers": [state_fields(trigger) for trigger in view.definition.triggers],
+            "conditions": self._state_conditions(view.definition.conditions, instant),
+            "notes": [*as_it_was, *wrong],
         }
+        return "automation", summary, [_run(run) for run in runs], stated
 
     def _state_conditions(self, conditions: Sequence[Condition], instant: datetime | None) -> list[dict[str, Any]]:
         return [
@@ -172,7 +162,7 @@ class Reasons:
             for each in conditions
         ]
 
-    def _of_scene(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
+    def _of_scene(self, id_: str, known: HomeNames) -> Explained:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
         now = self._describe_executions(id_)
         catalog = self._hub.scenes.catalog
@@ -180,7 +170,7 @@ class Reasons:
         wrong = [fault.message for fault in known.inspect(source)]
         idle = [] if runs else ["it was not run since the hub started"]
         summary = [*_describe_file(catalog, source), *(now or idle), *wrong]
-        return "scene", summary, [_run(run) for run in runs]
+        return "scene", summary, [_run(run) for run in runs], None
 
     def _describe_executions(self, id_: str) -> list[str]:
         """What runs and waits of it now, a sentence each."""
@@ -189,7 +179,7 @@ class Reasons:
             for each in list_executions(self._hub.executors, id_)
         ]
 
-    def _of_device(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
+    def _of_device(self, id_: str, known: HomeNames) -> Explained:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         health = self._hub.health.get_adapter(device.metadata.source)
@@ -197,7 +187,7 @@ class Reasons:
         if (last := next(self._commands(id_), None)) is not None:
             summary.append(f"the last command came at {last[0]}: {last[1]}")
         summary += self._listeners_to(device)
-        return "device", summary, [*self._commands(id_), *self._states(id_)]
+        return "device", summary, [*self._commands(id_), *self._states(id_)], None
 
     def _commands(self, device_id: str) -> Iterator[ReportedDecision]:
         for entry in self._hub.history.commands.list_commands(Period(limit=MAX_DECISIONS), device_id):

@@ -13,6 +13,7 @@ from yarl import URL
 from appliance.adapters import polling
 from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
+from appliance.errors import BadAnswer
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info
 from tests.adapters import test_contract
@@ -113,6 +114,9 @@ async def test_what_is_no_segment_spoils_no_other_and_is_told_once(
         assert [record.message.partition(":")[0] for record in caplog.records] == ["strip"]
         strip.state["seg"] = None
         assert (await adapter.poll()).observations[0].wrong == {"seg": "seg is no list"}
+        strip.faults.body = b'{"state": {"on": true, "seg": %b}, "info": {}}' % (b"[" * 300 + b"]" * 300)
+        with pytest.raises(BadAnswer, match="not WLED's"):
+            await adapter.poll()
 
 
 async def test_every_percentage_is_shown_as_it_was_set(session: DeviceSession, clock: VirtualClock) -> None:

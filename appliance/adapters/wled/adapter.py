@@ -98,11 +98,12 @@ class WledAdapter(PollingAdapter):
             if state.keys().isdisjoint(("on", "bri", "seg")):
                 raise KeyError("on")
             self._info = {**info}
+            listed = orjson.dumps(state.get("seg"))
         except MALFORMED:
             raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
         if effects is not self._effects:
             self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
-        seen = (self._whole(state), *self._all_segments(state.get("seg")))
+        seen = (self._whole(state), *self._all_segments(listed, state.get("seg")))
         return Report(adapter=self.name, present=frozenset([each.device_id for each in seen]), observations=seen)
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
@@ -120,11 +121,11 @@ class WledAdapter(PollingAdapter):
             commands=WHOLE,
         )
 
-    def _all_segments(self, listed: Any) -> tuple[Observation, ...]:
+    def _all_segments(self, listed: bytes, segments: Any) -> tuple[Observation, ...]:
         """The segments; most pushes change the strip as a whole, and list them as they were."""
-        known_by = (orjson.dumps(listed), self._effects, self._info.get("name"))
+        known_by = (listed, self._effects, self._info.get("name"))
         if known_by != self._segments_known_by:
-            self._segments_known_by, self._segments = known_by, tuple(self._read_segments(listed))
+            self._segments_known_by, self._segments = known_by, tuple(self._read_segments(segments))
         return self._segments
 
     def _read_segments(self, listed: Any) -> Iterator[Observation]:

@@ -66,6 +66,8 @@ LANGUAGES = {
 UNITS = """async () => {
     const entries = performance.getEntriesByType("resource");
     const { withUnit } = await import(entries.find(({ name }) => name.endsWith("/words.js")).name);
+    const { doing } = await import(entries.find(({ name }) => name.endsWith("/values.js")).name);
+    if (doing("command x:y color_hs set {'hue': 10}") || doing("wait_for x:y power")) return "doing";
     return ["%", "°C", "°", "lx"].map((unit) => withUnit(2, unit).replace("\\u00A0", "_")).join(", ");
 }"""
 WRITTEN = {

@@ -15,9 +15,9 @@ export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 // What an attribute is called: as its announcer says, else in the language of the page. What a device has of its own
 // beside a capability of the same name is told apart from it.
 export function labelOf(attribute, device) {
-	const name = attribute.split(".").pop();
+	const name = attribute in COLORS ? "color" : attribute.split(".").pop();
 	const called = device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${name}`, {}, plain(name));
-	const twin = name !== attribute && device?.commands?.find(({ capability }) => capability === name);
+	const twin = attribute.includes(".") && device?.commands?.find(({ capability }) => capability === name);
 	return twin && !isCovered(twin, device) ? t("label.own", { name: called }) : called;
 }
 
@@ -58,7 +58,7 @@ export function doing(sentence) {
 	const [, kind, first, capability, action, value = null] = DOING.exec(sentence) ?? [];
 	if (kind === "sleep until") return t("doing.sleep", { time: timeOfDay(first) });
 	if (kind === "computing for") return t("doing.computing", { duration: duration(Number(first)) });
-	return action ? commandOf({ device_id: first, capability, action, value }) : null;
+	return action && !value?.startsWith("{") ? commandOf({ device_id: first, capability, action, value }) : null;
 }
 
 /** @type {(command: any) => string} */

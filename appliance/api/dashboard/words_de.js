@@ -361,10 +361,7 @@ flash: Blinken
 power: Ein/Aus
 brightness: Helligkeit
 color_temperature: Lichtfarbe
-color_hs: Farbe
-color_rgb: Farbe
-color_hex: Farbe
-color_xy: Farbe
+color: Farbe
 fan_speed: Saugkraft
 percentage: Stufe
 duration: Dauer in Sekunden

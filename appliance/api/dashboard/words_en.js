@@ -271,16 +271,13 @@ unsupported: Not possible here
 skipped: Not run
 timeout: Took too long
 [attribute]
-color_xy: Colour
 fan_speed: Suction
 percentage: Speed
 duration: Duration in seconds
 volume_level: Loudness
 tone: Tone
 color_temperature: Warmth
-color_hs: Colour
-color_rgb: Colour
-color_hex: Colour
+color: Colour
 color_mode: Colour mode
 illuminance: Light
 temperature_outdoor: Outdoors

@@ -275,8 +275,8 @@ on: Encender
 off: Apagar
 toggle: Cambiar
 set: fijado
-lock: Cerrar con llave
-unlock: Abrir con llave
+lock: Bloquear
+unlock: Desbloquear
 open: Abrir
 close: Cerrar
 stop: Parar
@@ -286,7 +286,7 @@ previous: Anterior
 press: Pulsar
 return_to_base: A la base
 clean_spot: Limpiar aquí
-start_mowing: Cortar
+start_mowing: Cortar el césped
 start: Empezar
 pause: Pausar
 dock: A la base
@@ -307,8 +307,8 @@ opening: Se abre
 closing: Se cierra
 stopped: Parado
 jammed: Atascado
-locked: Con llave
-unlocked: Sin llave
+locked: Bloqueada
+unlocked: Desbloqueada
 detected: Detectado
 clear: Nada
 occupied: Ocupado
@@ -349,7 +349,7 @@ triggered: Alarma
 cleaning: Limpia
 docked: En la base
 returning: Vuelve
-mowing: Corta
+mowing: Corta el césped
 forward: Adelante
 reverse: Atrás
 none: Ninguno
@@ -361,10 +361,7 @@ flash: Parpadeo
 power: Encendido
 brightness: Brillo
 color_temperature: Calidez
-color_hs: Color
-color_rgb: Color
-color_hex: Color
-color_xy: Color
+color: Color
 fan_speed: Aspiración
 percentage: Velocidad
 duration: Duración en segundos

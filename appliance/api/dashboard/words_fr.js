@@ -335,7 +335,7 @@ unsupported: Impossible ici
 skipped: Pas exécuté
 dropped: Rejeté
 cancelled: Annulé
-timeout: Trop long
+timeout: A duré trop longtemps
 disarmed: Désarmée
 armed_home: Armée, à la maison
 armed_away: Armée, absent
@@ -358,13 +358,10 @@ white: Blanc
 cold_white: Blanc froid
 warm_white: Blanc chaud
 flash: Clignotement
-power: Marche
+power: Marche/arrêt
 brightness: Luminosité
 color_temperature: Chaleur
-color_hs: Couleur
-color_rgb: Couleur
-color_hex: Couleur
-color_xy: Couleur
+color: Couleur
 fan_speed: Aspiration
 percentage: Vitesse
 duration: Durée en secondes

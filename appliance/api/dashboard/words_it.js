@@ -276,7 +276,7 @@ off: Spegni
 toggle: Inverti
 set: impostato
 lock: Chiudi a chiave
-unlock: Apri con chiave
+unlock: Apri la serratura
 open: Apri
 close: Chiudi
 stop: Ferma
@@ -286,7 +286,7 @@ previous: Indietro
 press: Premi
 return_to_base: Alla base
 clean_spot: Pulisci qui
-start_mowing: Taglia
+start_mowing: Taglia l’erba
 start: Avvia
 pause: Pausa
 dock: Alla base
@@ -306,7 +306,7 @@ closed: Chiuso
 opening: Si apre
 closing: Si chiude
 stopped: Fermo
-jammed: Bloccato
+jammed: Inceppato
 locked: Chiuso a chiave
 unlocked: Non chiuso a chiave
 detected: Rilevato
@@ -325,17 +325,17 @@ cooling: Raffredda
 playing: In riproduzione
 paused: In pausa
 good: Buono
-poor: Cattivo
+poor: Scarso
 running: In funzione
 starting: Si avvia
-degraded: Disturbato
+degraded: Con problemi
 ok: Fatto
 error: Fallito
 unsupported: Qui non è possibile
 skipped: Non eseguito
 dropped: Scartato
 cancelled: Annullato
-timeout: Troppo lento
+timeout: Durato troppo
 disarmed: Disinserito
 armed_home: Inserito, in casa
 armed_away: Inserito, fuori casa
@@ -349,7 +349,7 @@ triggered: Allarme
 cleaning: Pulisce
 docked: Alla base
 returning: Ritorna
-mowing: Taglia
+mowing: Taglia l’erba
 forward: Avanti
 reverse: Indietro
 none: Nessuno
@@ -358,13 +358,10 @@ white: Bianco
 cold_white: Bianco freddo
 warm_white: Bianco caldo
 flash: Lampeggio
-power: Acceso
+power: Accensione
 brightness: Luminosità
 color_temperature: Calore
-color_hs: Colore
-color_rgb: Colore
-color_hex: Colore
-color_xy: Colore
+color: Colore
 fan_speed: Aspirazione
 percentage: Velocità
 duration: Durata in secondi

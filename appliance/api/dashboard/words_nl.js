@@ -361,10 +361,7 @@ flash: Knipperen
 power: Aan/uit
 brightness: Helderheid
 color_temperature: Warmte
-color_hs: Kleur
-color_rgb: Kleur
-color_hex: Kleur
-color_xy: Kleur
+color: Kleur
 fan_speed: Zuigkracht
 percentage: Snelheid
 duration: Duur in seconden

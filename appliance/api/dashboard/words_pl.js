@@ -310,7 +310,7 @@ jammed: Zablokowane
 locked: Zamknięte na klucz
 unlocked: Otwarty zamek
 detected: Wykryto
-clear: Spokój
+clear: Nie wykryto
 occupied: Zajęte
 unoccupied: Wolne
 heat: Grzanie
@@ -361,10 +361,7 @@ flash: Miganie
 power: Zasilanie
 brightness: Jasność
 color_temperature: Ciepło barwy
-color_hs: Kolor
-color_rgb: Kolor
-color_hex: Kolor
-color_xy: Kolor
+color: Kolor
 fan_speed: Siła ssania
 percentage: Prędkość
 duration: Czas w sekundach

@@ -142,6 +142,10 @@ def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
     return None
 
 
+def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
+    return f'did you mean "{_MISSPELT[found[1]]}"?' if found[1] in _MISSPELT else None
+
+
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     near = nearest(found[1], {*CTX_METHODS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
     return None if near is None else f"is it ctx:{near}?"
@@ -232,6 +236,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
         r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
         "ctx is the first parameter of execute: execute = function(ctx) … end",
     ),
+    (r"\Aattempt to call a nil value \(global '(\w+)'\)", _keyword),
     (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
     (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
     (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),

@@ -64,6 +64,7 @@ AT_CHECK = (
         5,
         "unexpected symbol near '='",
     ),
+    Mistake('retrun { id = "x" }\n', 1, "attempt to call a nil value (global 'retrun') (did you mean \"return\"?)"),
     Mistake("func twice()\nend\n", 1, 'syntax error near \'twice\' ("func" in line 1: did you mean "function"?)'),
     Mistake(
         'return {\n  id = "x", name = "X", execute = print,\n  descripton = "A scene.",\n}\n',

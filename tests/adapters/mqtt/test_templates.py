@@ -218,6 +218,8 @@ RENDERED = [
         {},
         "1970-01-01 00:00:00+00:00 2026 None",
     ),
+    ("{{ (now() + -timedelta(hours=4)).day }} {{ +timedelta(days=1) }} {{ -value_json.x }}", {"x": 0.0},
+     "22 1 day, 0:00:00 -0.0"),
     ("{{ (now() - timedelta(hours=4)).day }} {{ as_timestamp('2026-01-01T01:00:00') | int }}", {}, "22 1767225600"),
     ("{{ 12 | bitwise_and(10) }} {{ 12 | bitwise_or(3) }} {{ bitwise_xor(12, 10) }}", {}, "8 15 6"),
     ("{{ 'Abc' | regex_match('a', ignorecase=True) }} {{ 'xAbc' | regex_search('ab', true) }}", {}, "True True"),

@@ -29,6 +29,7 @@ from appliance.adapters.mqtt.templates.operators import (
     OPERANDS,
     hashable,
     item,
+    number,
 )
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_NODES,
@@ -204,10 +205,10 @@ _EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
     nodes.Getitem: _getitem,
     nodes.List: lambda run, node: run.weighed(_values(run, node.items)),
     nodes.Name: lambda run, node: run.names.get(node.name, CONSTANTS.get(node.name, UNDEFINED)),
-    nodes.Neg: lambda run, node: ARITHMETIC["Sub"](run, 0, _value(run, node.node)),
+    nodes.Neg: lambda run, node: whole(-number(_value(run, node.node))),
     nodes.Not: lambda run, node: not _value(run, node.node),
     nodes.Or: lambda run, node: _value(run, node.left) or _value(run, node.right),
-    nodes.Pos: lambda run, node: ARITHMETIC["Add"](run, 0, _value(run, node.node)),
+    nodes.Pos: lambda run, node: +number(_value(run, node.node)),
     nodes.TemplateData: lambda run, node: node.data,
     nodes.Test: _applied,
     nodes.Tuple: lambda run, node: run.weighed(tuple(_values(run, node.items))),

@@ -209,15 +209,15 @@ export function Editable({ text, level, label, canEdit, onSave }) {
 	return use(Field, { label, action: t("save"), initial: text, canBeEmpty: true, isFocused: true, onSend, onkeydown });
 }
 
-// What `load` gives, or the sentence if it failed; loaded anew when one of `reasons` is another value, and what failed once
-// the hub is there again.
+// What `load` gave last, and the sentence if it failed since; loaded anew when one of `reasons` is another value, and what
+// failed once the hub is there again.
 export function useLoaded(load, reasons) {
 	const [loaded, setLoaded] = useState({});
 	const [round, setRound] = useState(0);
 	useEffect(() => {
 		let isCurrent = true;
 		const keep = (value) => isCurrent && setLoaded(value);
-		load().then((data) => keep({ data }), ({ message }) => keep({ error: message }));
+		load().then((data) => keep({ data }), ({ message }) => keep((old) => ({ ...old, error: message })));
 		return () => (isCurrent = false);
 	}, [...reasons, round]);
 	const reload = () => setRound((count) => count + 1);

@@ -127,10 +127,15 @@ class Message:
         """The payload rendered by the template, or as it is; raises `TemplateFailed`."""
         if template is None:
             return self.text
+        return template.render(self._names, self.at)
+
+    @cached_property
+    def _names(self) -> Mapping[str, Any]:
+        """What templates know of it; read once, also where it is no JSON: thousands of entities may read a topic."""
         known: dict[str, Any] = {"value": self.text, "entity_id": "", "name": ""}
         with contextlib.suppress(Invalid):
             known["value_json"] = self.json
-        return template.render(known, self.at)
+        return known
 
 
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt import broker_session, entity_catalog
+from appliance.adapters.mqtt import broker_session, entity_catalog, payloads
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements import announced
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.held_back import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
+from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
@@ -153,3 +154,17 @@ async def test_configurations_that_take_too_much_time_wait_and_the_newest_is_tak
     await clock.advance(10.5, sleepers=0)
     list(adapter._reading_late())
     assert (names(), adapter._late_configs) == (["third"], {})
+
+
+def test_what_is_no_json_is_read_once_however_many_entities_read_its_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    live, read = live_devices(), list[bytes | str]()
+    names = ("e", "f", "g")
+    table.announce(live, *(config("sensor", name, value_template="{{ value_json.x }}") for name in names))
+
+    def parsed(payload: bytes | str) -> Any:
+        read.append(payload)
+        return parse_json(payload)
+
+    monkeypatch.setattr(payloads, "parse_json", parsed)
+    hear(live, "s", b"[1, 2")
+    assert read == ["[1, 2"]

@@ -22,7 +22,7 @@ from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Refusal
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received, TimeShares
 from appliance.adapters.mqtt.out.components import hub_announcement
-from appliance.adapters.mqtt.out.publishing import HubTopics
+from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
@@ -388,6 +388,12 @@ def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
 def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
     assert HubTopics("h", "p").of("devices", id_, "state") == f"lares/h/devices/{level}/state"
     assert unquote(level) == id_
+
+
+def test_two_long_ids_share_no_topic_of_a_configuration() -> None:
+    levels = [discovery_id(f"hue:{'灯' * 40}{number}") for number in (1, 2)]
+    assert levels[0] != levels[1] and all(len(each) == 200 for each in levels)
+    assert discovery_id("tv:a_b") == "tv_3a_a_b"
 
 
 async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_delays_no_other(

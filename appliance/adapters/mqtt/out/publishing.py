@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -20,9 +21,16 @@ _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
 """What is percent-encoded in an id that is a level of a topic."""
 
 
+MAX_LEVEL_CHARS = 200
+"""Characters of a level; of a longer one the end is replaced by digits of its SHA-256."""
+
+
 def discovery_id(id_: str) -> str:
-    """An id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two ids share one."""
-    return re.sub(r"[^a-zA-Z0-9-]", lambda char: "_" if char[0] == "_" else f"_{ord(char[0]):x}_", id_)[:200]
+    """An id as a level of a discovery topic, which knows only letters, digits, `_` and `-`."""
+    level = re.sub(r"[^a-zA-Z0-9-]", lambda char: "_" if char[0] == "_" else f"_{ord(char[0]):x}_", id_)
+    if len(level) <= MAX_LEVEL_CHARS:
+        return level
+    return f"{level[: MAX_LEVEL_CHARS - 13]}_{hashlib.sha256(id_.encode()).hexdigest()[:12]}"
 
 
 class HubTopics(Struct, frozen=True):

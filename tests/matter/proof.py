@@ -219,8 +219,8 @@ class Proof:
                         is_on = str(device["attributes"]["power"] == "on").lower()
                         switch = found.get_by_role("switch").first
                         await expect(switch).to_have_attribute("aria-checked", is_on)
-                await expect(card(visit.page, "Virtual sensors 2")).to_contain_text("22.4 °C")
-                await expect(card(visit.page, "Virtual sensors 3")).to_contain_text("50.1 %")
+                await expect(card(visit.page, "Virtual sensors 2")).to_contain_text("22.4°C")
+                await expect(card(visit.page, "Virtual sensors 3")).to_contain_text("50.1%")
             await browser.close()
         self.figures["page"] = f"{len(shown)} cards as the API has them"
 

@@ -245,13 +245,24 @@ async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run the works side by side until all have ended; where one fails, cancel the others and raise what it did."""
+    """Run the works side by side until all have ended; where one fails, cancel the others and raise what it did.
+
+    Not by `asyncio.TaskGroup`: in Python 3.11.2, which Debian 12 has, it leaves the caller counted as cancelled after
+    a failure, and the caller's next `asyncio.timeout` ends it instead of raising `TimeoutError`.
+    """
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]  # tells a long turn
     try:
-        async with asyncio.TaskGroup() as group:
-            for work in works:
-                group.create_task(work, name=getattr(work, "__qualname__", None))  # a long turn is told by it
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        failures = [each.exception() for each in tasks if each.done() and not each.cancelled()]
+        for failure in filter(None, failures):
+            raise failure
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.wait(tasks)
+        for each in tasks:
+            _ = each.cancelled() or each.exception()  # asyncio logs what nobody has retrieved
 
 
 FIRST_ANSWER_SECS = 0.05

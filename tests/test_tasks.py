@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import Invalid
-from appliance.tasks import MAX_EVENTS_PER_TURN, STALL_SECS, Tasks, end_within, loop_lag, run
+from appliance.tasks import MAX_EVENTS_PER_TURN, STALL_SECS, Tasks, end_within, loop_lag, run, run_together
 
 
 class Worker:
@@ -240,3 +240,47 @@ def test_the_loop_notes_each_time_that_it_held_others() -> None:
 
     calm, longest, total = run(stall())
     assert calm < 0.1 <= longest and total >= 0.1
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_whose_works_failed_is_not_cancelled_itself(turns: int) -> None:
+    ended = []
+
+    async def fail() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        raise Invalid("no")
+
+    async def hold() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(True)
+
+    with pytest.raises(Invalid):
+        await run_together(asyncio.sleep(0), hold(), fail())
+    current = asyncio.current_task()
+    assert current is not None and current.cancelling() == 0
+    assert ended == [True]
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await asyncio.sleep(1)
+
+
+async def test_cancelling_whoever_runs_works_ends_them_first() -> None:
+    ended = []
+
+    async def hold() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(True)
+
+    running = asyncio.ensure_future(run_together(hold(), hold()))
+    await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert ended == [True, True]

@@ -68,11 +68,14 @@ def try_adapter(arguments: argparse.Namespace) -> int:
 def _read_recording(file: Path) -> Any:
     try:
         with as_owner(file):
-            return orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
+            recording = orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     except orjson.JSONDecodeError:
-        raise StartFailed(f"{file} is no recording of lares try-adapter", os.EX_DATAERR) from None
+        recording = None
+    if not isinstance(recording, dict) or not isinstance(recording.get("settings", {}), dict):
+        raise StartFailed(f"{file} is no recording of lares try-adapter", os.EX_DATAERR)
+    return recording
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:

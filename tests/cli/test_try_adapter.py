@@ -175,6 +175,10 @@ async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> N
     assert code == os.EX_CONFIG and "bse_url is not a setting of the kind shelly; did you mean" in said
     code, said = await lares(tmp_path, "try-adapter", "mqtt")
     assert code == os.EX_USAGE and "there is no kind mqtt in Lua" in said
+    for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{"):
+        (tmp_path / "odd.json").write_text(text)
+        code, said = await lares(tmp_path, "try-adapter", "shelly", "--replay", "odd.json")
+        assert code == os.EX_DATAERR and "no recording of lares try-adapter" in said, (text, said)
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "default.toml").touch()
     (tmp_path / "config" / "adapters" / "mine.lua").write_text("return {\n  name = 'x',\n  poll = 7,\n}\n")

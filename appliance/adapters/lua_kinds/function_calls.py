@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 import orjson
 
@@ -140,7 +140,7 @@ def _without(forms: Sequence[str], value: Any) -> Any:
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, HIDDEN)
-        return value
+        return HIDDEN if _ESCAPE.search(value) and _is_escaped_in(value, forms) else value
     if is_number(value):
         return HIDDEN if str(value) in forms else value
     if isinstance(value, Mapping):
@@ -164,6 +164,29 @@ def _forms(secret: str) -> set[str]:
         *(base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("="), raw.hex()),
         *(raw.hex().upper(), *in_base64, *(each.translate(_URL_SAFE) for each in in_base64)),
     }
+
+
+_ESCAPE = re.compile(r"[%&\\\n]")
+_IN_JSON = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_BLANKS = {"n": "\n", "r": "\r", "t": "\t"}
+MAX_ESCAPES = 3
+"""How many escapes within one another are looked through, such as JSON in JSON in a URL."""
+
+
+def _is_escaped_in(text: str, forms: Sequence[str]) -> bool:
+    """Whether a text shows one of the forms to whoever undoes its escapes, or the line breaks within base64."""
+    for _ in range(MAX_ESCAPES):
+        read = _IN_JSON.sub(
+            lambda found: chr(int(found[1], 16)) if found[1] else _BLANKS.get(found[2], found[2]), text
+        )
+        plain = html.unescape(unquote(read.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+        whole = "".join(plain.split())
+        if any(form in plain or (len(form) >= MIN_INNER_CHARS and form in whole) for form in forms):
+            return True
+        if plain == text:
+            return False
+        text = plain
+    return False
 
 
 _URL_SAFE = str.maketrans("+/", "-_")

@@ -245,7 +245,7 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
     if values is not None and kind == "boolean":
         raise Invalid("boolean has no values; it is true or false")
     if is_secret and kind == "string":
-        return secret
+        return secret if not values else _both(secret, _without_value(_one_of(string, values, is_list=False), kind))
     widest = (0.0, MAX_DURATION_SECS) if kind == "duration" else (-MAX_SETTING, MAX_SETTING)
     bounds = (widest[0] if low is None else low, widest[1] if high is None else high)
     checks: Mapping[str, Callable[[Any], Any]] = {

@@ -184,9 +184,10 @@ local function fetch(kind, given, field, reasons)
 end
 
 -- What a function returned, as JSON. Devices of its list that cannot be are left out alone, with a sentence in their place.
-local function returned(value, what)
-  local text = encode(value, what)
+local function returned(value, what, tells_devices)
+  local text, refusal = encode(value, what)
   if text then return text end
+  if not tells_devices then raise(refusal) end
   local rows = type(value) == 'table' and rawget(value, 'devices') or value
   for index = 1, type(rows) == 'table' and rawlen(rows) or 0 do
     local row = rawget(rows, index)
@@ -228,6 +229,6 @@ function lares.call_kind(job, path, run, kind)
   if type(ctx.memory) ~= 'table' then raise('ctx.memory must stay a table, and is ' .. tostring(ctx.memory)) end
   local memory = encoded(ctx.memory, 'ctx.memory')
   if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end
-  return '{"first":' .. returned(first, 'what ' .. path .. ' returned') .. ',"second":'
+  return '{"first":' .. returned(first, 'what ' .. path .. ' returned', job.path[1] ~= 'operations') .. ',"second":'
     .. encoded(second, 'the second thing that ' .. path .. ' returned') .. ',"memory":' .. memory .. '}'
 end

@@ -250,6 +250,17 @@ async def test_what_is_kept_lasts_and_stands_in_no_text(
     for name in ("a", "me", "admin"):
         said = base64.b64encode(f"{name}:tok en/1".encode()).decode()
         assert said not in it.adapter.redact(f"Basic {said}") and "***" in it.adapter.redact(f"Basic {said}")
+    for escaped in (
+        "tok\\u0020en\\u002f1",
+        "tok&#32;en&#x2f;1",
+        "%74%6f%6b%20%65%6e%2f%31",
+        "tok\\\\u0020en/1",
+        "tok%2520en/1",
+    ):
+        assert it.adapter.redact(f"it said {escaped}") == "***"
+    said = base64.b64encode(b"tok en/1 " * 9).decode()
+    assert it.adapter.redact(f"{said[:6]}\r\n{said[6:76]}\r\n{said[76:]}") == "***"
+    assert it.adapter.redact("50 % & more\\n\nto&#107; en") == "50 % & more\\n\nto&#107; en"
     await it.adapter.kept.put("pairing", '{"session": ["inner-77f1"], "mode": "eco"}')
     assert it.adapter.redact("eco: inner-77f1") == "eco: ***"
     with pytest.raises(Invalid, match="16 texts"):
@@ -386,10 +397,15 @@ async def test_a_command_that_raises_is_a_fault_of_the_file(pool: WorkerPool, tm
 async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tmp_path: Path) -> None:
     add = "add = function(ctx, given) return given.a + 1 end"
     slow = "slow = { timeout_secs = 60, run = function() return nil, 'no' end }"
-    operations = f"operations = {{ {add}, {slow} }},"
+    endless = "endless = function() return { 1 / 0, 1 } end"
+    operations = f"operations = {{ {add}, {slow}, {endless} }},"
     it = await start(pool, tmp_path, kind(more=operations), Vendor({}))
-    assert it.adapter.operation_secs == {"add": 5.0, "slow": 60.0}
+    assert it.adapter.operation_secs == {"add": 5.0, "slow": 60.0, "endless": 5.0}
     assert await it.adapter.operations["add"]({"a": 2}) == 3
+    with pytest.raises(
+        AdapterFailed, match=r"what operations.endless returned\[1\] holds a number that is not finite"
+    ):
+        await it.adapter.operations["endless"]({})
     with pytest.raises(BadAnswer, match="no"):
         await it.adapter.operations["slow"]({})
 
@@ -435,6 +451,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
         ' mode = { type = "string", values = { "eco", "warm" } }, zone = { type = "integer", values = { 1, 2 } },'
         ' days = { type = "list", values = { "mon", "tue" } },'
         ' poll_interval_secs = { type = "integer", min = 60, max = 90 },'
+        ' pin = { type = "string", secret = true, values = { "one", "two" } },'
         ' api_key = { type = "string" } },'
     )
     with pytest.raises(ConfigFailed) as failed:
@@ -450,6 +467,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
             zone=3,
             days=["mon", "tu"],
             poll_interval_secs=5,
+            pin="three",
         )
     assert failed.value.lines == [
         "config/default.toml:7: adapters.it.api_key must be a string that is not empty, of one line",
@@ -458,10 +476,11 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
         "config/default.toml:7: adapters.it.host is missing: which machine",
         "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
         "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",
+        "config/default.toml:7: adapters.it.pin must be of type string, within what the kind takes",
         "config/default.toml:7: adapters.it.poll_interval_secs must be a whole number from 60 to 90, not 5",
         "config/default.toml:7: adapters.it.zone must be one of 1, 2, not 3",
     ]
-    it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x", zone=2, days=["tue"])
+    it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x", zone=2, days=["tue"], pin="two")
     assert isinstance(it.adapter, LuaAdapter) and it.adapter._settings["every"] == 300.0
 
 

@@ -188,6 +188,21 @@ async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -
         await card(other.page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
         await until(lambda: kept(app).get("favourites") == ["shown:lamp_002"], 20)
         assert kept(app)["hidden"] == ["shown:lamp_001"]
+        await card(one.page, "Lamp 3").get_by_role("button", name="Favourite: Lamp 3").click()
+        await until(lambda: kept(app)["favourites"] == ["shown:lamp_002", "shown:lamp_003"], 20)
+
+
+async def test_a_question_does_not_outlive_its_page(browser: Browser) -> None:
+    lock = HOME + '[[adapters.virtual.devices]]\nid = "door"\nkind = "Switch"\nname = "Door"\nclass = "lock"\n'
+    lock += 'attributes = { lock = "locked" }\n'
+    async with open_app(adapters=config.parse(lock, "x", {}).adapters) as app, visiting(browser, app) as visit:
+        await visit.open("#/box")
+        await visit.go("device/virtual%3Adoor")
+        await visit.page.get_by_role("button", name="Unlock").first.click()
+        await expect(visit.page.get_by_role("dialog")).to_be_visible()
+        await visit.page.go_back()
+        await expect(visit.page.get_by_role("dialog")).to_have_count(0)
+        assert app.hub.registry.get_device("virtual:door").attributes["lock"] == "locked"
 
 
 async def test_a_preference_that_could_not_be_kept_goes_with_the_next(browser: Browser) -> None:

@@ -136,6 +136,7 @@ document.body.replaceChildren();
 whenChanged(drawSoon);
 addEventListener("hashchange", () => {
 	places.set(`${shown.view} ${shown.id}`, scrollY);
+	state.question?.close(false); // it was asked of what is left behind
 	document.body.classList.remove("first"); // to come back to a place, all above it has to have its height
 	takeAddress();
 	show();

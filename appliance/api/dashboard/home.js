@@ -62,8 +62,9 @@ function whole(devices) {
 	];
 }
 
-// As it is searched for: `kuche` finds the Küche.
-const sought = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+// As it is searched for: `kuche` finds the Küche, and `lazienka` the Łazienka.
+const LETTERS = { ł: "l", ø: "o", đ: "d", ß: "ss", æ: "ae", œ: "oe", ı: "i" };
+const sought = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[łøđßæœı]/g, (each) => LETTERS[each]);
 
 // Devices whose name, id or room has this text, or else all of its words; hidden ones too.
 function found(wanted) {

@@ -3,8 +3,8 @@
 
 import { get, segment } from "./api.js";
 import { pointsOf, trace } from "./pictures.js";
-import { tags, use, useEffect, useState } from "./dom.js";
-import { card, empty, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
+import { tags, use, useState } from "./dom.js";
+import { card, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
 import { date, month, t, time } from "./words.js";
 
@@ -178,25 +178,27 @@ function bandOf(points, x, y) {
 	return `${there.join("")}H${WIDTH}${back.join("")}Z`;
 }
 
-// Each entry of `series` once it has come: `{device, attribute, entries}`.
+// `series` with `{device, attribute, entries}` of each that has come, `isWhole` once all have, and the sentence if one failed.
 function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
-	useEffect(() => {
-		wanted.forEach(({ device, attribute }) => {
-			const keep = ({ entries }) => entries.length > 0 && setSeries((old) => [...old, { device, attribute, entries }]);
-			inTurn(() => loadPast(device, attribute, from, resolution)).then(keep, () => {}); // then without this line
-		});
-	}, []);
-	return series;
+	const { data, error } = useLoaded(() => Promise.all(wanted.map(async ({ device, attribute }) => {
+		const { entries } = await inTurn(() => loadPast(device, attribute, from, resolution));
+		const isOther = (each) => each.device !== device || each.attribute !== attribute;
+		if (entries.length) setSeries((old) => [...old.filter(isOther), { device, attribute, entries }]);
+	})), []);
+	return { series, isWhole: data !== undefined, error };
 }
+
+const without = ({ isWhole, error }) => p({ class: "empty picture" }, error ?? (isWhole && t("device.no_history")));
 
 // Several attributes of a device in one picture, each on its own scale.
 function Together({ device, attributes, period }) {
 	const [until] = useState(Date.now());
 	const [length, fine] = PERIODS[period];
 	const from = until - length;
-	const series = useSeries(attributes.map((attribute) => ({ device, attribute })), from, fine);
-	if (!series.length) return p({ class: "empty picture" }, t("device.no_history"));
+	const loaded = useSeries(attributes.map((attribute) => ({ device, attribute })), from, fine);
+	const { series } = loaded;
+	if (!series.length) return without(loaded);
 	const found = attributes.flatMap((name) => series.filter(({ attribute }) => attribute === name));
 	const lines = found.map(({ attribute, entries }) => ({
 		name: labelOf(attribute, device),
@@ -210,13 +212,14 @@ function Together({ device, attributes, period }) {
 export function Day({ measured }) {
 	const [until] = useState(Date.now());
 	const from = until - DAY_MS;
-	const series = useSeries(measured, from, "raw");
+	const loaded = useSeries(measured, from, "raw");
+	const { series } = loaded;
 	const kinds = [...new Set(measured.map(({ attribute }) => attribute))].filter((kind) => series.some((each) => each.attribute === kind));
 	const linesOf = (kind) => series.filter(({ attribute }) => attribute === kind)
 		.map(({ device, entries }) => ({ name: nameOf(device), entries, text: (value) => show(kind, value, device) }));
 	return titled(t("room.day"), kinds.length ? kinds.map((kind) => div({ key: kind }, card(use(SeriesChart, {
 		label: labelOf(kind, series.find((each) => each.attribute === kind).device), lines: linesOf(kind), from, until,
-	})))) : empty(t("device.no_history")));
+	})))) : without(loaded));
 }
 
 // Several rows of values in one picture, a line each over the same time and the same scale.

@@ -154,9 +154,11 @@ export function confirm(text, yes, field = null) {
 
 let saveTimer = null;
 let saving = Promise.resolve();
-const unsaved = new Set(); // the lists that were changed here
+let unsaved = []; // what was changed here: a list's name, and what makes the new list of any old one
 
-const listOf = (name) => (Array.isArray(state.preferences[name]) ? state.preferences[name] : []);
+const listIn = (preferences, name) => (Array.isArray(preferences[name]) ? preferences[name] : []);
+const listOf = (name) => listIn(state.preferences, name);
+const edited = (preferences, [name, edit]) => ({ ...preferences, [name]: edit(listIn(preferences, name)) });
 export const isIn = (name, id) => listOf(name).includes(id);
 export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
 
@@ -175,32 +177,39 @@ function readStored() {
 	}
 }
 
-function change(name, ids) {
-	state.preferences = { ...state.preferences, [name]: ids };
-	unsaved.add(name);
+function change(name, edit) {
+	state.preferences = edited(state.preferences, [name, edit]);
+	unsaved.push([name, edit]);
 	changed();
 	clearTimeout(saveTimer);
 	saveTimer = setTimeout(save, SAVE_DELAY_MS);
 }
 
-export const flip = (name, id) => change(name, isIn(name, id) ? listOf(name).filter((each) => each !== id) : [...listOf(name), id]);
+export function flip(name, id) {
+	const added = isIn(name, id) ? [] : [id];
+	change(name, (ids) => [...ids.filter((each) => each !== id), ...added]);
+}
 
 function save() {
 	clearTimeout(saveTimer);
 	saveTimer = null;
-	if (mayWrite()) saving = saving.then(() => act("preferences", "save", replaceChanged));
-	else stored(KEPT, JSON.stringify(state.preferences));
+	if (mayWrite()) {
+		saving = saving.then(() => act("preferences", "save", replaceChanged));
+		return;
+	}
+	stored(KEPT, JSON.stringify(state.preferences));
+	unsaved = [];
 }
 
-// Another page with the same key may have changed other lists since this one has looked; a page that is closed has no time
+// Another page with the same key may have changed something since this one has looked; a page that is closed has no time
 // to ask.
 async function replaceChanged() {
 	const kept = document.hidden ? state.preferences : await get("preferences");
-	const names = [...unsaved];
-	unsaved.clear();
-	state.preferences = { ...kept, ...Object.fromEntries(names.map((name) => [name, listOf(name)])) };
+	const edits = unsaved;
+	unsaved = [];
+	state.preferences = edits.reduce(edited, kept);
 	await replace("preferences", state.preferences).catch((error) => {
-		names.forEach((name) => unsaved.add(name)); // to go with the next change
+		unsaved = [...edits, ...unsaved]; // to go with the next change
 		throw error;
 	});
 }
@@ -216,4 +225,4 @@ export function inOrder(devices) {
 }
 
 // Put the ids of one section into this order, `list` being "favourites" or "order", and leave all others where they are.
-export const reorder = (list, ids) => change(list, [...listOf(list).filter((id) => !ids.includes(id)), ...ids]);
+export const reorder = (list, ids) => change(list, (old) => [...old.filter((id) => !ids.includes(id)), ...ids]);

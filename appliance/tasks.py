@@ -110,7 +110,7 @@ def loop_lag() -> LoopLag:
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
 
-async def in_steps(clock: Clock, work: Iterable[None]) -> None:
+async def in_steps(clock: Clock, work: Iterable[object]) -> None:
     """Do long work, which yields after each step, with a pause for others after every `STEP_SECS`."""
     began = clock.monotonic()
     for _ in work:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 
 import orjson
 from msgspec import Struct
 
-from appliance.clock import timestamp
+from appliance.clock import Clock, timestamp
 from appliance.home import events
 from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
 from appliance.home.values import to_bytes
+from appliance.tasks import in_steps
 
 
 class _Kept(Struct):
@@ -28,7 +29,7 @@ class DeviceEncoder:
     """Encodes devices, each once per change; `last_seen`, which every observation moves, is appended to the cache."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _Kept | None] = {}
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
@@ -63,11 +64,31 @@ class DeviceEncoder:
         self._kept[device.id] = kept = _Kept(device, head, whole, commands)
         return kept
 
+    async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
+        """The devices found as a JSON array; thousands that have changed are encoded in many turns of the loop."""
+        if (found := find()) is self._last[0] and not with_commands:
+            return self._last[1]
+        kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
+        changed = [each for each in found if not self._has(each, with_commands=with_commands)]
+        kept.update({each.id: None for each in changed if each.id not in kept})
+        await in_steps(
+            clock, (encode(each) for each in changed if each.id in kept)
+        )  # unless it was removed meanwhile
+        return _join(map(encode, find())) if with_commands else self.encode_list(find())
+
+    def _has(self, device: Device, *, with_commands: bool) -> bool:
+        kept = self._kept.get(device.id)
+        return kept is not None and kept.device is device and not (with_commands and kept.commands is None)
+
     def encode_list(self, devices: Sequence[Device]) -> bytes:
         """The devices as a JSON array; for the same devices again it returns the same bytes."""
         if devices is not self._last[0] and not _are_same(self._last[0], devices):
-            self._last = (tuple(devices), b"[%b]" % b",".join([self.encode(device) for device in devices]))
+            self._last = (tuple(devices), _join(map(self.encode, devices)))
         return self._last[1]
+
+
+def _join(encoded: Iterable[bytes]) -> bytes:
+    return b"[%b]" % b",".join(encoded)
 
 
 def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:

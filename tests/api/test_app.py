@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any, cast
 
 import orjson
@@ -153,6 +154,29 @@ class TestEncodedDevices:
         for device in devices:
             encoder.forget_removed(DeviceRemoved(device_id=device.id))
         assert not encoder._kept and encoder.encode_list([]) == b"[]"
+
+    @pytest.mark.parametrize("with_commands", [False, True])
+    async def test_thousands_leave_turns_for_others_and_one_removed_meanwhile_stays_forgotten(
+        self, *, with_commands: bool
+    ) -> None:
+        encoder, devices = DeviceEncoder(), {number: make(number) for number in range(5)}
+        encode = encoder.encode_with_commands if with_commands else encoder.encode
+        turns, looks = list[float](), count()
+
+        class Slow(VirtualClock):
+            """Each look at it is a long step later."""
+
+            def monotonic(self) -> float:
+                return next(looks)
+
+            async def sleep(self, secs: float) -> None:
+                turns.append(secs)
+                if gone := devices.pop(3, None):
+                    encoder.forget_removed(DeviceRemoved(device_id=gone.id))
+
+        received = await encoder.encode_found(lambda: [*devices.values()], Slow(), with_commands=with_commands)
+        assert orjson.loads(received) == [orjson.loads(encode(each)) for each in devices.values()]
+        assert len(turns) >= 4 and len(encoder._kept) == 4
 
     def test_a_mere_sighting_encodes_nothing_but_its_time(self) -> None:
         encoder, device = DeviceEncoder(), make(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from email.utils import format_datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -54,12 +55,10 @@ class DevicesApi(ApiResource):
     @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
     async def list_all(self, call: Call) -> object:
         """Every device by id, or those that the repeated query parameter ids names, in its order."""
-        query, registry, encoder = call.query(), self.hub.registry, self.parts.encoder
+        query, registry = call.query(), self.hub.registry
         ids = query["ids"]
-        found = registry.list_devices() if ids is None else registry.find_devices(ids)
-        if query["include"]:
-            return b"[%b]" % b",".join([encoder.encode_with_commands(each) for each in found])
-        return encoder.encode_list(found)
+        find = registry.list_devices if ids is None else partial(registry.find_devices, ids)
+        return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=bool(query["include"]))
 
     @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=INCLUDE)
     async def get(self, call: Call, device_id: str) -> object:

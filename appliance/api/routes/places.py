@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
@@ -50,7 +52,8 @@ class RoomsApi(ApiResource):
     @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, room_id: str) -> object:
         """The devices in the room by id."""
-        return self.parts.encoder.encode_list(self.hub.registry.list_room_devices(room_id))
+        find = partial(self.hub.registry.list_room_devices, room_id)
+        return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 
     @route("POST", "/rooms/<room_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, room_id: str) -> object:
@@ -99,7 +102,8 @@ class GroupsApi(ApiResource):
     @route("GET", "/groups/<group_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, group_id: str) -> object:
         """The group's devices that exist at present, in membership order."""
-        return self.parts.encoder.encode_list(self.hub.registry.list_group_devices(group_id))
+        find = partial(self.hub.registry.list_group_devices, group_id)
+        return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 
     @route("POST", "/groups/<group_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, group_id: str) -> object:

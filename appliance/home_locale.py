@@ -5,12 +5,19 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
+
+import orjson
 
 from appliance.errors import Invalid
 from appliance.tables.checks import nearest, number_within, shown, string
 from appliance.tables.fields import Settings, key
+
+JOINED_ZONES = "zones.joined"
+"""A line of JSON, where behind it each zone begins and its size, and then all zones."""
 
 
 @cache
@@ -29,8 +36,23 @@ def load_zone(name: str) -> ZoneInfo:
         near = nearest(name, zone_names())
         hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
         raise Invalid(f"{shown(name)} is not a time zone; {hint}")
-    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
-        return ZoneInfo.from_file(file, key=name)
+    path, start, size = find_zone(name)
+    with path.open("rb") as file:
+        file.seek(start)
+        return ZoneInfo.from_file(BytesIO(file.read(size)), key=name)
+
+
+def find_zone(name: str) -> tuple[Path, int, int]:
+    """The file that holds this zone of tzdata, from where in it, and its size; in the single file, one holds all."""
+    folder = Path(str(files("tzdata")))
+    joined = folder / JOINED_ZONES
+    try:
+        with joined.open("rb") as file:
+            start, size = orjson.loads(file.readline())[name]
+            return joined, file.tell() + start, size
+    except FileNotFoundError:
+        path = folder / "zoneinfo" / name
+        return path, 0, path.stat().st_size
 
 
 def _zone(value: Any) -> ZoneInfo:

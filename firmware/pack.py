@@ -79,6 +79,7 @@ class Builder:
         keep, leave_out = settings["wheels"]["keep"], settings["wheels"]["leave-out"]
         for target, files in wheels.items():
             parts.add_wheels(target, files, keep=keep, leave_out=leave_out)
+        parts.join_zones()
         self._add_ours(parts)
         file = self.root / "dist" / (f"lares-{tag}.pyz" if tag else "lares.pyz")
         file.parent.mkdir(exist_ok=True)

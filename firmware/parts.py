@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 import itertools
+import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,20 @@ class Parts:
                     native[name] = _object(name, data, target)
                 else:
                     self._share(name, data, wheel.name)
+
+    def join_zones(self) -> None:
+        """Put the 600 files of tzdata into one, in which `find_zone` of `home_locale` looks: cards are slow."""
+        places, joined = dict[bytes, int](), b""
+        index = dict[str, tuple[int, int]]()
+        folder = "tzdata/zoneinfo/"
+        for name in self.pure["tzdata/zones"].decode().split():
+            data = self.pure[folder + name]
+            if data not in places:  # many have several names
+                places[data] = len(joined)
+                joined += data
+            index[name] = places[data], len(data)
+        self.pure = {name: data for name, data in self.pure.items() if not name.startswith(folder)}
+        self.pure["tzdata/zones.joined"] = json.dumps(index, separators=(",", ":")).encode() + b"\n" + joined
 
     def _note(self, name: str, data: bytes) -> None:
         """Note what the file says of its package, if it says anything."""
@@ -101,20 +116,24 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """The files of the modules that importing the roots imports, the largest first.
+    """The files of the modules that importing the roots imports, in the order in which they are imported.
 
     What a function imports is left out, and what is for type checkers.
     """
     files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
     files = {module.removesuffix(".__init__"): name for module, name in files.items()}
-    found, rest = set[str](), [*roots]
+    found: dict[str, None] = {}
+    rest = [*roots][::-1]
     while rest:
         module = rest.pop()
-        if module in files and files[module] not in found:
-            found.add(files[module])
-            package = module if files[module].endswith("/__init__.py") else module.rpartition(".")[0]
-            rest += [module.rpartition(".")[0], *_imports(ast.parse(pure[files[module]]).body, package)]
-    return sorted(found, key=lambda name: (-len(pure[name]), name))
+        parent = module.rpartition(".")[0]
+        if parent in files and files[parent] not in found:
+            rest += [module, parent]
+        elif module in files and files[module] not in found:
+            found[files[module]] = None
+            package = module if files[module].endswith("/__init__.py") else parent
+            rest += [*_imports(ast.parse(pure[files[module]]).body, package)][::-1]
+    return [*found]
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
-from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
@@ -18,6 +17,7 @@ from msgspec import Struct
 
 import appliance
 from appliance.clock import Clock
+from appliance.home_locale import find_zone, load_zone
 from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
@@ -140,10 +140,10 @@ class WorkerProcess:
 def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
     path = [str(Path(appliance.__file__).parents[1]), *(each for each in sys.path if Path(each).is_absolute())]
     room = _ROOM_BYTES + 4 * limits.max_memory
-    zone_file = str(files("tzdata").joinpath("zoneinfo", *str(zone.key).split("/")))
+    zone_place = ":".join(map(str, find_zone(str(zone.key))))
     most = limits.max_memory, limits.max_cpu_total_secs, room
     ids = ",".join(map(str, limits.user_ids))
-    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_file, *most, ids, *path)]
+    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_place, *most, ids, *path)]
 
 
 def probe_confinement() -> str:
@@ -151,7 +151,7 @@ def probe_confinement() -> str:
 
     Blocks for a part of a second. Raises `OSError` if no worker can be started.
     """
-    process = WorkerProcess(ExecutionLimits(), ZoneInfo("UTC"))
+    process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
         process.socket.settimeout(PROBE_SECS)
         frames = Decoder().feed(process.socket.recv(1 << 16))

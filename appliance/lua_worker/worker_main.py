@@ -39,8 +39,9 @@ _ALARM = {signal.SIGALRM}
 def main(arguments: Sequence[str]) -> None:
     """Serve the hub until it closes the socket, which is descriptor 0; does not return.
 
-    The arguments are the hub's process, the file of its time zone, the bytes of memory and the seconds of processor
-    time that one execution may use, the bytes of address space that the worker may, and the user and groups to be.
+    The arguments are the hub's process, the file of its time zone, where in it that begins and its bytes, the bytes
+    of memory and the seconds of processor time that one execution may use, the bytes of address space that the worker
+    may, and the user and groups to be.
     """
     parent, zone, max_memory, max_cpu_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
@@ -48,8 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     with contextlib.suppress(OSError):
         os.chdir("/")
     os.closerange(1, 3)
-    os.environ["TZ"] = f":{zone}"
-    time.tzset()
+    _set_zone(*zone.rsplit(":", 2))
     prelude()
     if ids and os.geteuid() == 0:
         _become(*map(int, ids.split(",")))
@@ -59,6 +59,16 @@ def main(arguments: Sequence[str]) -> None:
         WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
     finally:  # glibc needs a descriptor to end the other threads in order, and there is none
         os._exit(os.EX_SOFTWARE)
+
+
+def _set_zone(path: str, start: str, size: str) -> None:
+    """Let the C library read the time zone, which it does from a file that holds nothing else."""
+    file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
+    os.write(zone, os.pread(file, int(size), int(start)))
+    os.environ["TZ"] = f":/proc/self/fd/{zone}"
+    time.tzset()
+    os.close(file)
+    os.close(zone)
 
 
 def _become(user: int, group: int, *groups: int) -> None:

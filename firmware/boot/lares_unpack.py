@@ -28,7 +28,13 @@ from typing import IO, Any, NoReturn
 from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
 MAX_COMPILERS = 4
-"""Processes that compile while a hub starts for the first time; each takes some 15 MB of memory."""
+"""Processes that compile while a hub starts for the first time, it among them; each takes some 15 MB of memory."""
+
+CAUGHT_UP = 30
+"""How many modules the hub compiles itself once it has caught up with a process that compiles for it."""
+
+compiling: list[int] = []
+"""The others, by their ids."""
 
 
 def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
@@ -132,57 +138,64 @@ def settle(folder: str) -> None:
 
 @contextmanager
 def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Iterator[None]:
-    """Have processes compile these modules while the context unpacks them; this one then helps them to the end.
+    """Have other processes compile these modules, the first ones first, while the context unpacks them and after it.
 
-    Where one of them or this one fails, nothing that was compiled stays: Python does it, as it imports.
+    So the hub begins as soon as all is unpacked, and finds compiled what it imports. They end with a context that
+    fails; what they leave undone, Python does as it imports.
     """
-    others, count = [], min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
-    if count:  # where whoever began this ignores it, no process can be waited for
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    count = min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
+    os.mkdir(folder, 0o700)
     for number in range(count):
         with contextlib.suppress(OSError):
-            others.append(os.fork())
-            if others[-1] == 0:
+            compiling.append(os.fork())
+            if compiling[-1] == 0:
                 compile_and_end(file, folder, names[number::count])
-    codes = []
     try:
         yield
-        try:
-            if others:
-                compile_modules(file, folder, names[::-1])
-        except Exception:  # as of the others, whatever it is
-            codes.append(os.EX_SOFTWARE)
-    finally:
-        codes += [os.waitpid(pid, 0)[1] for pid in others]
-        if any(codes):
-            for path in list(compiled(folder)):
-                os.unlink(path)
+    except BaseException:
+        for pid in compiling:
+            os.kill(pid, signal.SIGKILL)
+        wait_for_compilers()
+        raise
+
+
+def wait_for_compilers() -> None:
+    """Wait until those processes have ended."""
+    while compiling:
+        with contextlib.suppress(ChildProcessError):  # where whoever began this ignores the end of processes
+            os.waitpid(compiling.pop(), 0)
 
 
 def compile_and_end(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> NoReturn:
     """Compile the modules and end this process."""
-    code = os.EX_SOFTWARE
     try:
+        os.chdir(folder)  # which will have another name
         file.fp = open(str(file.filename), "rb")  # its own place in the file
-        compile_modules(file, folder, names)
-        code = os.EX_OK
+        compile_modules(file, folder.removesuffix(".part"), names)
     finally:
-        os._exit(code)
+        os._exit(os.EX_OK)
 
 
 def compile_modules(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> None:
-    """Write what Python would make of these modules as it imports them; what another process has made stays."""
+    """Write what Python would make of these modules of the folder as it imports them; this process is in it.
+
+    Where the hub has caught up, it is left the next modules: both would only make the same.
+    """
     warnings.simplefilter("ignore", SyntaxWarning)  # Python says so again to nobody: the code is imported compiled
-    for name in names:
-        parent, _, stem = f"{folder}/{SITE}/{name.removesuffix('.py')}".rpartition("/")
+    rest = [*names]
+    while rest:
+        name = rest.pop(0)
+        parent, _, stem = f"{SITE}/{name.removesuffix('.py')}".rpartition("/")
         path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
-        if not os.path.exists(path):
-            source = file.read(f"{SITE}/{name}")
-            path_later = f"{folder.removesuffix('.part')}/{SITE}/{name}"
-            code = compile(source, path_later, "exec", dont_inherit=True, optimize=0)  # as the file's name says
-            head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
-            with contextlib.suppress(FileExistsError):
-                place(path, head + marshal.dumps(code))
+        if os.path.exists(path):
+            continue
+        source = file.read(f"{SITE}/{name}")
+        code = compile(source, f"{folder}/{SITE}/{name}", "exec", dont_inherit=True, optimize=0)  # as the name says
+        head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
+        place(f"{path}.part", head + marshal.dumps(code))  # which Python, importing it, must not find half written
+        if os.path.exists(path):
+            rest = [*rest[CAUGHT_UP:], *rest[:CAUGHT_UP]]
+        os.rename(f"{path}.part", path)
 
 
 def place_objects(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:

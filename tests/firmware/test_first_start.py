@@ -9,7 +9,8 @@ import py_compile
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def folder(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         patch.setattr(os, "fsync", lambda _: pytest.fail("the card was waited for"))
         patch.setattr(os, "sched_getaffinity", lambda _: range(3))
         found = lares_launcher.find_folder(str(archive), [str(tmp_path / "program")], is_for_hub=True)
+    lares_unpack.wait_for_compilers()
     yield Path(found)
     os.close(lares_launcher.held.pop())
 
@@ -67,8 +69,9 @@ def test_a_start_that_optimizes_leaves_later_ones_their_docstrings(archive: Path
         "import lares_unpack, sys, zipfile\n"
         "lares_unpack.compile_modules(zipfile.ZipFile(sys.argv[1]), sys.argv[2], sys.argv[3:])"
     )
+    (tmp_path / "site-packages" / "appliance" / "cli").mkdir(parents=True)
     command = [sys.executable, "-OO", "-c", script, str(archive), str(tmp_path), "appliance/cli/run.py"]
-    subprocess.run(command, env={"PYTHONPATH": str(BOOT)}, check=True)
+    subprocess.run(command, env={"PYTHONPATH": str(BOOT)}, cwd=tmp_path, check=True)
     [made] = compiled(tmp_path)
     assert "opt-" not in made.name and b"Runs." in made.read_bytes()
 
@@ -112,23 +115,40 @@ def test_a_card_that_reads_differently_is_not_settled_and_the_next_start_waits_f
     assert "boot" not in json.loads((folder / lares_seal.SEAL).read_text()) and content(folder) == expected()
 
 
-@pytest.mark.parametrize(
-    ("fault", "is_another"), [(MemoryError, True), (KeyError, True), (OSError, False), (SyntaxError, False)]
-)
-def test_a_compiler_that_fails_leaves_all_of_it_to_python(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception], *, is_another: bool
+@pytest.mark.parametrize("fault", [MemoryError, KeyError, KeyboardInterrupt])
+def test_what_a_compiler_leaves_undone_is_left_to_python(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
 ) -> None:
-    ours, compile_modules = os.getpid(), lares_unpack.compile_modules
-
-    def fail(*arguments: Any) -> None:
-        compile_modules(*arguments)
-        if (os.getpid() != ours) == is_another:
-            raise fault
-
-    monkeypatch.setattr(lares_unpack, "compile_modules", fail)
+    monkeypatch.setattr(lares_unpack, "place", fails(fault, unless=os.getpid(), otherwise=lares_unpack.place))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2))
     lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
+    lares_unpack.wait_for_compilers()
     assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
+
+
+def fails(fault: type[BaseException], *, unless: int, otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Raise the fault in any process but one."""
+
+    def do(*arguments: Any) -> None:
+        if os.getpid() != unless:
+            raise fault
+        otherwise(*arguments)
+
+    return do
+
+
+def test_compilers_end_with_what_cannot_be_unpacked(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(*_: object) -> None:
+        raise ValueError("damaged")
+
+    monkeypatch.setattr(lares_unpack, "fill", fill)
+    monkeypatch.setattr(lares_unpack, "compile_modules", lambda *_: time.sleep(60))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
+    with pytest.raises(ValueError, match="damaged"):
+        lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
+    assert not lares_unpack.compiling and {path.name for path in tmp_path.iterdir()} == {"lares.pyz", "lock"}
 
 
 def test_who_ignores_the_end_of_processes_can_start_a_hub(
@@ -139,6 +159,7 @@ def test_who_ignores_the_end_of_processes_can_start_a_hub(
     try:
         lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
     finally:
+        lares_unpack.wait_for_compilers()
         signal.signal(signal.SIGCHLD, before)
     assert compiled(tmp_path / "x")
 
@@ -155,4 +176,6 @@ def test_what_a_module_imports_is_found_in_its_text() -> None:
     }
     found = imported_by({name: text.encode() for name, text in pure.items()}, ["a"])
     assert pure.keys() - found == {"e.py", "i.py"} and len(found) == len(set(found)) == len(pure) - 2
-    assert found[:2] == ["c/d.py", "a/b.py"], "the largest first"
+    assert found[:7] == ["a/__init__.py", "a/b.py", "c/__init__.py", "c/d.py", "c/g.py", "k.py", "a/late.py"], (
+        "in order"
+    )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import lzma
 import zipfile
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from appliance import home_locale
 from firmware import bill
 from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.targets import Target
@@ -34,6 +36,23 @@ def wheel(folder: Path, name: str, **files: bytes) -> Path:
 def add(parts: Parts, target: Target, *wheels: Path) -> None:
     """Take the wheels in, but for headers and most metadata."""
     parts.add_wheels(target, wheels, keep=["b.dist-info/METADATA"], leave_out=["*.h", "*.dist-info/*"])
+
+
+def test_all_zones_are_one_file_in_which_the_hub_finds_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, before = Parts(), {name: zone_bytes(name) for name in home_locale.zone_names()}
+    parts.add_folder(Path(str(files("tzdata"))), "tzdata")
+    parts.join_zones()
+    assert parts.pure.keys() == {"tzdata/__init__.py", "tzdata/zones", "tzdata/zones.joined"}
+    for name, data in parts.pure.items():
+        (tmp_path / name.removeprefix("tzdata/")).write_bytes(data)
+    monkeypatch.setattr(home_locale, "files", lambda _: tmp_path)
+    assert {name: zone_bytes(name) for name in home_locale.zone_names()} == before and len(before) > 500
+
+
+def zone_bytes(name: str) -> bytes:
+    """What the hub reads of the zone."""
+    path, start, size = home_locale.find_zone(name)
+    return path.read_bytes()[start : start + size]
 
 
 def test_python_is_shared_objects_are_their_target_s_and_dead_weight_stays_out(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -100,6 +101,8 @@ class Hub:
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
         self._calls: Mapping[str, CtxCall] = {}
+        self.worker_starts = asyncio.Event()
+        """Set in the turn before the Lua worker starts, for which the hub then waits, or once the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": config.automations,
@@ -149,6 +152,7 @@ class Hub:
             for publisher in await self._build_publishers():
                 await enter(publisher)
             self._stack = stack.pop_all()
+        self.worker_starts.set()
         self._report_start()
         return self
 
@@ -212,7 +216,8 @@ class Hub:
     def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:
         config, report, runner = self._config, self._report_worker_kill, self._config.automations.runner
         limits = replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_cpu_secs))
-        return build_pool(limits, runner, config.locale.timezone, config.root, self.clock, report)
+        zone, on_start = config.locale.timezone, self.worker_starts.set
+        return build_pool(limits, runner, zone, config.root, self.clock, report, on_start)
 
     def _build_scenes(self) -> Scenes:
         config = self._config

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import logging
 import selectors
 import time
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -267,6 +268,15 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
 
 FIRST_ANSWER_SECS = 0.05
 """So long the imports leave the processor to the client that has waited for the hub to answer."""
+
+
+@contextmanager
+def frozen_imports() -> Iterator[None]:
+    """Collect no garbage while importing, which makes next to none, and never look at what is there then."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 async def import_ahead(modules: Iterable[str]) -> None:

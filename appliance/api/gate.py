@@ -18,8 +18,9 @@ from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
+from appliance.api.codes import status_of
 from appliance.api.connections import ApiLimits
-from appliance.api.responses import UNMATCHED, RequestCounts, error_response, no_content, status_of, to_response
+from appliance.api.responses import UNMATCHED, RequestCounts, error_response, no_content, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock
 from appliance.errors import LaresError, MalformedRequest, RateLimited

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
+from appliance.api.codes import CODES
 from appliance.api.frames import EventFrame
-from appliance.api.responses import CODES, ERROR_HEADERS
+from appliance.api.responses import ERROR_HEADERS
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
 from appliance.tables.json_schema import TEXT, Schema

@@ -288,9 +288,12 @@ def _raise_file_limit(files: int) -> int:
 
 def _bind(address: Address) -> socket.socket:
     """A socket bound to the address; `[::]` takes IPv4 too."""
+    host = address.host.encode(
+        "ascii" if address.host.isascii() else "idna"
+    )  # as text, Python imports its IDNA for it
     try:
         family, _, _, _, place = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         # asyncio makes only those sockets send at once (TCP_NODELAY) whose protocol is given
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

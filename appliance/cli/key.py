@@ -17,8 +17,8 @@ import orjson
 
 from appliance import config
 from appliance.api import schemas
+from appliance.api.codes import status_of
 from appliance.api.keyring import KEY_BODY, Keyring
-from appliance.api.responses import status_of
 from appliance.cli.first_key import keyring_of
 from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
 from appliance.cli.owner import become_owner

@@ -23,6 +23,7 @@ from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say
 from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
+from appliance.tasks import frozen_imports
 from appliance.version import VERSION
 
 MAX_COLLECTION_SECS = 0.002
@@ -77,12 +78,9 @@ def _command(parsed: argparse.Namespace) -> int:
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
-    gc.disable()  # next to nothing that importing makes is garbage
-    do: Callable[[argparse.Namespace], int] = getattr(
-        importlib.import_module(f"appliance.cli.{MODULES.get(name, name)}"), name
-    )
-    gc.freeze()  # and it is never looked at again
-    gc.enable()
+    with frozen_imports():
+        module = importlib.import_module(f"appliance.cli.{MODULES.get(name, name)}")
+    do: Callable[[argparse.Namespace], int] = getattr(module, name)
     bound_collections()
     sys.setswitchinterval(SWITCH_SECS)
     return do(parsed)

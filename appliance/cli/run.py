@@ -12,19 +12,13 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, closing
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
 from appliance import config
-from appliance.adapters.discovery.discovery import Discovery
-from appliance.api.app import build_app
-from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
-from appliance.api.keyring import Keyring
-from appliance.api.server import Server
 from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_keyring
 from appliance.cli.logs import start_logging
@@ -32,14 +26,13 @@ from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
 from appliance.cli.single_file import finish_upgrade
 from appliance.clock import Clock
-from appliance.config import Config, list_kinds
 from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
 from appliance.settings import Logging
 from appliance.store.disk import Disk
-from appliance.tasks import FIRST_ANSWER_SECS, Tasks
+from appliance.tasks import FIRST_ANSWER_SECS, Tasks, frozen_imports
 from appliance.tasks import run as run_loop
 from appliance.version import VERSION
 
@@ -107,7 +100,7 @@ STOP_LIMIT_SECS = 4.8
 
 
 async def serve(
-    config: Config,
+    config: config.Config,
     data_dir: Path,
     on_listening: Callable[[Hub, int], None],
     *,
@@ -123,15 +116,14 @@ async def serve(
     hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of)
     stop, hangup = _listen_to_signals(hub)
     notifier = Notifier(os.environ, clock)
-    limits = ApiLimits.of(config.api)
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
+        importing = tasks.start(_import_api(hub), "import of the API")
         await stack.enter_async_context(hub)
         keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.keys, data_dir, clock)))
-        app = _build_app(hub, keyring, limits, config, data_dir)
         control = stack.enter_context(control_socket(data_dir))
-        server = Server(app, config.api.bind_address, limits, clock, abort_all=hub.abort_all, control=control)
+        server = (await importing)(hub, keyring, config, data_dir, control)
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         when_ready(hub, notifier.ready)
@@ -146,29 +138,18 @@ async def serve(
     log.info("stopped")
 
 
+async def _import_api(hub: Hub) -> Any:
+    """What makes the server. It takes as long to import as all else: that is done while the Lua worker starts."""
+    await hub.worker_starts.wait()
+    with frozen_imports():
+        from appliance.cli.serving import build_server
+    return build_server
+
+
 async def _start_adapters(hub: Hub) -> None:
     """Let the adapters begin once clients that waited for the hub to listen may have their answers."""
     await hub.clock.sleep(FIRST_ANSWER_SECS)
     await hub.adapters.begin()
-
-
-def _build_app(hub: Hub, keyring: Keyring, limits: ApiLimits, config: Config, data_dir: Path) -> Any:
-    """The application as the configuration asks for it."""
-    return build_app(
-        hub,
-        keyring,
-        limits,
-        config.runtime.event_bus_capacity,
-        search=Discovery(hub.clock, partial(list_kinds, Path(config.file)), lambda: config.adapter_names).search,
-        has_dashboard=config.dashboard.enabled,
-        make_backup=partial(_pack_backup, Path(config.file), data_dir),
-    )
-
-
-def _pack_backup(config: Path, data_dir: Path) -> bytes:
-    from appliance.cli.backup import pack_backup
-
-    return pack_backup(config, data_dir)
 
 
 def when_ready(hub: Hub, on_ready: Callable[[], None]) -> None:

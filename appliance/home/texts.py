@@ -15,8 +15,8 @@ MAX_NAME_CHARS = 1000
 DEVICE_HOOK_PREFIX = "device:"
 """What the id of a hook begins with that a device listens to; the device's id follows."""
 
-_BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
-"""White space that may stand around a text. Python also counts some control characters as such."""
+_BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""White space that may stand around a text: Unicode's (White_Space), but for control characters."""
 
 _JOINERS = "\u200c\u200d"
 """Invisible, and part of how some scripts are written and some emoji are made: names may have them."""

@@ -60,6 +60,7 @@ class WorkerPool:
 
     `scripts` is the folder that `require` reads from, None where scripts are disabled. `clock` and `timezone` are
     those that Lua sees; limits are the machine's seconds. `on_kill` is called with a sentence for each worker lost.
+    `on_start` is called in the turn of the loop before one starts.
     """
 
     def __init__(
@@ -70,9 +71,11 @@ class WorkerPool:
         timezone: ZoneInfo,
         clock: Clock,
         on_kill: Callable[[str], None] = lambda _: None,
+        on_start: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = ExecutionSettings(limits, scripts, clock, timezone, Clock())
         self._on_kill = on_kill
+        self._on_start = on_start
         self._running: set[LuaExecution] = set()
         self._tasks = Tasks()
         self._worker_tasks = Tasks()
@@ -212,6 +215,7 @@ class WorkerPool:
         self._current = worker = Worker(self._settings, self._note_stuck, self._on_end, self._note_walls)
         self._workers.append(worker)
         self._worker_tasks.start(worker.live(), "Lua worker")
+        self._on_start()
         return worker
 
     def _note_walls(self, missing: str) -> None:
@@ -284,9 +288,12 @@ def build_pool(
     root: Path,
     clock: Clock,
     on_kill: Callable[[str], None] = lambda _: None,
+    on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
     """The workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost.
+
+    `on_start` is called in the turn of the loop before a worker starts.
 
     `user_ids` are those that a worker becomes which root starts: a user and its groups."""
     limits = ExecutionLimits(
@@ -297,4 +304,6 @@ def build_pool(
         user_ids=user_ids,
     )
     folder = folder_of(scripts, root, is_deep=True)
-    return WorkerPool(limits=limits, scripts=folder, timezone=timezone, clock=clock, on_kill=on_kill)
+    return WorkerPool(
+        limits=limits, scripts=folder, timezone=timezone, clock=clock, on_kill=on_kill, on_start=on_start
+    )

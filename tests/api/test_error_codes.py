@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any, get_args
 
 from appliance import errors
-from appliance.api.responses import _SANIC_CODES, CODES
+from appliance.api.codes import CODES
+from appliance.api.responses import _SANIC_CODES
 from tests.fakes.app import LARGE, LIGHT, MASTER, READER, App
 
 CONTRACT = {

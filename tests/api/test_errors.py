@@ -13,7 +13,8 @@ from msgspec.structs import force_setattr
 from sanic import Request
 
 from appliance import errors
-from appliance.api.responses import CODES, ERROR_HEADERS, error_response, status_of
+from appliance.api.codes import CODES, status_of
+from appliance.api.responses import ERROR_HEADERS, error_response
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
 from tests.fakes.app import App, open_app

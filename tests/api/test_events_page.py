@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema_rs
 
+from appliance.api.codes import CODES
 from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, heartbeat_frame, lag_frame
 from appliance.api.openapi import describe_events
-from appliance.api.responses import CODES
 from appliance.home import events
 from tests.api.test_stream import EVENT_FRAMES
 from tests.fakes.app import READER, App

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
+from appliance.api.codes import CODES
 from appliance.api.openapi import describe, statuses_of
-from appliance.api.responses import CODES
 from appliance.api.route import Route
 from appliance.api.routes import devices, places
 from appliance.errors import Invalid

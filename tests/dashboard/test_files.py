@@ -14,7 +14,7 @@ import pytest
 import appliance
 from appliance import config
 from appliance.adapters.dispatch import Status
-from appliance.api.responses import CODES
+from appliance.api.codes import CODES
 from appliance.api.static_files import FOLDER, load_files, security_headers
 from appliance.cli import archive
 from appliance.health import AdapterStatus

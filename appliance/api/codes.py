@@ -1,0 +1,59 @@
+"""The codes of errors: what each means, and its HTTP status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+from msgspec import Struct
+
+from appliance import errors
+
+
+class Code(Struct, frozen=True):
+    """What a code means, and the HTTP status that it comes with."""
+
+    status: int
+    meaning: str
+
+
+CODES: Mapping[str, Code] = {
+    "invalid_request": Code(
+        400, "The request cannot be understood: malformed HTTP or JSON, or a field that must be there is missing."
+    ),
+    "invalid_value": Code(
+        400, "A value that the request states is not allowed, or names a room, group or device that is not there."
+    ),
+    "device_unreachable": Code(400, "The device gave no answer."),
+    "device_refused": Code(400, "The device answered, and did not do it."),
+    "busy": Code(400, "Too many commands wait for the device's address; nothing was sent. Try again."),
+    "adapter_failed": Code(400, "The device's adapter has a fault; the hub's log has the traceback."),
+    "script_failed": Code(400, "A Lua file failed, was stopped at a limit, or has faults."),
+    "cancelled": Code(400, "The execution was ended from outside before it was done."),
+    "stopping": Code(400, "The hub stops; whether the command was done is not known."),
+    "authentication_required": Code(401, "There is no key, or it is not one of this hub's."),
+    "insufficient_permissions": Code(403, "The key's role does not reach this."),
+    "path_not_found": Code(404, "There is no such path."),
+    **{f"{each}_not_found": Code(404, f"There is no {each} of this id.") for each in get_args(errors.Resource)},
+    "picture_not_found": Code(404, "The device shows no picture, or none has come since the start."),
+    "method_not_allowed": Code(405, "The path has no such method; `Allow` names those that it has."),
+    "request_timeout": Code(408, "The request took too long to arrive."),
+    "body_too_large": Code(413, "The body is larger than `api.max_body_bytes`, or than the 16 KiB of a hook."),
+    "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
+    "expectation_failed": Code(417, "The hub does not know what `Expect` asks for."),
+    "dropped_by_mode": Code(423, "The mode of the scene admits no further execution now."),
+    "upgrade_required": Code(426, "The path is a WebSocket, and the request does not open one."),
+    "rate_limited": Code(429, "Too many requests with this key; `Retry-After` says when to try again."),
+    "internal": Code(500, "The hub has a fault; its log has the traceback."),
+    "unsupported": Code(501, "The device does not offer this command."),
+    "unknown_transfer_coding": Code(501, "The body comes in a `Transfer-Encoding` other than `chunked`."),
+    "authentication_unavailable": Code(503, "The hub has no memory to check the key with now. Try again."),
+    "not_ready": Code(503, "The hub is starting; `error` names what is missing."),
+    "store_unavailable": Code(503, "The card takes no change now; nothing of it counts. Try again."),
+}
+"""Every code that the body of an error may hold."""
+
+
+def status_of(error: errors.LaresError) -> int:
+    """The HTTP status that comes with the error's code; 500 for one that no client should meet."""
+    return CODES[error.code if error.code in CODES else "internal"].status

@@ -1,0 +1,39 @@
+"""The API as the configuration asks for it.
+
+With Sanic it takes as long to import as all else that a hub needs; so that is done while the store and Lua start.
+"""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+from pathlib import Path
+
+from appliance.adapters.discovery.discovery import Discovery
+from appliance.api.app import build_app
+from appliance.api.connections import ApiLimits
+from appliance.api.keyring import Keyring
+from appliance.api.server import Server
+from appliance.config import Config, list_kinds
+from appliance.hub import Hub
+
+
+def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
+    """The server of the hub's API, not yet started; `control` is the bound socket for commands, if any."""
+    file, limits = Path(config.file), ApiLimits.of(config.api)
+    app = build_app(
+        hub,
+        keyring,
+        limits,
+        config.runtime.event_bus_capacity,
+        search=Discovery(hub.clock, partial(list_kinds, file), lambda: config.adapter_names).search,
+        has_dashboard=config.dashboard.enabled,
+        make_backup=partial(_pack_backup, file, data_dir),
+    )
+    return Server(app, config.api.bind_address, limits, hub.clock, abort_all=hub.abort_all, control=control)
+
+
+def _pack_backup(config: Path, data_dir: Path) -> bytes:
+    from appliance.cli.backup import pack_backup
+
+    return pack_backup(config, data_dir)

@@ -10,13 +10,11 @@ from typing import Any
 
 import aiohttp
 import pytest
-from elgato import Elgato, ElgatoConnectionError
-from rokuecp import Roku, RokuConnectionError, RokuError
+from elgato import Elgato
+from rokuecp import Roku, RokuError
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from tests.fakes.clock import VirtualClock
-from tests.fakes.patience import until
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 UNCHANGED = SimulatedLight(temperature=213)
@@ -113,87 +111,6 @@ async def test_a_client_reads_the_tv_and_presses_its_keys(tv: TvSimulator, roku:
     tv.limited = True
     with pytest.raises(RokuError, match="HTTP 403"):
         await roku.remote("poweroff")
-
-
-async def test_an_unplugged_device_refuses_connections_and_comes_back_as_it_was(
-    light: LightSimulator, elgato: Elgato, tv: TvSimulator, roku: Roku
-) -> None:
-    await elgato.light(on=True, brightness=12)
-    await roku.remote("poweroff")
-    url = light.url
-    for _ in range(2):
-        await light.unplug()
-        await tv.unplug()
-        with pytest.raises(ElgatoConnectionError) as failed:
-            await elgato.state()
-        assert isinstance(failed.value.__cause__, aiohttp.ClientConnectorError)
-        assert isinstance(failed.value.__cause__.os_error, ConnectionRefusedError)
-        with pytest.raises(RokuConnectionError):
-            await roku.update()
-        await light.plug_in()
-        await tv.plug_in()
-        assert light.url == url
-        state = await elgato.state()
-        assert (state.on, state.brightness) == (True, 12) and (await roku.update()).state.standby
-
-
-async def test_a_late_answer_tells_the_state_of_before(
-    light: LightSimulator, http: aiohttp.ClientSession, clock: VirtualClock
-) -> None:
-    light.faults.delay = 3.0
-
-    async def read() -> Any:
-        async with http.get(f"{light.url}/elgato/lights") as answer:
-            return await answer.json()
-
-    reading = asyncio.create_task(clock.run(read()))
-    await until(lambda: light.requests)
-    light.lights[0].on = True
-    assert (await reading)["lights"][0]["on"] == 0 and clock.monotonic() == 3.0
-
-
-async def test_a_silent_device_takes_the_request_and_never_answers(light: LightSimulator) -> None:
-    light.faults.silent = True
-    writing = asyncio.create_task(_put(light))
-    await until(lambda: light.requests)
-    answered, _ = await asyncio.wait([writing], timeout=0.02)
-    writing.cancel()
-    assert not answered and light.writes == [WRITE] and light.lights == [UNCHANGED]
-
-
-async def test_a_status_or_a_body_answers_everything_and_nothing_is_done(
-    light: LightSimulator, elgato: Elgato, tv: TvSimulator, http: aiohttp.ClientSession
-) -> None:
-    light.faults.status = 503
-    with pytest.raises(ElgatoConnectionError):
-        await elgato.light(on=True)
-    assert light.lights == [UNCHANGED]
-    tv.faults.body = b"\xff<html>"
-    for method, path in (("GET", "/query/device-info"), ("POST", "/keypress/PowerOff"), ("GET", "/nowhere")):
-        async with http.request(method, f"{tv.url}{path}") as answer:
-            assert (answer.status, answer.content_type, await answer.read()) == (200, "text/xml", b"\xff<html>")
-    assert (tv.keys, tv.power_mode) == (["PowerOff"], "PowerOn")
-
-
-async def test_a_stubborn_device_agrees_and_a_lagging_one_does_it_later(
-    light: LightSimulator, elgato: Elgato, clock: VirtualClock
-) -> None:
-    light.faults.stubborn = True
-    await elgato.light(on=True, brightness=1)
-    assert light.lights == [UNCHANGED]
-    light.faults.stubborn, light.faults.lag = False, 2.0
-    await elgato.light(on=True)
-    await clock.run(clock.sleep(1.9))
-    assert not (await elgato.state()).on
-    await clock.run(clock.sleep(0.1))
-    assert (await elgato.state()).on
-
-
-async def test_dropped_requests_are_cut_off_and_then_all_is_well(light: LightSimulator) -> None:
-    light.faults.drop = 2
-    assert [await _put(light), await _put(light), light.lights] == [b"", b"", [UNCHANGED]]
-    assert (await _put(light)).startswith(b"HTTP/1.1 200 OK")
-    assert (light.faults.drop, light.lights[0].on, light.writes) == (0, True, [WRITE] * 3)
 
 
 async def _put(light: LightSimulator) -> bytes:

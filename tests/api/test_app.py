@@ -289,22 +289,3 @@ def report(numbers: Iterable[int], step: int) -> Report:
         for number in numbers
     )
     return Report(adapter="desk", present=frozenset(each.device_id for each in seen), observations=seen)
-
-
-IDS = [
-    ("ids=", []),
-    ("ids", []),
-    ("ids=&ids=", []),
-    ("ids=&ids=roku_tv:tv", ["roku_tv:tv"]),
-    ("ids=%FF&ids=roku_tv%3Atv", ["roku_tv:tv"]),
-    ("IDS=roku_tv:tv", ["elgato_lights:light:0", "roku_tv:tv"]),
-    ("ids=+roku_tv:tv", []),
-    ("&&&ids=roku_tv:tv&&", ["roku_tv:tv"]),
-    ("ids=" + "&ids=".join(["roku_tv:tv"] * 300), ["roku_tv:tv"]),
-]
-
-
-async def test_ids_that_name_nothing_choose_nothing(app: App) -> None:
-    for query, ids in IDS:
-        answer = await app.get(f"/devices?{query}")
-        assert (answer.status, [each["id"] for each in answer.json]) == (200, ids), query

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 def everything() -> str:
     """An automation with every kind of trigger and of condition."""
-    triggers = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, (fields, *_) in TRIGGERS.items())
+    triggers = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, fields in TRIGGERS.items())
     conditions = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, (fields, *_) in CONDITIONS.items())
     return f"""return {{ id = "all", name = "All", triggers = {{ {triggers} }},
         conditions = {{ {conditions} }}, execute = function(ctx) end }}"""

@@ -107,24 +107,6 @@ def test_links_between_pages_lead_somewhere() -> None:
                 assert anchor in slugs, f"{page.name}: {target}#{anchor}"
 
 
-def test_the_readme_s_figures_are_those_of_the_benchmarks() -> None:
-    readme, results = (" ".join((ROOT / name).read_text().split()) for name in ("README.md", "benchmarks/RESULTS.md"))
-    measured = {
-        r"less than ([\d.]+) MB of memory": (
-            r"100 lamps: memory of the hub and its Lua worker \(PSS\), MB \| ([\d.]+)",
-            1,
-        ),
-        r"less than ([\d.]+) % of a processor": (
-            r"100 lamps polled every 5 s: processor, % of a core \| ([\d.]+)",
-            1,
-        ),
-        r"less than ([\d.]+) s after its start": (r"as single file, warm, ms \| ([\d.]+)", 1000),
-    }
-    for told, (row, scale) in measured.items():
-        [reported], [figure] = re.findall(told, readme), re.findall(row, results)
-        assert float(figure) / scale < float(reported), told
-
-
 def examples() -> Iterator[tuple[str, str]]:
     """Each section with a whole configuration or Lua file, and its text."""
     for page in ("README.md", *(f"docs/{file.name}" for file in sorted(DOCS.glob("*.md")))):
@@ -133,33 +115,11 @@ def examples() -> Iterator[tuple[str, str]]:
                 yield f"{page}: {section.partition(chr(10))[0]}", section
 
 
-def test_each_example_says_what_is_to_be_changed_and_where_to_look() -> None:
-    found = dict(examples())
-    assert len(found) >= 9
-    for name, text in found.items():
-        assert "ours to change" in text, name
-        assert re.search(r"`lares (check|why|status|notify)|curl|why\.md", text), f"{name}: where to look"
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "config").glob("[as]*s/*.lua")), ids=lambda file: str(file.stem))
-def test_each_bundled_automation_and_scene_says_when_it_works_and_where_to_look(file: Path) -> None:
-    if file.parent.name != "scripts":
-        head = file.read_text().partition("\n\n")[0]
-        assert f"`lares why {file.stem}`" in head and "It works when" in head
-        assert ("Yours to change" in head) == (file.stem != "all_off")
-
-
 @each_row("page", ["../README.md", *sorted(file.name for file in DOCS.glob("*.md"))])
 def test_no_command_uses_a_variable_that_its_page_does_not_set_before(page: str) -> None:
     commands = "".join(text for language, text in blocks(page) if language in ("sh", "console"))
     for used in re.finditer(r"\$([A-Z]+)\b", commands):
         assert re.search(rf"^(\$ )?{used[1]}=", commands[: used.start()], re.MULTILINE), f"{page}: {used[0]}"
-
-
-def test_every_page_is_found_from_the_index_or_the_readme() -> None:
-    starts = (DOCS / "README.md", ROOT / "README.md")
-    named = {Path(target).name for page in starts for target, _ in LINK.findall(page.read_text())}
-    assert {file.name for file in DOCS.glob("*.md")} <= named
 
 
 @pytest.mark.slow

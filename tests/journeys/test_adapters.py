@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -134,24 +133,6 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: App
         "last_error": reported,
         "dropped": [],
     }
-
-
-async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: App, clock: VirtualClock) -> None:
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 500 K\xe4se \xff\x00\r\nContent-Length: 0\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    await quiet.light.unplug()
-    quiet.light._release()
-    server = await asyncio.start_server(speak, quiet.light.host, quiet.light.port)
-    async with server, quiet.stream() as frames:
-        await clock.advance(3, sleepers=3)
-        [frame] = await quiet.received(frames)
-        assert frame["message"].startswith(f"elgato_lights: {quiet.light.url}")
-        answer = await quiet.command(LIGHT, "power", "on")
-        assert answer.status == 400 and answer.json["error"].isprintable()
 
 
 async def test_an_adapter_that_does_not_exist_is_named(app: App) -> None:

@@ -75,24 +75,8 @@ HOLDS = {
 """What runs to its end."""
 
 FAILS = {
-    "a group that is not there": (f'ctx:command_group("nope", {ON})', "group 'nope' not found"),
-    "a capability that is not there": (
-        f'ctx:command("{TV}", {{ capability = "powr", action = "on" }})',
-        "powr",
-    ),
-    "a wrong action": (f'ctx:command("{TV}", {{ capability = "power", action = "onn" }})', "onn"),
-    "a missing value": (f'ctx:command("{LIGHT}", {{ capability = "brightness", action = "set" }})', "value"),
-    "a value that does not fit": (
-        f'ctx:command("{LIGHT}", {{ capability = "brightness", action = "set", value = "50" }})',
-        "brightness",
-    ),
     "a command that is none": (f'ctx:command("{TV}", "on")', ""),
     "a wrong command to an empty group": ('ctx:command_group("none", { capability = "x", action = "y" })', "x"),
-    "a room whose devices are asked for and that is not there": ('ctx:list_room_devices("x")', "room 'x' not found"),
-    "a group whose devices are asked for and that is not there": (
-        'ctx:list_group_devices("x")',
-        "group 'x' not found",
-    ),
     "a payload without names": ('ctx:invoke("elgato_lights:info", {1})', "payload must be a table with named fields"),
     "a target that is none": ('ctx:invoke(":", {})', "invoke target ':' is not supported"),
     "an operation that is not there": (
@@ -100,7 +84,6 @@ FAILS = {
         "invoke target 'elgato_lights:dance' is not supported",
     ),
     "an adapter that is not there": ('ctx:invoke("nope:info", {})', "invoke target 'nope:info' is not supported"),
-    "a sleep below 0": ("ctx:sleep(-1)", "3600"),
     "a sleep above 3600": ("ctx:sleep(3600.001)", "3600"),
     "a sleep of no number": ("ctx:sleep(0/0)", ""),
     "a level that is none": ('ctx:log("loud", "x")', "loud"),
@@ -108,7 +91,7 @@ FAILS = {
     "a device that is not there": ('print(ctx:get_device("nope").attributes)', "nil"),
     "nothing of the box": ('io.open("/etc/passwd")', "nil"),
 }
-"""What fails, on its line, and with which words."""
+"""What fails, on its line, and with which words; `test_every_word` and `test_mistakes` have the rest."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -76,8 +76,12 @@ QUERIES = [
     (f"ids={TV}&ids={LIGHT}&ids={TV}", [TV, LIGHT]),
     ("ids=nothing", []),
     (f"ids={LIGHT},{TV}", []),
-    (f"other={TV}", [LIGHT, TV]),
+    (f"IDS={TV}", [LIGHT, TV]),
     ("", [LIGHT, TV]),
+    ("ids", []),
+    (f"ids=&ids={TV}", [TV]),
+    (f"ids=%FF&&&ids={TV}&", [TV]),
+    (f"ids=+{TV}", []),
 ]
 
 
@@ -165,80 +169,22 @@ async def test_a_command_answers_once_its_result_is_seen_and_heard(app: App) -> 
 
 MALFORMED: list[tuple[Any, str]] = [
     ([], "a command must be an object with capability and action"),
-    ("on", "a command must be an object with capability and action"),
-    ({}, "capability must be a non-empty string"),
     ({"capability": "power"}, "action must be a non-empty string"),
     ({"action": "on"}, "capability must be a non-empty string"),
-    ({"capability": "", "action": "on"}, "capability must be a non-empty string"),
-    ({"capability": "power", "action": ""}, "action must be a non-empty string"),
-    ({"capability": None, "action": "on"}, "capability must be a non-empty string"),
-    ({"capability": 7, "action": "on"}, "capability must be a non-empty string"),
-    ({"capability": "power", "action": ["on"]}, "action must be a non-empty string"),
     ({"capability": "warp", "action": "on"}, "unknown capability 'warp'; GET /capabilities lists them"),
-    ({"capability": "Power", "action": "on"}, "unknown capability 'Power'; GET /capabilities lists them"),
-    (
-        {"capability": "power", "action": "set", "value": "on"},
-        "power has no action 'set'; its actions are: on, off, toggle",
-    ),
-    ({"capability": "state", "action": "set", "value": "offline"}, "state has no action 'set'; its actions are: get"),
+    ({"capability": "power", "action": "go"}, "power has no action 'go'; its actions are: on, off, toggle"),
     ({"capability": "power", "action": "on", "value": True}, "power on takes no value"),
-    ({"capability": "power", "action": "toggle", "value": 0}, "power toggle takes no value"),
     ({"capability": "brightness", "action": "set"}, "brightness set needs a value"),
-    ({"capability": "brightness", "action": "set", "value": None}, "brightness set needs a value"),
-    (
-        {"capability": "brightness", "action": "set", "value": 101},
-        "value of brightness: must be an integer from 0 to 100, not 101",
-    ),
-    (
-        {"capability": "brightness", "action": "set", "value": -1},
-        "value of brightness: must be an integer from 0 to 100, not -1",
-    ),
-    (
-        {"capability": "brightness", "action": "set", "value": 50.5},
-        "value of brightness: must be an integer from 0 to 100, not 50.5",
-    ),
-    (
-        {"capability": "brightness", "action": "set", "value": "50"},
-        "value of brightness: must be an integer from 0 to 100, not '50'",
-    ),
-    (
-        {"capability": "brightness", "action": "set", "value": True},
-        "value of brightness: must be an integer from 0 to 100, not true",
-    ),
-    ({"capability": "brightness", "action": "increase"}, "brightness increase needs a value"),
-    (
-        {"capability": "color_temperature", "action": "set", "value": 4000},
-        "value of color_temperature: must be an object with value, unit, not 4000",
-    ),
-    (
-        {"capability": "color_temperature", "action": "set", "value": {"value": 4000}},
-        "value of color_temperature: lacks the field unit",
-    ),
-    (
-        {"capability": "color_temperature", "action": "set", "value": {"value": 4000, "unit": "K"}},
-        "value of color_temperature: unit must be kelvin or mireds, not 'K'",
-    ),
     (
         {"capability": "color_temperature", "action": "set", "value": {"value": 7001, "unit": "kelvin"}},
         "value of color_temperature: value must be an integer from 2200 to 7000, not 7001",
     ),
     (
-        {"capability": "color_temperature", "action": "set", "value": {"value": 2199, "unit": "kelvin"}},
-        "value of color_temperature: value must be an integer from 2200 to 7000, not 2199",
-    ),
-    (
-        {"capability": "color_temperature", "action": "set", "value": {"value": 152, "unit": "mireds"}},
-        "value of color_temperature: value must be an integer from 153 to 556, not 152",
-    ),
-    (
         {"capability": "power", "action": "on", "transition_secs": -1},
         "transition_secs must be a number of seconds from 0 on, not -1",
     ),
-    (
-        {"capability": "power", "action": "on", "transition_secs": "1"},
-        "transition_secs must be a number of seconds from 0 on, not '1'",
-    ),
 ]
+"""What is no command; `tests/home/test_commands.py` has every fault."""
 
 
 async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(app: App) -> None:
@@ -248,13 +194,8 @@ async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(app
         for body, message in MALFORMED:
             for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
                 answer = await app.post(f"{path}/command", body)
-                number = (
-                    body["value"].get("value")
-                    if isinstance(body, dict) and isinstance(body.get("value"), dict)
-                    else 0
-                )
-                own = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {number}"
-                expected = own if LIGHT in path and number in (7001, 2199) else message
+                own = "color_temperature must be from 2900 to 7000 kelvin for this device, not 7001"
+                expected = own if LIGHT in path and "7001" in message else message
                 assert (answer.status, answer.json["error"]) == (400, expected), (path, body)
         assert await app.received(frames) == []
     assert app.light.writes == [] and app.tv.keys == []
@@ -407,13 +348,3 @@ async def test_stored_things_that_nobody_understands_are_left_out_kept_and_said(
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["den"]
             kept = app.hub.document.get("device/roku_tv:robot")
             assert kept is not None and orjson.loads(kept) == device
-
-
-async def test_a_group_with_an_absent_member_can_be_written_back(app: App) -> None:
-    await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
-    app.hub.registry.remove("roku_tv", TV)
-    group = (await app.get("/groups/all")).json
-    assert group["members"] == [LIGHT, TV]
-    assert (await app.post("/groups", group)).json == group
-    assert (await app.post("/groups/all/members", {"members": [TV, LIGHT]})).json["members"] == [TV, LIGHT]
-    assert (await app.post("/groups/all/members", {"members": [TV, "nobody"]})).status == 400

@@ -44,17 +44,6 @@ async def test_what_a_search_found_is_listed_and_its_seconds_are_bounded() -> No
         assert (await app.get("/discovery", token=READER.text)).status == 403
 
 
-async def test_diagnostics_count_what_is_there(app: App) -> None:
-    await app.post("/rooms", {"id": "den", "name": "Den"})
-    async with app.stream():
-        answer = await app.get("/diagnostics")
-    assert answer.status == 200
-    counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 0, "scenes": 0, "automations": 0, "keys": 0}
-    assert answer.json["counts"] == counts
-    assert answer.json["adapters"]["roku_tv"]["runtime_status"] == "running"
-    assert answer.json["events"]["readers"] == 1
-
-
 async def test_the_log_tells_its_latest_lines_newest_first(app: App) -> None:
     logging.getLogger("hub").warning("one %s", "thing", extra={"room": "attic"})
     logging.getLogger("store").error("another")

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from tests.adapters.lua_kinds.bench import section
-from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
-from tests.adapters.lua_kinds.vendor import Vendor
+from tests.adapters.lua_kinds.simulators import ShellyTwo
 from tests.fakes.app import App, open_app
-from tests.fakes.lua import automation, scene, write
+from tests.fakes.lua import write
 from tests.fakes.patience import until_async
 
 pytestmark = pytest.mark.slow
@@ -97,34 +96,6 @@ async def test_a_kind_that_is_broken_at_the_start_is_left_out_loudly_and_comes_o
 async def has(app: App) -> bool:
     """Whether the device is there."""
     return bool((await app.get(f"/devices/{DEVICE}")).status == 200)
-
-
-async def test_devices_in_lua_are_commanded_from_api_scene_and_automation(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "scenes/on.lua": scene("on", f'ctx:command("heater:relay:1", {ON}) ctx:command("{DEVICE}", {ON})'),
-            "automations/on.lua": automation(
-                "on", '{ type = "wall_clock", hour = 3, minute = 0 }', f'ctx:command("{DEVICE}", {ON})'
-            ),
-        },
-    )
-    async with ShellyTwo() as vendor, Tasmota() as heater, Vendor() as nobody:
-        adapters = {
-            "kitchen": section("shelly", {"base_url": vendor.url, "poll_interval_secs": 1}, "kitchen"),
-            "heater": section("tasmota_http", {"base_url": heater.url, "poll_interval_secs": 1}, "heater"),
-            "nobody": section("shelly", {"base_url": nobody.url, "poll_interval_secs": 1}, "nobody"),
-        }
-        async with open_app(adapters=adapters, root=tmp_path) as app:
-            assert (await app.command("heater:relay:1", "power", "off")).status == 200
-            ran = (await app.post("/scenes/on/execute")).json
-            assert [each["status"] for each in ran["results"]] == ["ok", "ok"]
-            assert vendor.status["switch:0"]["output"] and heater.status["StatusSTS"]["POWER"] == "ON"
-            await app.command(DEVICE, "power", "off")
-            ran = (await app.post("/automations/on/execute")).json
-            assert ran["status"] == "ok" and vendor.status["switch:0"]["output"]
-            said = (await app.get("/adapters/nobody")).json
-            assert "is no Shelly" in said["last_error"] and said["runtime_status"] == "degraded"
 
 
 KIND = """return {

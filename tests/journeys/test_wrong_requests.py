@@ -22,6 +22,7 @@ NO_IDS: list[tuple[Any, str]] = [
     ("i" * 257, "{} must have 1 to 256 characters, not 257"),
     ("d\ne", "{} must not contain control characters"),
     ("a\0b", "{} must not contain control characters"),
+    ("a\u202eb", "{} must not contain the invisible character U+202E"),
     (7, "{} must be a string, not 7"),
     (False, "{} must be a string, not false"),
     (["den"], "{} must be a string, not an array"),

@@ -181,27 +181,28 @@ class Tasks:
 async def time_limit(seconds: float) -> AsyncIterator[None]:
     """As `asyncio.timeout`, for what others answer: time in which this process itself was held up does not count.
 
-    What came meanwhile is read after such a stall, and is in time. Of two stalls in a row the second one counts.
+    What came meanwhile is read after such a stall, and is in time. As much time as the limit is left out, and the
+    stall that goes beyond; all later time counts, so that a loop that is always late doubles a limit at most.
     """
     loop = asyncio.get_running_loop()
     timer: asyncio.Handle
     async with asyncio.timeout(None) as limit:
 
-        def wait(left: float, *, was_held_up: bool) -> None:
+        def wait(left: float, spare: float) -> None:
             nonlocal timer
             due = loop.time() + min(left, STALL_SECS)
-            timer = loop.call_at(due, step, left, due, was_held_up)
+            timer = loop.call_at(due, step, left, spare, due)
 
-        def step(left: float, due: float, was_held_up: bool) -> None:
+        def step(left: float, spare: float, due: float) -> None:
             now = loop.time()
-            is_held_up = now - due > STALL_SECS and not was_held_up
-            left -= 0 if is_held_up else STALL_SECS
-            if left > 0:
-                wait(left, was_held_up=is_held_up)
+            took = STALL_SECS + now - due
+            counts = took if spare <= 0 else STALL_SECS if took <= 2 * STALL_SECS else 0.0
+            if left > counts:
+                wait(left - counts, spare - (took - counts))
             else:
                 limit.reschedule(now)
 
-        wait(seconds, was_held_up=False)
+        wait(seconds, seconds)
         try:
             yield
         finally:

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from appliance.errors import Invalid
-from appliance.tasks import MAX_EVENTS_PER_TURN, STALL_SECS, Tasks, end_within, loop_lag, run, run_together
+from appliance.tasks import (
+    MAX_EVENTS_PER_TURN,
+    STALL_SECS,
+    Tasks,
+    end_within,
+    loop_lag,
+    run,
+    run_together,
+    time_limit,
+)
 
 
 class Worker:
@@ -201,6 +210,18 @@ async def test_what_came_while_the_loop_was_held_up_is_in_time_and_what_never_co
     loop.call_later(0.01, time.sleep, 3 * STALL_SECS)
     with pytest.raises(TimeoutError):
         await end_within(asyncio.Event().wait(), STALL_SECS)
+
+    async def be_late() -> None:
+        while True:
+            await asyncio.sleep(0)
+            loop.call_soon(time.sleep, 1.5 * STALL_SECS)
+
+    late, began = asyncio.ensure_future(be_late()), loop.time()
+    with pytest.raises(TimeoutError):
+        async with time_limit(3 * STALL_SECS):
+            await asyncio.Event().wait()
+    assert loop.time() - began < 18 * STALL_SECS
+    late.cancel()
 
 
 def test_one_turn_of_the_loop_serves_few_sockets_and_each_has_its_turn() -> None:

@@ -69,13 +69,13 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def find_unreadable(folder: Path) -> list[Fault]:
-    """What of the configuration this user, who runs the hub, cannot read."""
+    """What of the configuration this user, who runs the hub, cannot read; a link to nothing is not meant."""
     if folder.name != "config":
         return []
     message = (
         f"cannot be read by user {os.geteuid()}, who runs the hub: `chgrp {os.getegid()}` and `chmod g+rX` let it"
     )
-    paths = (folder, *sorted(folder.rglob("*")))
+    paths = (path for path in (folder, *sorted(folder.rglob("*"))) if os.access(path, os.F_OK))
     hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]
     return [Fault(str(path), 0, message) for path in hidden]
 

@@ -121,7 +121,7 @@ class Executor:
         self._new_context = new_context
         self._clock = clock
         self._running: dict[Execution, None] = {}
-        self._waiting: dict[Execution, None] = {}
+        self._waiting: dict[str, dict[Execution, None]] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
 
     async def __aenter__(self) -> Executor:
@@ -136,7 +136,7 @@ class Executor:
 
         Each that runs leaves a line in the log, with what it was doing.
         """
-        for execution in tuple(self._waiting):
+        for execution in self._all_waiting():
             self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
         for execution in tuple(self._running):
             if execution.lua is not None:
@@ -147,11 +147,11 @@ class Executor:
     def figures(self) -> dict[str, Any]:
         """How many run at present, replaced ones too, how many wait, and how those before them ended."""
         ended = {status.value: count for status, count in self._ended.items()}
-        return {"running": len(self._running), "waiting": len(self._waiting), "ended": ended}
+        return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
         """Those that run or wait, of all or of one scene or automation, the oldest first."""
-        every = (*self._running, *self._waiting)
+        every = (*self._running, *self._all_waiting())
         return [each.view() for each in every if id_ in (None, each.request.id)]
 
     def count_running(self, id_: str) -> int:
@@ -160,7 +160,7 @@ class Executor:
 
     def cancel_execution(self, number: str) -> bool:
         """End one execution at once, in a sleep too; whether there was one."""
-        for execution in (*self._running, *self._waiting):
+        for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.abort(execution, CANCELLED)
                 return True
@@ -172,14 +172,14 @@ class Executor:
         if request.by_hand:
             self._begin(execution)
             return execution
-        running, waiting = self._counted(request.id), _of(request.id, self._waiting)
+        running, waiting = self._counted(request.id), self._waiting.get(request.id, {})
         execution.decision = decide(mode, len(running), len(waiting))
         for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
             self._replace(each)
         if execution.decision is Decision.RUN:
             self._begin(execution)
         elif execution.decision is Decision.QUEUE:
-            self._waiting[execution] = None
+            self._waiting.setdefault(request.id, {})[execution] = None
         else:
             why = refusal(mode, len(running), len(waiting))
             self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
@@ -193,7 +193,7 @@ class Executor:
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of this id at once, in a sleep too; how many those were."""
-        every = (*_of(id_, self._waiting), *_of(id_, self._running))
+        every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
         for execution in every:
             self.abort(execution, CANCELLED)
         return len(every)
@@ -208,8 +208,11 @@ class Executor:
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""
-        for execution in _of(id_, self._waiting):
+        for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
+
+    def _all_waiting(self) -> list[Execution]:
+        return [execution for waiting in self._waiting.values() for execution in waiting]
 
     def _begin(self, execution: Execution) -> None:
         self._running[execution] = None
@@ -260,14 +263,14 @@ class Executor:
         self._begin_next(execution.request.id)
 
     def _begin_next(self, id_: str) -> None:
-        waiting = next((each for each in self._waiting if each.request.id == id_), None)
+        waiting = next(iter(self._waiting.get(id_, ())), None)
         if waiting is not None and not self._counted(id_):
-            del self._waiting[waiting]
+            del self._waiting[id_][waiting]
             self._begin(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)
-        self._waiting.pop(execution, None)
+        self._waiting.get(execution.request.id, {}).pop(execution, None)
         self._ended[status] += 1
         request, entry = execution.request, self._entry_of(execution, status, error)
         try:

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from appliance.home.events import SystemErrorReported
+from appliance.lua.executor import ExecutionRequest
+from appliance.lua.modes import Mode, ModeType
+from appliance.lua.source import Source
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench
 
@@ -146,6 +149,29 @@ async def test_beyond_what_the_mode_admits_triggers_are_dropped_and_told(
         burst(it, 7)
         assert len(it.fired) == begin
         assert set(it.outcomes()) == {("dropped", reason)}
+
+
+class CountedId(str):
+    """An id that counts how often one that equals it is compared with it."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        type(self).compared += 1
+        return str.__eq__(self, other)
+
+
+async def test_who_joins_a_long_queue_does_not_go_through_it(tmp_path: Path) -> None:
+    source, mode = Source(name="b.lua", text=b""), Mode(type=ModeType.QUEUED, max=1000)
+    async with bench(tmp_path, automation()) as it:
+        await hold(it)
+        for _ in range(100):
+            it.parts.executor.submit(
+                ExecutionRequest(id=CountedId("b"), name="B", label="b", source=source, mode=mode)
+            )
+    assert CountedId.compared < 1000
 
 
 async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(tmp_path: Path) -> None:

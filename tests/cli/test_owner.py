@@ -257,7 +257,7 @@ def furnish(folder: Path) -> Path:
 
 
 def test_what_the_hub_can_read_is_no_fault(open_folder: Path) -> None:
-    furnish(open_folder)
+    (furnish(open_folder) / "scenes" / ".#a.lua").symlink_to("an@editor.lock")
     assert ended(open_folder, "check").code == 0
 
 

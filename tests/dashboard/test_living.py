@@ -232,7 +232,7 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
         await favourite.get_by_role("button", name="Move Lamp 2").press("ArrowRight")
         await page.get_by_role("button", name="Favourites and order").click()
         await expect(card(page, "Lamp 0")).to_have_count(0)
-        await expect(page.get_by_text("1 hidden")).to_be_visible()
+        await expect(page.get_by_text("Hidden: 1")).to_be_visible()
         ids = ["shown:lamp_004", "shown:lamp_002"]
         await until(lambda: ids in [each.get("favourites") for each in kept(app)], 20)
         async with visiting(browser, app) as other:
@@ -290,6 +290,9 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
         await until(lambda: bool(app.hub.automations.list_views()) and busy(app), 20)
         await visit.open()
         await expect(page.get_by_role("region", name="Running now")).to_contain_text("Sleeper")
+        before = visit.asked("/executions")
+        await app.command(LIGHT, "brightness", "set", 33)
+        await until(lambda: visit.asked("/executions") > before, 2)
         await visit.go("automations")
         await expect(page.locator("main a.title").first).to_contain_text("no such lamp")  # what failed comes first
         await page.get_by_role("link", name="Sleeper").click()
@@ -303,6 +306,7 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
         await expect(part).to_have_count(0)
         assert (await running_).status == 400
         await expect(page.get_by_role("region", name="What happened")).to_contain_text("Cancelled")
+        await expect(page.get_by_role("region", name="What happened")).to_contain_text("Waited 10 min")
 
 
 def busy(app: App) -> bool:

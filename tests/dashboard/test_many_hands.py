@@ -63,7 +63,7 @@ async def test_quick_hands_lose_no_step_and_a_field_follows_until_somebody_types
         await expect(word).to_have_value("two")
         await word.fill("half")
         await app.command(STOVE, "custom.virtual.word", "set", "three")
-        await expect(page.locator("dd", has_text="Three")).to_have_count(1)
+        await expect(page.locator("dd", has_text="three")).to_have_count(1)
         await expect(word).to_have_value("half")
         await word.press("Enter")
         await until(lambda: shown(app, "custom.virtual.word") == "half", 20)
@@ -276,3 +276,81 @@ async def test_what_others_run_and_switch_is_seen_without_a_reload(browser: Brow
         await expect(page.locator("main a.title")).to_contain_text("no such lamp")
         await expect(page.get_by_role("switch", name="Failing")).to_have_attribute("aria-checked", "false")
         assert visit.asked("/overview") == 1
+
+
+DOOR = """[[adapters.virtual.devices]]
+id = "door"
+kind = "Switch"
+name = "Door"
+class = "lock"
+attributes = { lock = "locked", garage_door = "closed" }
+"""
+
+
+async def test_a_question_ends_once_somebody_else_has_answered_it(browser: Browser) -> None:
+    adapters = config.parse(HOME + DOOR, "x", {}).adapters
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        await visit.open("#/device/virtual%3Adoor")
+        await expect(page.get_by_role("button", name="Garage: Open")).to_be_enabled()
+        await expect(page.get_by_role("button", name="Garage: Close")).to_be_disabled()
+        await page.get_by_role("button", name="Unlock").first.click()
+        await expect(dialog).to_be_visible()
+        await app.command(STOVE, "target_temperature", "set", {"value": 25, "unit": "°C"})
+        await expect(page.locator("main")).to_contain_text("Unlock")
+        await expect(dialog).to_be_visible()
+        await app.command("virtual:door", "lock", "unlock")
+        await expect(dialog).to_have_count(0)
+
+
+async def test_a_variable_keeps_its_type_and_a_chart_follows_what_comes(browser: Browser) -> None:
+    adapters = config.parse(HOME, "x", {}).adapters
+    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+        page, variables = visit.page, app.hub.variables
+        for name, value in {"text": "away", "count": 3, "flag": True, "all": [1]}.items():
+            await app.ask("PUT", f"/variables/{name}", json={"value": value})
+        await visit.open("#/automations")
+        for name, typed, kept_ in (("text", "5", "5"), ("count", "4.5", 4.5), ("all", "[2]", [2])):
+            await page.get_by_label(f"Value of {name}").fill(typed)
+            await page.keyboard.press("Enter")
+            await until(lambda name=name, kept_=kept_: variables.find(name) == kept_, 20)  # type: ignore[misc]
+        await page.get_by_label("Value of all").fill("[2")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_be_visible()
+        await page.get_by_role("switch", name="Value of flag").click()
+        await until(lambda: variables.find("flag") is False, 20)
+
+        await visit.go("device/virtual%3Astove")
+        await expect(page.locator("figure.chart figcaption")).to_contain_text("20°C")
+        history = [each for each in visit.requests if "/history/" in each]
+        await app.command(STOVE, "target_temperature", "set", {"value": 27, "unit": "°C"})
+        await expect(page.locator("figure.chart figcaption")).to_contain_text("27°C")
+        assert [each for each in visit.requests if "/history/" in each] == history
+
+
+async def test_each_part_of_a_colour_is_kept_and_a_narrow_rate_is_waited_for(browser: Browser) -> None:
+    colour = HOME + '[[adapters.virtual.devices]]\nid = "lamp"\nkind = "Light"\nname = "Lamp"\nattributes = '
+    colour += '{ power = "off", color_hs = { hue = 10, saturation = 10 } }\n'
+    toml = "[api.rate_limit]\nenabled = true\nrequests_per_second = 1\nburst_size = 1\n"
+    adapters = config.parse(colour, "x", {}).adapters
+    async with open_app(adapters=adapters, toml=toml) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open("#/device/virtual%3Alamp")
+        for name in ("Lamp: Colour", "Lamp: Colour, Saturation"):
+            await page.get_by_role("slider", name=name, exact=True).press("ArrowRight")
+        await page.get_by_role("switch", name="Lamp: Power").click()
+        lamp = app.hub.registry.get_device
+        await until(lambda: lamp("virtual:lamp").attributes["color_hs"] == {"hue": 11, "saturation": 11}, 20)
+        await until(lambda: lamp("virtual:lamp").attributes["power"] == "on", 20)
+        await expect(page.get_by_role("alert")).to_have_count(0)
+
+
+async def test_an_address_that_is_no_page_says_so_and_a_link_with_a_key_opens_one_stream(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        sockets: list[str] = []
+        visit.page.on("websocket", lambda socket: sockets.append(socket.url))
+        await visit.open("#/nonsense")
+        await expect(visit.page.get_by_role("alert")).to_contain_text("There is no page #/nonsense")
+        assert visit.page.url.endswith("/dashboard/#/") and len(sockets) == 1
+        await visit.go("box")
+        await expect(visit.page.get_by_role("alert")).to_have_count(0)

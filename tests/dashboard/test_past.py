@@ -37,7 +37,7 @@ DAYS = 370
 
 def values(count: str) -> re.Pattern[str]:
     """What the picture is called, with so many values."""
-    return re.compile(f"^Temperature: {count} values$")
+    return re.compile(f"^Temperature, values: {count}$")
 
 
 def write_past(folder: Path) -> None:

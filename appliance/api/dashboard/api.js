@@ -5,6 +5,7 @@ import { t } from "./words.js";
 const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;
+const MAX_WAITS = 20; // for a hub that takes only so many commands in a second
 const SLOW = /\/(execute|operations\/\w+|backup)$/;
 
 const base = new URL("../../", import.meta.url);
@@ -19,7 +20,7 @@ class ApiError extends Error {
 }
 
 // What the hub says is English: where its code is known in the page's language, that begins with what it means.
-function sentenceOf(status, { code = "", error = t("error.status", { status }) }) {
+export function sentenceOf(status, { code = "", error = t("error.status", { status }) }) {
 	return t(`error.${code.replace(/^\w+_not_found$/, "not_found")}`, { sentence: error }, error);
 }
 
@@ -79,7 +80,7 @@ export function openEvents(seconds) {
 	return new WebSocket(address, ["lares.events", `bearer.${encodeURIComponent(token())}`]);
 }
 
-async function send(method, path, body) {
+async function send(method, path, body, waits = 0) {
 	const signal = AbortSignal.timeout(SLOW.test(path) ? RUN_TIMEOUT_MS : TIMEOUT_MS);
 	const sent = token();
 	const headers = { authorization: `Bearer ${sent}`, "content-type": "application/json" };
@@ -90,6 +91,10 @@ async function send(method, path, body) {
 		throw new ApiError(0);
 	});
 	if (response.ok) return response;
+	if (response.status === 429 && waits < MAX_WAITS) {
+		await new Promise((go) => setTimeout(go, 1000 * Number(response.headers.get("retry-after") ?? 1)));
+		return send(method, path, body, waits + 1);
+	}
 	if (response.status === 401 && sent === token()) onUnauthorized(); // an answer to the key before says nothing of this one
 	throw new ApiError(response.status, await response.json().catch(() => null));
 }

@@ -35,17 +35,22 @@ history.scrollRestoration = "manual";
 function readRoute() {
 	const [, view, id] = /^#?\/?(\w*)\/?(.*)$/.exec(location.hash) ?? [];
 	try {
-		return { view: Object.hasOwn(LATE, view) ? view : "home", id: decodeURIComponent(id) };
+		if (Object.hasOwn(LATE, view)) return { view, id: decodeURIComponent(id) };
 	} catch {
-		return { view: "home", id: "" };
+		// no such address either
 	}
+	return { view: "home", id: "", isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
 }
 
 const load = async (view) => (views[view] ??= await LATE[view]());
 
 // Show what the address names; what was shown stays until that is there.
 async function show() {
-	const { view } = readRoute();
+	const { view, isUnknown } = readRoute();
+	if (isUnknown) {
+		state.notice = { key: "error.no_page", values: { address: location.hash } };
+		history.replaceState(null, "", "#/");
+	}
 	const isThere = await load(view).then(() => true, () => false);
 	if (view !== readRoute().view) return;
 	clearTimeout(retry);
@@ -120,6 +125,7 @@ function drawSoon() {
 	isDue = true;
 	requestAnimationFrame(() => {
 		isDue = false;
+		if (state.question?.stands() === false) state.question.close(false);
 		draw(use(App), document.body, drawSoon, () => p({ class: "error" }, t("broken")));
 	});
 }

@@ -1,13 +1,13 @@
 // Automations: rows that lead to a page for each, where it is switched, run and asked why; and what is wrong with the files.
 
-import { erase, get, post, put as replace, segment } from "./api.js";
+import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";
 import { Running } from "./home.js";
-import { conditionAt, inWords, inWordsNow } from "./reasons.js";
+import { conditionAt, foundBy, inWords, inWordsNow, valueOf } from "./reasons.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
 import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
 import { commandOf, word } from "./values.js";
-import { number, seconds, t, time } from "./words.js";
+import { duration, number, seconds, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
@@ -127,8 +127,9 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
 	const condition = conditionAt(conditions, number ?? 0);
 	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
-	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${compared})`] : ["", detail];
-	return [t(`reason.${kind}`, { detail: own }), " ", span({ lang: HUB }, said.replace(/ s more$/, " s"))];
+	const found = isSame ? foundBy(condition, compared) : null;
+	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${found ?? compared})`] : ["", detail];
+	return [t(`reason.${kind}`, { detail: own }), " ", span({ lang: found === null && HUB }, said.replace(/ s more$/, " s"))];
 }
 
 const runItem = (conditions) => (entry, at) => {
@@ -136,17 +137,22 @@ const runItem = (conditions) => (entry, at) => {
 	return li({ key: at, class: status },
 		p(`${time(when)} · `, strong(word(status)), ` · ${number(duration)} ms`),
 		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
-		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${number(step.at_ms ?? 0)} ms · ${stepText(step, conditions)}`))));
+		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${number(step.at_ms ?? 0)} ms · ${STEPS[step.step](step, conditions)}`))));
 };
 
-/** @type {(step: any, conditions: any[]) => string} */
-function stepText({ at_ms: _, step, ...more }, conditions) {
-	const known = step === "condition" && conditionAt(conditions, more.number);
-	if (known?.type === more.type && known) return `${more.number}: ${inWords(known)} – ${holding(more)}`;
-	if (step === "command") return `${commandOf(more)} – ${more.message ?? word(more.status)}`;
-	const told = Object.entries(more).filter(([, value]) => value !== null);
-	return [step, ...told.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)].join(" · ");
-}
+// How each step of a run is told.
+const STEPS = {
+	condition: (step, conditions) => {
+		const known = conditionAt(conditions, step.number);
+		return `${step.number}: ${known?.type === step.type ? inWords(known) : step.type} – ${holding(step)}`;
+	},
+	command: (step) => `${commandOf(step)} – ${step.message ?? word(step.status)}`,
+	invoke: ({ target, status }) => `${target} – ${word(status)}`,
+	sleep: ({ secs }) => t("step.sleep", { duration: duration(secs) }),
+	wait: ({ result, ...what }) => `${t("step.wait", { what: inWords({ type: "device_state", ...what }) })} – ${holding({ holds: result })}`,
+	scene: ({ scene_id: id, status }) => `${t("source.scene")} ${state.scenes.get(id)?.name ?? id} – ${word(status)}`,
+	log: ({ level, message }) => `${t("box.log")} · ${level} · ${message}`,
+};
 
 function Timers() {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("timers")));
@@ -157,22 +163,32 @@ function Timers() {
 		errorLine(`timer ${timer.name}`)))));
 }
 
-// What a person types: JSON where it is some, else a text.
-function valueOf(text) {
-	try {
-		return JSON.parse(text);
-	} catch {
-		return text;
-	}
+const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+// How a variable is set: what it holds stays of its type, which only a new one takes from what is typed.
+function variable(name, value, isNew, set) {
+	const label = t("variable.value", { name });
+	if (typeof value === "boolean") return toggle({ label, isOn: value, onSwitch: (isOn) => set(() => isOn) });
+	const [isText, isNumber] = [typeof value === "string", typeof value === "number"];
+	return use(Field, { label, action: t("set"), initial: textOf(value), canBeEmpty: isText, type: isNumber ? "number" : "text", step: isNumber && "any",
+		onSend: (text) => set(() => (isNew ? valueOf(text) : isText ? text : parse(text))) });
 }
 
-const textOf = (value) => (typeof value === "string" && valueOf(value) === value ? value : JSON.stringify(value));
+function parse(text) {
+	try {
+		return JSON.parse(text);
+	} catch ({ message }) {
+		throw new Error(sentenceOf(400, { code: "invalid_value", error: message }));
+	}
+}
 
 function Variables() {
 	const { data = [], reload } = useRefreshed(() => inTurn(() => get("variables")));
 	const [fresh, setFresh] = useState(null);
-	const set = (name, text) => act(`variable ${name}`, "set", () => replace(`variables/${segment(name)}`, { value: valueOf(text) }).then(() => true))
-		.finally(reload);
+	const set = (name, read) => act(`variable ${name}`, "set", async () => {
+		await replace(`variables/${segment(name)}`, { value: read() });
+		return true;
+	}).finally(reload);
 	const remove = async (name) => {
 		if (!(await confirm(t("confirm.delete", { name }), t("delete")))) return;
 		if (name === fresh) setFresh(null);
@@ -182,7 +198,7 @@ function Variables() {
 	return (known.length > 0 || mayWrite()) && titled(t("variables"), card(
 		known.map(({ name, value }) => div({ key: name },
 			row(called(name), mayWrite() && iconButton("remove", t("delete.what", { name }), () => remove(name))),
-			mayWrite() ? use(Field, { label: t("variable.value", { name }), action: t("set"), initial: textOf(value), canBeEmpty: true, onSend: (text) => set(name, text) }) : p(textOf(value)),
+			mayWrite() ? variable(name, value, name === fresh && !data.some((each) => each.name === name), (read) => set(name, read)) : p(textOf(value)),
 			errorLine(`variable ${name}`))),
 		mayWrite() && use(Field, { label: t("variable.new"), action: t("create"), maxlength: "256", onSend: (name) => setFresh(name) ?? true })));
 }

@@ -63,9 +63,7 @@ const DeviceCard = memo(({ device, error, mayCommand, list }) => {
 	const isFull = useFilling();
 	const commands = mayCommand && isFull ? commandsOf(device) : [];
 	const [corner, others] = controls(toDevice(device), commands, device.attributes);
-	const readings = attributesOf(device)
-		.filter(([name, value]) => !SAID_OTHERWISE.includes(name) && !isPicture(value) && !commands.some(({ capability }) => capability === name))
-		.slice(0, MAX_READINGS);
+	const readings = readingsOf(device, commands);
 	const title = a({ class: "title", href: `#/device/${segment(device.id)}` }, called(nameOf(device)), small(summary(device)));
 	const look = isAway(device) ? "away" : (device.attributes.power ?? "");
 	const control = list ? editing(device, list) : corner;
@@ -73,13 +71,20 @@ const DeviceCard = memo(({ device, error, mayCommand, list }) => {
 		isFull && !list && [
 			isAway(device) && p({ class: "hint" }, t("away.hint")),
 			cameraStills(device),
+			readingList(device, readings),
 			others,
-			readings.length > 0 && dl({ class: "readings" }, readings.map(([name, value]) =>
-				div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device))))),
 			device.kind === "Sensor" && use(Trend, { device, readings }),
 			errorLine(device.id, error),
 		]);
 });
+
+// What a device shows beside that which these commands show.
+export const readingsOf = (device, commands) => attributesOf(device)
+	.filter(([name, value]) => !SAID_OTHERWISE.includes(name) && !isPicture(value) && !commands.some(({ capability }) => capability === name))
+	.slice(0, MAX_READINGS);
+
+export const readingList = (device, readings) => readings.length > 0 && dl({ class: "readings" }, readings.map(([name, value]) =>
+	div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device)))));
 
 // What stands below a device's name: that it is away and since when, else what it does.
 export function summary(device) {

@@ -155,4 +155,4 @@ document.addEventListener("visibilitychange", () => {
 });
 setInterval(checkSilence, LOOK_MS);
 takeAddress();
-connect();
+if (!socket) connect(); // a key in the address has begun already

@@ -27,10 +27,18 @@ async function send(to, capability, action, value, wish = value ?? action) {
 	const letsIn = ASK_FIRST.includes(action) && GUARDED.includes(capability.split(".").pop());
 	if (letsIn && !to.simulate) {
 		const what = actionWord(action);
-		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what))) return;
+		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what, null, asItWas(to, capability)))) return;
 	}
 	const ids = to.isDevice ? null : await choose(to, capability, action);
 	if (ids?.length !== 0) await inOrderOf(to, { capability, action, value }, ids, wish);
+}
+
+// Whether a device is there as it was when a question about it was asked.
+function asItWas({ target, isDevice }, capability) {
+	const shown = () => state.isOnline && (!isDevice || (state.devices.has(target) && !isAway(state.devices.get(target))
+		&& JSON.stringify(state.devices.get(target).attributes[capability])));
+	const before = shown();
+	return () => shown() === before;
 }
 
 // While a command of the same capability is under way, the latest waits, is shown, and goes after it. To stop never waits.
@@ -54,7 +62,7 @@ async function inOrderOf(to, command, ids, wish) {
 async function withCode(to, command, error) {
 	const device = state.devices.get(to.target);
 	const asksCode = error.status === 400 && device && WITH_CODE.includes(classOf(device)) && /\bcode\b/.test(error.message);
-	const code = asksCode && (await confirm(t("code.ask", { name: to.name }), actionWord(command.action), t("code")));
+	const code = asksCode && (await confirm(t("code.ask", { name: to.name }), actionWord(command.action), t("code"), asItWas(to, command.capability)));
 	if (code) return deliver(to, { ...command, code }).catch((other) => withCode(to, command, other));
 	if (!asksCode) throw new Error(`${to.name}: ${error.message}`);
 	return undefined;
@@ -94,13 +102,14 @@ const actionsOf = ({ actions }) => actions.filter((action) => !["get", "set", "i
 	.sort((one, other) => IN_ORDER.indexOf(one) - IN_ORDER.indexOf(other));
 
 const SYMBOLS = { open: "open", close: "shut", stop: "stop", play: "play", pause: "pause", next: "next", previous: "previous", start: "play", start_mowing: "play", dock: "home", return_to_base: "home" };
+const DONE = { open: ["open", 100], close: ["closed", 0] }; // to stop has an effect as long as nobody knows whether it moves
 const IN_ORDER = ["previous", "open", "start", "start_mowing", "play", "pause", "stop", "close", "next"];
 const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch, quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
 
 // The function that draws a command of a device of this class, or undefined.
 function kindOf(command, look) {
 	const { capability, actions } = command;
-	if (capability in COLORS) return tint;
+	if (capability in COLORS) return (drawn) => use(Tint, drawn);
 	if (capability === "lock") return lockButtons;
 	if (pairOf(command)) return pairSwitch;
 	const hasButtons = actionsOf(command).length > 0;
@@ -216,12 +225,14 @@ function warmth({ schema: { min = 2200, max = 7000 }, value, wish, send, ...more
 	return use(Slider, { ...more, min, max, step: 50, look: "warmth", value: kelvin(value), wish: kelvin(wish), text, onChoose });
 }
 
-function tint({ command, value, wish, label, send, ...more }) {
+function Tint({ command, value, wish, label, send, ...more }) {
 	const { read, write } = COLORS[command.capability];
 	const color = wish ?? (value && read(value));
+	const latest = useRef({}).current; // the sliders wait for further keys, and send what the other has chosen meanwhile
+	latest.color = color;
 	const choose = (part) => {
-		const wanted = { hue: 0, saturation: 100, ...color, ...part };
-		send("set", write(wanted), wanted);
+		latest.color = { hue: 0, saturation: 100, ...latest.color, ...part };
+		send("set", write(latest.color), latest.color);
 	};
 	const slider = (look, max, unit, name) => use(Slider, {
 		...more, label: name, max, look,
@@ -260,14 +271,15 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 }
 
 // Buttons in a row, with what is shown before them; each is a picture where there is one for it.
-function inRow({ command, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
+function inRow({ command, attributes, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
 	const shown = value !== undefined && typeof value !== "number" && !isPressed && !isBare;
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
 		shown && output(show(command.capability, value, device)),
 		names.map((name) => {
 			const called = isPressed ? word(name) : t(`action.${name}`, {}, word(name));
 			const onclick = () => call(name);
-			if (SYMBOLS[name] && !isPressed) return iconButton(SYMBOLS[name], `${label}: ${called}`, onclick, isDisabled, { key: name });
+			const isOff = isDisabled || (!isPending && DONE[name]?.includes(attributes[command.capability]));
+			if (SYMBOLS[name] && !isPressed) return iconButton(SYMBOLS[name], `${label}: ${called}`, onclick, isOff, { key: name });
 			return button({ key: name, type: "button", disabled: isDisabled, "aria-pressed": isPressed && String(isPressed(name)), onclick }, called);
 		}));
 }

@@ -1,7 +1,7 @@
 // The pages of one device and of one room. The device's: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
 
 import { get, post, segment } from "./api.js";
-import { cards, marks, summary as saying } from "./cards.js";
+import { cards, marks, readingList, readingsOf, summary as saying } from "./cards.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { tags, use } from "./dom.js";
 import { roomResults, roomSwitch } from "./home.js";
@@ -33,7 +33,7 @@ export function Device({ id }) {
 		isAway(device) && p({ class: "hint" }, `${saying(device)}. ${t("away.hint")}`),
 		errorLine(id),
 		stills(device),
-		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
+		commands.length > 0 && card(readingList(device, readingsOf(device, commands)), commands.map((each) => control(to, each, device.attributes))),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
 		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),

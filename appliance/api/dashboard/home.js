@@ -113,7 +113,7 @@ export function Scenes() {
 
 // What runs of this automation, or of all scenes and automations; nothing where nothing does.
 export function Running({ of }) {
-	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")));
+	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")), `${state.eventCount} ${state.pending.size}`);
 	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
 	return found.length > 0 && titled(t("running"), card(found.map(({ id, name, doing: sentence }) => div({ key: id },
 		row(span({ class: "title" }, called(name), small(doing(sentence) ?? span({ lang: HUB }, sentence))), mayWrite() && use(Button, {

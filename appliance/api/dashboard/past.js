@@ -3,7 +3,8 @@
 
 import { get, segment } from "./api.js";
 import { pointsOf, trace } from "./pictures.js";
-import { tags, use, useState } from "./dom.js";
+import { tags, use, useRef, useState } from "./dom.js";
+import { state } from "./store.js";
 import { card, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
 import { date, month, t, time } from "./words.js";
@@ -40,6 +41,24 @@ async function loadPast(device, attribute, from, resolution) {
 	return { ...found, entries: [...entries.slice(0, -1), ...older.entries] };
 }
 
+// What the device has shown of these attributes since it was first looked at, put before what was loaded; of all no more than
+// came since `from`, and the one that held then.
+function useLive() {
+	const live = useRef(new Map()).current;
+	return (device, attribute, entries, from) => {
+		const { attributes: { [attribute]: value }, updated_at: at } = state.devices.get(device.id) ?? device;
+		const text = JSON.stringify(value);
+		const kept = live.get(`${device.id} ${attribute}`) ?? { text, entries: [] };
+		live.set(`${device.id} ${attribute}`, kept);
+		if (text !== kept.text && text !== undefined) kept.entries = [{ observed_at: new Date(at).toISOString(), value }, ...kept.entries].slice(0, MAX_ENTRIES);
+		kept.text = text;
+		const newest = Date.parse(entries[0]?.observed_at ?? 0);
+		const all = [...kept.entries.filter((each) => Date.parse(each.observed_at) > newest), ...entries];
+		const before = all.findIndex((each) => Date.parse(each.observed_at) < from);
+		return before < 0 ? all : all.slice(0, before + 1);
+	};
+}
+
 const pressed = (isPressed, look, label, onclick) =>
 	button({ key: label, type: "button", class: look, "aria-pressed": String(isPressed), onclick }, label);
 
@@ -73,12 +92,13 @@ export function History({ device }) {
 
 // One attribute: what a meter counted as bars, all else as a line.
 function Picture({ device, attribute, period }) {
-	const [until] = useState(Date.now());
+	const until = Date.now();
 	const [length, fine] = PERIODS[period];
 	const from = until - length;
+	const withLive = useLive();
 	const counts = length > DAY_MS && isMeter(device.attributes[attribute]);
-	const { data, error } = useLoaded(() => loadPast(device, attribute, from, counts ? "day" : fine), []);
-	const entries = data?.entries;
+	const { data, error } = useLoaded(() => loadPast(device, attribute, from, counts ? "day" : fine), [state.isOnline]);
+	const entries = data && (fine === "raw" ? withLive(device, attribute, data.entries, from) : data.entries);
 	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
 	const name = labelOf(attribute, device);
 	const told = (value) => show(attribute, value, device);
@@ -181,19 +201,21 @@ function bandOf(points, x, y) {
 // `series` with `{device, attribute, entries}` of each that has come, `isWhole` once all have, and the sentence if one failed.
 function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
+	const withLive = useLive();
 	const { data, error } = useLoaded(() => Promise.all(wanted.map(async ({ device, attribute }) => {
 		const { entries } = await inTurn(() => loadPast(device, attribute, from, resolution));
 		const isOther = (each) => each.device !== device || each.attribute !== attribute;
 		if (entries.length) setSeries((old) => [...old.filter(isOther), { device, attribute, entries }]);
-	})), []);
-	return { series, isWhole: data !== undefined, error };
+	})), [state.isOnline]);
+	const shown = resolution === "raw" ? series.map((each) => ({ ...each, entries: withLive(each.device, each.attribute, each.entries, from) })) : series;
+	return { series: shown, isWhole: data !== undefined, error };
 }
 
 const without = ({ isWhole, error }) => p({ class: "empty picture" }, error ?? (isWhole && t("device.no_history")));
 
 // Several attributes of a device in one picture, each on its own scale.
 function Together({ device, attributes, period }) {
-	const [until] = useState(Date.now());
+	const until = Date.now();
 	const [length, fine] = PERIODS[period];
 	const from = until - length;
 	const loaded = useSeries(attributes.map((attribute) => ({ device, attribute })), from, fine);
@@ -210,7 +232,7 @@ function Together({ device, attributes, period }) {
 
 // A room's readings over a day: one picture for each sort, with a line for each device that has it.
 export function Day({ measured }) {
-	const [until] = useState(Date.now());
+	const until = Date.now();
 	const from = until - DAY_MS;
 	const loaded = useSeries(measured, from, "raw");
 	const { series } = loaded;

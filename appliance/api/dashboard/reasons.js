@@ -10,8 +10,17 @@ const deviceOf = (id) => state.devices.get(id) ?? { id };
 const nameIn = (kind, id) => state[kind].get(id)?.name ?? id;
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
+// What is written: JSON where it is some, else a text.
+export function valueOf(text) {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return text;
+	}
+}
+
 // A value of this attribute; a plain number has the unit of what the device shows.
-function valueOf(attribute, value, device) {
+function measured(attribute, value, device) {
 	const unit = device?.attributes?.[attribute]?.unit;
 	return show(attribute, typeof value === "number" && unit ? { value, unit } : value, device);
 }
@@ -36,7 +45,7 @@ function attributeOf(fields, isChange) {
 	const devices = [ids].flat().map(deviceOf);
 	if (!attribute) return t("trigger.change", { what: who });
 	const name = `${who}: ${labelOf(attribute, devices[0])}`;
-	const compared = wanted(fields, (value) => valueOf(attribute, value, devices[0]));
+	const compared = wanted(fields, (value) => measured(attribute, value, devices[0]));
 	const what = compared || !isChange ? `${name} ${compared}` : t("trigger.change", { what: name });
 	return lasting(what, held ?? rested ?? matched);
 }
@@ -89,6 +98,16 @@ export function inWordsNow(fields) {
 	const [device, ...others] = [ids ?? []].flat().map(deviceOf);
 	const now = others.length ? undefined : device?.attributes?.[attribute];
 	return now === undefined ? inWords(fields) : `${inWords(fields)} (${t("trigger.now", { value: show(attribute, now, device) })})`;
+}
+
+const WAS = /^(?:variable '.*?'|\S+) was (.*), needs .*$/s;
+
+// What a condition found instead, of what the hub says of it; null where it says something else.
+export function foundBy({ attribute, device_id: id }, said) {
+	const [, text] = WAS.exec(said) ?? [];
+	if (text === undefined) return null;
+	const value = valueOf(text);
+	return t("reason.was", { value: attribute ? measured(attribute, value, deviceOf(id)) : asText(value) });
 }
 
 // The condition of this number, `2` or `2.1`, where there is such a one.

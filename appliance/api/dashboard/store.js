@@ -132,8 +132,8 @@ export async function act(target, what, work, wish = true) {
 let asked = Promise.resolve(false);
 
 // Ask in a dialog, once those that were asked before are answered; true for yes. With `field`, the label of a text to
-// enter, that text; false if nothing was entered.
-export function confirm(text, yes, field = null) {
+// enter, that text; false if nothing was entered, and once `stands` says no: then what it asks about is no more as it was.
+export function confirm(text, yes, field = null, stands = () => true) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {
 			if (state.question?.close !== close) return; // answered twice: the next question may have come
@@ -141,7 +141,7 @@ export function confirm(text, yes, field = null) {
 			changed();
 			resolve(answer);
 		};
-		state.question = { text, yes, field, close };
+		state.question = { text, yes, field, stands, close };
 		changed();
 	});
 	asked = asked.then(ask);

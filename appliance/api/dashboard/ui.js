@@ -226,18 +226,28 @@ export function useLoaded(load, reasons) {
 }
 
 const REFRESH_MS = 5000;
+const SOON_MS = 500;
 
-// As `useLoaded`, asked for again every few seconds while somebody looks and the hub is there: what it said last stays.
-export function useRefreshed(load) {
-	const way = useRef({ loads: 0 }).current;
+// As `useLoaded`, asked for again every few seconds while somebody looks and the hub is there, and soon after `sign` is another
+// value, twice a second at most: what it said last stays.
+export function useRefreshed(load, sign) {
+	const way = useRef({ loads: 0, timer: undefined }).current;
 	const loaded = useLoaded(() => {
 		way.loads += 1;
 		return load().finally(() => (way.loads -= 1));
 	}, []);
-	useEffect(() => { // an answer that takes longer is waited for
-		const timer = setInterval(() => document.hidden || !state.isOnline || way.loads || loaded.reload(), REFRESH_MS);
+	const refresh = () => document.hidden || !state.isOnline || way.loads || loaded.reload(); // an answer that takes longer is waited for
+	useEffect(() => {
+		const timer = setInterval(refresh, REFRESH_MS);
 		return () => clearInterval(timer);
 	}, []);
+	useEffect(() => {
+		if (way.timer === 0) way.timer = setTimeout(() => {
+			way.timer = 0;
+			refresh();
+		}, SOON_MS);
+		way.timer ??= 0; // the first value is no change
+	}, [sign]);
 	return loaded;
 }
 

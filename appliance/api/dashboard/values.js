@@ -39,10 +39,19 @@ export function show(attribute, value, device) {
 	if (typeof value === "boolean") return t(`${attribute}.${value}`, {}, t(value ? "yes" : "no"));
 	if (typeof value === "number") return withUnit(value, unitAt(attribute, device), 2);
 	if (attribute in COLORS) return colorOf(COLORS[attribute].read(value));
-	if (typeof value === "string") return t(`value.${value}`, {}, NAME.test(value) ? plain(value) : value);
+	if (typeof value === "string") return isText(attribute, device) ? value : t(`value.${value}`, {}, NAME.test(value) ? plain(value) : value);
 	if (typeof value.value === "number") return withUnit(value.value, unitOf(value.unit));
 	if ("installed" in value && "latest" in value) return [...new Set([value.installed, value.latest])].join(" → ");
 	return Object.values(value).map((each) => (typeof each === "number" ? number(each, 2) : each)).join(" · ");
+}
+
+// What a device says in words of its own, unless it has a command that lists them.
+const TEXTS = ["weather_condition", "wind_direction", "fan_mode", "swing_mode", "preset_mode", "media_source", "media_app", "media_title"];
+
+function isText(attribute, device) {
+	const command = device?.commands?.find(({ capability }) => capability === attribute);
+	if (command?.schema.values?.length) return false;
+	return TEXTS.includes(attribute) || attribute.startsWith("custom.");
 }
 
 const colorOf = ({ hue, saturation }) => `${hue}° · ${withUnit(saturation, "%")}`;

@@ -41,9 +41,9 @@ period.day: Tag
 period.week: Woche
 period.month: Monat
 period.year: Jahr
-files.faults: {count} Fehler; nichts hat sich geändert
-files.loaded: {count} geladen, keine Fehler
-files.wrong: {count} Fehler in Lua-Dateien, die so nicht in Kraft sind:
+files.faults: Fehler: {count}; nichts hat sich geändert
+files.loaded: Geladen: {count}, keine Fehler
+files.wrong: Fehler in Lua-Dateien: {count}. So sind diese Dateien nicht in Kraft:
 backup.what: Zustand, Konfiguration und Lua-Dateien, ohne Schlüssel im Klartext
 backup.download: Herunterladen
 smoke.true: Rauch
@@ -58,13 +58,13 @@ away.hint: Prüfe, ob es Strom hat und in Reichweite ist. Unten steht, was es zu
 code: Code
 code.ask: {name} verlangt einen Code.
 search: Geräte und Räume suchen
-search.found: {count} gefunden
+search.found: Gefunden: {count}
 search.none: So heißt kein Gerät und kein Raum.
 edit: Favoriten und Reihenfolge
 favourites: Favoriten
 favourites.mark: Favorit: {name}
 hidden.mark: {name} verbergen
-hidden.count: {count} verborgen; „Favoriten und Reihenfolge“ zeigt sie.
+hidden.count: Verborgen: {count} (siehe „Favoriten und Reihenfolge“)
 move: {name} verschieben: ziehen oder Pfeiltasten
 fold: {name} zuklappen
 wall: Wandtafel
@@ -85,6 +85,7 @@ box: Zentrale
 unreachable: Die Zentrale antwortet nicht.
 status: Die Zentrale meldet einen Fehler ({status}).
 other_origin: Diese Seite spricht nur mit ihrer eigenen Zentrale, nicht mit {api}.
+no_page: Eine Seite {address} gibt es nicht. Dies ist das Zuhause.
 device_unreachable: Das Gerät antwortet nicht.
 insufficient_permissions: Dein Schlüssel erlaubt das nicht.
 store_unavailable: Die Karte der Box nimmt gerade keine Änderungen an.
@@ -117,7 +118,7 @@ compare: Vergleichen
 by_day: {attribute} je Tag
 by_month: {attribute} je Monat
 hours: Älteres als das Gedächtnis der Zentrale: Stunden mit Mittel, Tiefst- und Höchstwert.
-picture: {attribute}: {count} Werte
+picture: {attribute}, Werte: {count}
 no_picture: Noch ist kein Bild gekommen.
 still: Bild von {name}
 table: Als Tabelle
@@ -158,6 +159,10 @@ mode: Nicht neben einem anderen Lauf ausgeführt: {detail}
 disabled: Nicht ausgeführt, sie ist ausgeschaltet. {detail}
 brake: Angehalten, sie hat sich zu oft selbst ausgelöst: {detail}
 failed: Fehlgeschlagen: {detail}
+was: war {value}
+[step]
+sleep: {duration} gewartet
+wait: Gewartet auf {what}
 [trigger]
 title: Läuft, wenn
 change: {what} ändert sich

@@ -41,9 +41,9 @@ period.day: Day
 period.week: Week
 period.month: Month
 period.year: Year
-files.faults: {count} faults; nothing has changed
-files.loaded: {count} loaded, no faults
-files.wrong: {count} faults in Lua files, which are not in force as they are:
+files.faults: Faults: {count}; nothing has changed
+files.loaded: Loaded: {count}, no faults
+files.wrong: Faults in Lua files: {count}. As they are, these files are not in force:
 backup.what: State, configuration and Lua files, without the keys' secrets
 backup.download: Download
 action.set: set
@@ -59,13 +59,13 @@ away.hint: Check that it has power and is in reach. What it showed last is below
 code: Code
 code.ask: {name} asks for a code.
 search: Search devices and rooms
-search.found: {count} found
+search.found: Found: {count}
 search.none: No device or room has that name.
 edit: Favourites and order
 favourites: Favourites
 favourites.mark: Favourite: {name}
 hidden.mark: Hide {name}
-hidden.count: {count} hidden; “Favourites and order” shows them.
+hidden.count: Hidden: {count} (see “Favourites and order”)
 move: Move {name}: drag, or arrow keys
 fold: Fold {name}
 wall: Wall panel
@@ -86,6 +86,7 @@ box: Box
 unreachable: The hub does not answer.
 status: The hub answered with an error ({status}).
 other_origin: This page talks to its own hub only, not to {api}.
+no_page: There is no page {address}. This is the home.
 device_unreachable: The device does not answer.
 insufficient_permissions: Your key may not do this.
 store_unavailable: The card of the box takes no changes now.
@@ -103,7 +104,7 @@ compare: Compare
 by_day: {attribute} by day
 by_month: {attribute} by month
 hours: Older than what the hub remembers: hours, with their mean, lowest and highest.
-picture: {attribute}: {count} values
+picture: {attribute}, values: {count}
 no_picture: No picture has come yet.
 still: Picture of {name}
 table: As a table
@@ -144,6 +145,10 @@ mode: It did not run beside another run: {detail}
 disabled: It did not run, it is switched off. {detail}
 brake: It was paused, it set itself off too often: {detail}
 failed: It failed: {detail}
+was: was {value}
+[step]
+sleep: Waited {duration}
+wait: Waited for {what}
 [trigger]
 title: Runs when
 change: {what} changes

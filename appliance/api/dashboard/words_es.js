@@ -27,7 +27,7 @@ groups: Grupos
 rooms: Habitaciones
 automations: Automatizaciones
 scripts: Scripts
-outcome: {done} de {all} hechos
+outcome: Hechos: {done} de {all}
 nothing: Nada todavía.
 broken: Esto no se puede mostrar.
 delete.what: Eliminar {name}
@@ -41,9 +41,9 @@ period.day: Día
 period.week: Semana
 period.month: Mes
 period.year: Año
-files.faults: {count} fallos; nada ha cambiado
-files.loaded: {count} cargados, sin fallos
-files.wrong: {count} fallos en archivos Lua, que así no están en vigor:
+files.faults: Fallos: {count}; nada ha cambiado
+files.loaded: Cargados: {count}, sin fallos
+files.wrong: Fallos en archivos Lua: {count}. Así, estos archivos no están en vigor:
 backup.what: Estado, configuración y archivos Lua, sin los secretos de las claves
 backup.download: Descargar
 smoke.true: Humo
@@ -58,13 +58,13 @@ away.hint: Comprueba que tiene corriente y está al alcance. Abajo está lo últ
 code: Código
 code.ask: {name} pide un código.
 search: Buscar dispositivos y habitaciones
-search.found: {count} encontrados
+search.found: Encontrados: {count}
 search.none: Ningún dispositivo ni habitación se llama así.
 edit: Favoritos y orden
 favourites: Favoritos
 favourites.mark: Favorito: {name}
 hidden.mark: Ocultar {name}
-hidden.count: {count} ocultos; «Favoritos y orden» los muestra.
+hidden.count: Ocultos: {count} (véase «Favoritos y orden»)
 move: Mover {name}: arrastrar o teclas de flecha
 fold: Plegar {name}
 wall: Panel de pared
@@ -85,6 +85,7 @@ box: Central
 unreachable: La central no responde.
 status: La central respondió con un error ({status}).
 other_origin: Esta página solo habla con su propia central, no con {api}.
+no_page: No hay ninguna página {address}. Esta es la casa.
 device_unreachable: El dispositivo no responde.
 insufficient_permissions: Tu clave no lo permite.
 store_unavailable: La tarjeta del equipo no admite cambios ahora.
@@ -117,7 +118,7 @@ compare: Comparar
 by_day: {attribute} por día
 by_month: {attribute} por mes
 hours: Más antiguo que lo que la central recuerda: horas con media, mínimo y máximo.
-picture: {attribute}: {count} valores
+picture: {attribute}, valores: {count}
 no_picture: Aún no ha llegado ninguna imagen.
 still: Imagen de {name}
 table: Como tabla
@@ -158,6 +159,10 @@ mode: No se ejecutó junto a otra ejecución: {detail}
 disabled: No se ejecutó, está apagada. {detail}
 brake: Detenida, se disparó a sí misma demasiado: {detail}
 failed: Falló: {detail}
+was: era {value}
+[step]
+sleep: Esperó {duration}
+wait: Esperó a {what}
 [trigger]
 title: Se ejecuta cuando
 change: {what} cambia

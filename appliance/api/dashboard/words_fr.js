@@ -27,7 +27,7 @@ groups: Groupes
 rooms: Pièces
 automations: Automatisations
 scripts: Scripts
-outcome: {done} sur {all} faits
+outcome: Faits : {done} sur {all}
 nothing: Rien pour l’instant.
 broken: Ceci ne peut pas être affiché.
 delete.what: Supprimer {name}
@@ -41,9 +41,9 @@ period.day: Jour
 period.week: Semaine
 period.month: Mois
 period.year: Année
-files.faults: {count} erreurs ; rien n’a changé
-files.loaded: {count} chargés, sans erreur
-files.wrong: {count} erreurs dans des fichiers Lua, qui ne s’appliquent donc pas :
+files.faults: Erreurs : {count} ; rien n’a changé
+files.loaded: Chargés : {count}, sans erreur
+files.wrong: Erreurs dans des fichiers Lua : {count}. En l’état, ces fichiers ne s’appliquent pas :
 backup.what: État, configuration et fichiers Lua, sans les secrets des clés
 backup.download: Télécharger
 smoke.true: Fumée
@@ -58,13 +58,13 @@ away.hint: Vérifie qu’il a du courant et qu’il est à portée. Ci-dessous, 
 code: Code
 code.ask: {name} demande un code.
 search: Chercher appareils et pièces
-search.found: {count} trouvés
+search.found: Trouvés : {count}
 search.none: Aucun appareil ni pièce ne porte ce nom.
 edit: Favoris et ordre
 favourites: Favoris
 favourites.mark: Favori : {name}
 hidden.mark: Masquer {name}
-hidden.count: {count} masqués ; « Favoris et ordre » les montre.
+hidden.count: Masqués : {count} (voir « Favoris et ordre »)
 move: Déplacer {name} : glisser ou touches fléchées
 fold: Replier {name}
 wall: Panneau mural
@@ -85,6 +85,7 @@ box: Centrale
 unreachable: La centrale ne répond pas.
 status: La centrale a répondu par une erreur ({status}).
 other_origin: Cette page ne parle qu’à sa propre centrale, pas à {api}.
+no_page: Il n’y a pas de page {address}. Voici la maison.
 device_unreachable: L’appareil ne répond pas.
 insufficient_permissions: Ta clé ne le permet pas.
 store_unavailable: La carte du boîtier n’accepte aucun changement pour l’instant.
@@ -117,7 +118,7 @@ compare: Comparer
 by_day: {attribute} par jour
 by_month: {attribute} par mois
 hours: Plus ancien que la mémoire de la centrale : des heures, avec moyenne, minimum et maximum.
-picture: {attribute} : {count} valeurs
+picture: {attribute}, valeurs : {count}
 no_picture: Aucune image n’est encore arrivée.
 still: Image de {name}
 table: En tableau
@@ -158,6 +159,10 @@ mode: Pas exécutée à côté d’une autre : {detail}
 disabled: Pas exécutée, elle est désactivée. {detail}
 brake: Suspendue, elle s’est déclenchée elle-même trop souvent : {detail}
 failed: Échec : {detail}
+was: était {value}
+[step]
+sleep: A attendu {duration}
+wait: A attendu {what}
 [trigger]
 title: S’exécute quand
 change: {what} change

@@ -27,7 +27,7 @@ groups: Gruppi
 rooms: Stanze
 automations: Automazioni
 scripts: Script
-outcome: {done} di {all} eseguiti
+outcome: Eseguiti: {done} di {all}
 nothing: Ancora niente.
 broken: Non si può mostrare.
 delete.what: Elimina {name}
@@ -41,9 +41,9 @@ period.day: Giorno
 period.week: Settimana
 period.month: Mese
 period.year: Anno
-files.faults: {count} errori; nulla è cambiato
-files.loaded: {count} caricati, nessun errore
-files.wrong: {count} errori in file Lua, che così non sono in vigore:
+files.faults: Errori: {count}; nulla è cambiato
+files.loaded: Caricati: {count}, nessun errore
+files.wrong: Errori in file Lua: {count}. Così questi file non sono in vigore:
 backup.what: Stato, configurazione e file Lua, senza i segreti delle chiavi
 backup.download: Scarica
 smoke.true: Fumo
@@ -58,13 +58,13 @@ away.hint: Controlla che abbia corrente e sia a portata. Sotto c’è ciò che h
 code: Codice
 code.ask: {name} chiede un codice.
 search: Cerca dispositivi e stanze
-search.found: {count} trovati
+search.found: Trovati: {count}
 search.none: Nessun dispositivo o stanza ha questo nome.
 edit: Preferiti e ordine
 favourites: Preferiti
 favourites.mark: Preferito: {name}
 hidden.mark: Nascondi {name}
-hidden.count: {count} nascosti; «Preferiti e ordine» li mostra.
+hidden.count: Nascosti: {count} (vedi «Preferiti e ordine»)
 move: Sposta {name}: trascina o tasti freccia
 fold: Comprimi {name}
 wall: Pannello a parete
@@ -85,6 +85,7 @@ box: Centrale
 unreachable: La centrale non risponde.
 status: La centrale ha risposto con un errore ({status}).
 other_origin: Questa pagina parla solo con la propria centrale, non con {api}.
+no_page: Non c’è una pagina {address}. Questa è la casa.
 device_unreachable: Il dispositivo non risponde.
 insufficient_permissions: La tua chiave non lo permette.
 store_unavailable: La scheda del box ora non accetta modifiche.
@@ -117,7 +118,7 @@ compare: Confronta
 by_day: {attribute} al giorno
 by_month: {attribute} al mese
 hours: Più vecchio di quanto la centrale ricorda: ore con media, minimo e massimo.
-picture: {attribute}: {count} valori
+picture: {attribute}, valori: {count}
 no_picture: Non è ancora arrivata alcuna immagine.
 still: Immagine di {name}
 table: Come tabella
@@ -158,6 +159,10 @@ mode: Non eseguita accanto a un’altra: {detail}
 disabled: Non eseguita, è disattivata. {detail}
 brake: Sospesa, si è attivata da sola troppo spesso: {detail}
 failed: Fallita: {detail}
+was: era {value}
+[step]
+sleep: Ha atteso {duration}
+wait: Ha atteso {what}
 [trigger]
 title: Si avvia quando
 change: {what} cambia

@@ -41,9 +41,9 @@ period.day: Dag
 period.week: Week
 period.month: Maand
 period.year: Jaar
-files.faults: {count} fouten; er is niets veranderd
-files.loaded: {count} geladen, geen fouten
-files.wrong: {count} fouten in Lua-bestanden, die zo niet van kracht zijn:
+files.faults: Fouten: {count}; er is niets veranderd
+files.loaded: Geladen: {count}, geen fouten
+files.wrong: Fouten in Lua-bestanden: {count}. Zo zijn deze bestanden niet van kracht:
 backup.what: Toestand, configuratie en Lua-bestanden, zonder de geheimen van de sleutels
 backup.download: Downloaden
 smoke.true: Rook
@@ -58,13 +58,13 @@ away.hint: Kijk of het stroom heeft en binnen bereik is. Hieronder staat wat het
 code: Code
 code.ask: {name} vraagt een code.
 search: Apparaten en kamers zoeken
-search.found: {count} gevonden
+search.found: Gevonden: {count}
 search.none: Zo heet geen apparaat en geen kamer.
 edit: Favorieten en volgorde
 favourites: Favorieten
 favourites.mark: Favoriet: {name}
 hidden.mark: {name} verbergen
-hidden.count: {count} verborgen; ‘Favorieten en volgorde’ toont ze.
+hidden.count: Verborgen: {count} (zie ‘Favorieten en volgorde’)
 move: {name} verplaatsen: slepen of pijltjestoetsen
 fold: {name} inklappen
 wall: Wandpaneel
@@ -85,6 +85,7 @@ box: Centrale
 unreachable: De centrale antwoordt niet.
 status: De centrale antwoordde met een fout ({status}).
 other_origin: Deze pagina praat alleen met haar eigen centrale, niet met {api}.
+no_page: Er is geen pagina {address}. Dit is thuis.
 device_unreachable: Het apparaat antwoordt niet.
 insufficient_permissions: Je sleutel mag dit niet.
 store_unavailable: De kaart van het kastje neemt nu geen wijzigingen aan.
@@ -117,7 +118,7 @@ compare: Vergelijken
 by_day: {attribute} per dag
 by_month: {attribute} per maand
 hours: Ouder dan wat de centrale onthoudt: uren met gemiddelde, laagste en hoogste.
-picture: {attribute}: {count} waarden
+picture: {attribute}, waarden: {count}
 no_picture: Er is nog geen beeld gekomen.
 still: Beeld van {name}
 table: Als tabel
@@ -158,6 +159,10 @@ mode: Niet naast een andere uitvoering uitgevoerd: {detail}
 disabled: Niet uitgevoerd, zij is uitgeschakeld. {detail}
 brake: Gepauzeerd, zij startte zichzelf te vaak: {detail}
 failed: Mislukt: {detail}
+was: was {value}
+[step]
+sleep: {duration} gewacht
+wait: Gewacht op {what}
 [trigger]
 title: Start wanneer
 change: {what} verandert

@@ -64,7 +64,7 @@ edit: Ulubione i kolejność
 favourites: Ulubione
 favourites.mark: Ulubione: {name}
 hidden.mark: Ukryj: {name}
-hidden.count: Ukryte: {count}; pokazuje je „Ulubione i kolejność”.
+hidden.count: Ukryte: {count} (zob. „Ulubione i kolejność”)
 move: Przesuń {name}: przeciągnij lub klawisze strzałek
 fold: Zwiń: {name}
 wall: Panel ścienny
@@ -85,6 +85,7 @@ box: Centrala
 unreachable: Centrala nie odpowiada.
 status: Centrala odpowiedziała błędem ({status}).
 other_origin: Ta strona rozmawia tylko z własną centralą, nie z {api}.
+no_page: Nie ma strony {address}. To jest dom.
 device_unreachable: Urządzenie nie odpowiada.
 insufficient_permissions: Twój klucz na to nie pozwala.
 store_unavailable: Karta urządzenia nie przyjmuje teraz zmian.
@@ -117,7 +118,7 @@ compare: Porównaj
 by_day: {attribute} według dni
 by_month: {attribute} według miesięcy
 hours: Starsze niż pamięć centrali: godziny ze średnią, najniższą i najwyższą wartością.
-picture: {attribute}: wartości {count}
+picture: {attribute}, wartości: {count}
 no_picture: Nie przyszedł jeszcze żaden obraz.
 still: Obraz: {name}
 table: Jako tabela
@@ -158,6 +159,10 @@ mode: Nie wykonano obok innego uruchomienia: {detail}
 disabled: Nie wykonano, jest wyłączona. {detail}
 brake: Wstrzymana, zbyt często uruchamiała samą siebie: {detail}
 failed: Niepowodzenie: {detail}
+was: było {value}
+[step]
+sleep: Odczekano {duration}
+wait: Czekano na {what}
 [trigger]
 title: Uruchamia się, gdy
 change: {what} zmienia się

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from appliance.errors import NotFound
-from appliance.health import AdapterHealth, Health
+from appliance.health import Health
 from appliance.home import events
 from appliance.home.bus import Bus
 from tests.fakes.rows import each_row
@@ -56,52 +56,6 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
     happened: list[events.Event], status: str
 ) -> None:
     assert health_after(*happened).get_adapter("tv").status == status
-
-
-@each_row(
-    ("happened", "health"),
-    [
-        ([], AdapterHealth(name="tv")),
-        (
-            [answered(), STARTED],
-            AdapterHealth(
-                name="tv", has_started=True, is_well=True, last_updated=EARLY, last_success=EARLY, answers=1
-            ),
-        ),
-        (
-            [STARTED, answered(), errored(LATE, "is unplugged")],
-            AdapterHealth(
-                name="tv",
-                has_started=True,
-                is_well=False,
-                message="is unplugged",
-                last_updated=LATE,
-                last_success=EARLY,
-                last_error="is unplugged",
-                answers=1,
-                failures=1,
-            ),
-        ),
-        (
-            [STARTED, errored(EARLY, "is unplugged"), answered(LATE)],
-            AdapterHealth(
-                name="tv",
-                has_started=True,
-                is_well=True,
-                message=None,
-                last_updated=LATE,
-                last_success=LATE,
-                last_error="is unplugged",
-                answers=1,
-                failures=1,
-            ),
-        ),
-    ],
-)
-def test_it_keeps_the_last_success_and_the_last_error_and_when(
-    happened: list[events.Event], health: AdapterHealth
-) -> None:
-    assert health_after(*happened).get_adapter("tv") == health
 
 
 def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:

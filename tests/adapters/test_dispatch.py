@@ -14,7 +14,7 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable, Unsupported
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable
 from appliance.health import Health
 from appliance.home.bus import Bus
 from appliance.home.commands import Command, CommandSpec
@@ -73,18 +73,6 @@ def _ok(device_id: str) -> Outcome:
     return Outcome(device_id=device_id, status=Status.OK, message=None)
 
 
-async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk: FakeAdapter) -> None:
-    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ba"), ON, "device"))
-    first, second = await desk.begun("b"), await desk.begun("a")
-    second.set_result(desk.done("a"))
-    await asyncio.sleep(0)
-    assert not sending.done()
-    first.set_result(desk.done("b"))
-    assert await sending == [_ok("b:1"), _ok("a:1")]
-    assert desk.adapters["a"].asked == [("a:1", ON)]
-    assert desk.registry.get_device("a:1").attributes == {"power": "on", "state": "online"}
-
-
 async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("cab"), ON, "device"))
     first, aside = await desk.begun("c"), await desk.begun("a")
@@ -94,10 +82,6 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
     (await desk.begun("b")).set_result(desk.done("b"))
     aside.set_result(desk.done("a"))
     assert await sending == [_ok("c:1"), _ok("a:1"), _ok("b:1")]
-
-
-async def test_no_devices_have_no_outcomes(desk: FakeAdapter) -> None:
-    assert await desk.dispatcher.send([], ON, "device") == []
 
 
 @pytest.mark.parametrize(
@@ -158,19 +142,6 @@ async def test_behind_a_bridge_a_device_without_an_answer_fails_no_command_to_an
     sent = {device_id for device_id, _ in adapter.asked}
     assert sent == ({"b:1"} if shares_outages else {"b:1", "b:2", "b:3"})
     assert outcomes[2].message == "it does not answer"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [Command(capability="brightness", action="set", value=3), Command(capability="state", action="get")],
-)
-async def test_what_an_adapter_does_not_offer_is_unsupported_and_not_sent(
-    desk: FakeAdapter, command: Command
-) -> None:
-    message = f"device 'a:1' does not offer {command.capability} {command.action}"
-    [outcome] = await desk.dispatcher.send(desk.devices("a"), command, "device")
-    assert (outcome.status, outcome.message, str(outcome.error)) == (Status.UNSUPPORTED, message, message)
-    assert desk.adapters["a"].asked == []
 
 
 async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: FakeAdapter) -> None:
@@ -277,15 +248,6 @@ async def test_an_operation_gets_the_payload_and_its_result_is_returned(
     desk: FakeAdapter, payload: dict[str, Value]
 ) -> None:
     assert await desk.dispatcher.invoke("a:echo", payload) == payload
-
-
-@pytest.mark.parametrize(
-    "target", ["", ":", "a", "a:", ":echo", "a:nothing", "z:echo", "a:echo:1", "A:echo", " a:echo", "echo:a"]
-)
-async def test_a_target_that_does_not_exist_is_named(desk: FakeAdapter, target: str) -> None:
-    with pytest.raises(Unsupported) as failed:
-        await desk.dispatcher.invoke(target, {})
-    assert str(failed.value) == f"invoke target '{target}' is not supported"
 
 
 async def test_an_operation_that_fails_says_why(desk: FakeAdapter) -> None:

@@ -17,7 +17,7 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights import adapter as adapter_module
 from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, LightState, mired_of
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
-from appliance.errors import BadAnswer, Invalid, Unreachable, Unsupported
+from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import kelvin_of
@@ -87,24 +87,6 @@ async def test_kelvin_becomes_mired_within_what_lights_take_and_the_light_shows_
     assert answer.error is None and answer.report is not None
     assert light.writes[0]["lights"][0]["temperature"] == mired == light.lights[0].temperature
     assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(shown)
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "kelvin"),
-    [
-        (2899, "kelvin", 2899),
-        (7001, "kelvin", 7001),
-        (345, "mireds", 2899),
-        (142, "mireds", 7042),
-    ],
-)
-async def test_a_temperature_beyond_the_lights_is_refused_in_both_units(
-    adapter: ElgatoAdapter, value: int, unit: str, kelvin: int
-) -> None:
-    with pytest.raises(Invalid) as failed:
-        await adapter.command(FIRST, temperature(value, unit))
-    sentence = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {kelvin}"
-    assert str(failed.value) == sentence
 
 
 @given(st.integers(143, 344))
@@ -298,16 +280,6 @@ async def test_a_command_reads_writes_one_field_and_reads_back(
     assert light.requests == [GET, PUT, GET, GET]
 
 
-async def test_toggle_turns_round_what_the_light_is_now_and_not_what_it_was(
-    adapter: ElgatoAdapter, light: LightSimulator
-) -> None:
-    for was_on in (True, False):
-        await adapter.poll()
-        light.lights[0].on = was_on
-        assert (await adapter.command(FIRST, TOGGLE)).error is None
-        assert light.lights[0].on is not was_on
-
-
 async def test_the_other_lights_are_written_as_they_were_just_read(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
@@ -375,14 +347,6 @@ async def test_a_light_that_is_gone_or_unreadable_is_not_written(
     light.lights = lights
     assert await adapter.command(FIRST, ON) == CommandResult(error=f"{light.url}: {expected}")
     assert light.requests == [GET]
-
-
-async def test_what_it_does_not_offer_is_not_asked_of_the_light(
-    adapter: ElgatoAdapter, light: LightSimulator
-) -> None:
-    with pytest.raises(Unsupported):
-        await adapter.command(FIRST, Command(capability="brightness", action="increase", value=3))
-    assert light.requests == []
 
 
 # --- confirmation --------------------------------------------------------------------------------

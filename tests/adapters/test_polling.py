@@ -121,40 +121,6 @@ async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
 # --- polls ---------------------------------------------------------------------------------------
 
 
-async def test_what_a_poll_saw_is_taken_in_and_health_hears_of_it(bench: Bench) -> None:
-    answered = events.AdapterAnswered(adapter="stub", at=START, secs=0.0)
-    assert await bench.poll(bench.seen("off")) == [answered]
-    changed, last = await bench.poll(bench.seen("on"))
-    assert isinstance(changed, events.DeviceStateChanged) and last == answered
-    assert bench.power == ("on", "online")
-
-
-async def test_two_polls_in_a_row_without_an_answer_and_no_fewer_make_a_device_offline(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    before = bench.device
-    assert await bench.poll(GONE) == [_errored(str(GONE))]
-    assert (bench.device, bench.link.misses, caplog.records) == (before, 1, [])
-
-    errored, lost, said = await bench.poll(GONE)
-    assert errored == _errored(str(GONE))
-    assert isinstance(lost, events.DeviceStateChanged)
-    assert lost.device.attributes == {"power": "off", "state": "offline"}
-    assert said == events.SystemErrorReported(message=f"stub: {GONE}")
-    assert [(record.levelno, record.message) for record in caplog.records] == [(logging.WARNING, f"stub: {GONE}")]
-    assert bench.device == replace(before, attributes={"power": "off", "state": "offline"})
-
-
-async def test_an_outage_is_told_once_however_long_it_lasts(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    for misses in range(2, 12):
-        await bench.poll(GONE)
-        await bench.command(GONE)
-        assert bench.link.misses == misses, "commands count as no more than makes an outage"
-    assert _kinds(bench.happened).count(events.DeviceStateChanged) == 1
-    assert _kinds(bench.happened).count(events.SystemErrorReported) == 1
-    assert len(caplog.records) == 1
-
-
 @pytest.mark.parametrize("between", ["report", WRONG])
 async def test_any_answer_between_begins_the_count_anew(bench: Bench, between: str | BadAnswer) -> None:
     await bench.poll(GONE)
@@ -163,21 +129,6 @@ async def test_any_answer_between_begins_the_count_anew(bench: Bench, between: s
     assert bench.power == ("off", "online")
     await bench.poll(GONE)
     assert bench.power == ("off", "offline")
-
-
-async def test_the_first_good_answer_ends_an_outage_with_one_event_and_one_line(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    await bench.poll(GONE)
-    await bench.poll(GONE)
-    caplog.clear()
-    back, answered = await bench.poll(bench.seen("on"))
-    assert isinstance(back, events.DeviceStateChanged)
-    assert back.device.attributes == {"power": "on", "state": "online"}
-    assert answered == events.AdapterAnswered(adapter="stub", at=START, secs=0.0)
-    assert [record.message for record in caplog.records] == ["stub: answers again"]
-    assert bench.link.recovered.is_set() and bench.link.misses == 0
 
 
 async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_its_own(
@@ -217,13 +168,6 @@ async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) ->
     assert events.SystemErrorReported not in _kinds(happened)
 
 
-async def test_one_command_without_an_answer_makes_a_device_offline(bench: Bench) -> None:
-    error, happened = await bench.command(GONE)
-    assert error == str(GONE)
-    assert _kinds(happened) == [events.AdapterErrored, events.DeviceStateChanged, events.SystemErrorReported]
-    assert bench.power == ("off", "offline")
-
-
 async def test_a_command_that_is_refused_is_no_outage_and_ends_one(bench: Bench) -> None:
     error, happened = await bench.command(WRONG)
     assert (error, happened) == (str(WRONG), [_errored(str(WRONG))])
@@ -240,20 +184,6 @@ async def test_a_command_that_was_answered_at_first_is_no_outage(bench: Bench) -
     bench.adapter.commands[0].set_exception(GONE)
     assert await _error_of(task) == str(GONE)
     assert bench.power == ("off", "online")
-
-
-@pytest.mark.parametrize("read", ["report", None])
-async def test_a_command_that_succeeds_ends_an_outage_and_wakes_the_polling(
-    bench: Bench, caplog: pytest.LogCaptureFixture, read: str | None
-) -> None:
-    caplog.set_level(logging.INFO)
-    await bench.command(GONE)
-    caplog.clear()
-    assert not bench.link.recovered.is_set()
-    await bench.command(CommandResult(report=None if read is None else bench.seen("off")))
-    assert (bench.power, bench.link.misses) == (("off", "online"), 0)
-    assert bench.link.recovered.is_set()
-    assert [record.message for record in caplog.records] == ["stub: answers again"]
 
 
 # --- what was asked before a command ended -------------------------------------------------------
@@ -429,17 +359,6 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
         "quiet2",
     ]
     assert silent.requests.count(("GET", "/elgato/lights")) == 2, "never repeated, for there was no time"
-
-
-async def test_last_seen_moves_with_the_clock_and_updated_at_with_a_change(bench: Bench) -> None:
-    await bench.clock.advance(3, sleepers=0)
-    await bench.poll(bench.seen("off"))
-    assert (bench.device.updated_at, bench.device.last_seen) == (START, START + timedelta(seconds=3))
-    await bench.clock.advance(3, sleepers=0)
-    await bench.poll(GONE)
-    await bench.poll(GONE)
-    assert bench.device.updated_at == START + timedelta(seconds=6)
-    assert bench.device.last_seen == START + timedelta(seconds=3)
 
 
 async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(

@@ -238,25 +238,6 @@ async def test_the_tv_is_read_at_once_and_after_1_2_and_4_seconds_until_its_powe
     assert len(tv.keys) == 1
 
 
-async def test_an_answered_press_is_a_success_though_nothing_changes(
-    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock
-) -> None:
-    tv.faults.stubborn = True
-    answer = await clock.run(adapter.command(TV, power("off")))
-    assert (_bare(answer.report), answer.error) == (_simulated("on", "PowerOn"), None)
-    assert clock.monotonic() == 4.0
-
-
-async def test_what_the_tv_was_is_read_and_not_remembered(
-    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock
-) -> None:
-    await adapter.poll()
-    tv.power_mode = "Ready"
-    answer = await clock.run(adapter.command(TV, power("toggle")))
-    assert _bare(answer.report) == _simulated("on", "PowerOn")
-    assert clock.monotonic() == 0.0
-
-
 # --- requests that are not answered --------------------------------------------------------------
 
 

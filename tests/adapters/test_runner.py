@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.base import CommandResult
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.polling import delay_after
 from appliance.clock import JITTER, MAX_BACK_OFF_SECS
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.commands import Command
 from appliance.home.model import Report
 from tests.fakes.adapter import StubAdapter
 from tests.fakes.clock import VirtualClock
@@ -69,23 +67,6 @@ class Post:
         self.runner = AdapterRunner(lambda _: adapter, adapter.context)
 
 
-@pytest.mark.parametrize("outcome", [None, GONE, BadAnswer("nonsense")])
-async def test_an_adapter_has_started_after_its_first_poll_whatever_came_of_it(
-    session: DeviceSession, clock: VirtualClock, outcome: Exception | None
-) -> None:
-    adapter = Watched(session, clock)
-    adapter.outcome = outcome or adapter.outcome
-    adapter.takes = 3.0
-    post = Post(adapter)
-    async with post.runner:
-        await clock.advance(2.9, sleepers=1)
-        assert STARTED not in post.happened
-        await clock.advance(0.1, sleepers=1)
-        assert post.happened[-1] == STARTED
-        await clock.advance(100.0, sleepers=1)
-        assert post.happened.count(STARTED) == 1
-
-
 @pytest.mark.parametrize(("interval", "takes"), [(1.0, 0.0), (1.0, 3.0), (3600.0, 1.0)])
 async def test_polls_begin_one_interval_apart_or_after_the_one_before(
     session: DeviceSession, clock: VirtualClock, interval: float, takes: float
@@ -122,41 +103,6 @@ async def test_wrong_answers_do_not_slow_the_polling(session: DeviceSession, clo
     async with Post(adapter).runner:
         await clock.advance(20.0, sleepers=1)
     assert adapter.times == [2.0 * number for number in range(11)]
-
-
-async def test_a_command_that_ends_an_outage_ends_the_back_off_too(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
-    adapter = Watched(session, clock, interval=2.0)
-    adapter.outcome = GONE
-    post = Post(adapter)
-    async with post.runner:
-        await clock.advance(300.0, sleepers=1)
-        polled = len(adapter.times)
-        adapter.outcome = adapter.seen(power="on")
-        commanding = asyncio.ensure_future(post.runner.command(["stub:1"], Command(capability="power", action="on")))
-        await adapter.begun(adapter.commands)
-        adapter.commands[0].set_result(CommandResult(report=adapter.seen(power="on")))
-        await commanding
-        await adapter.polled(polled + 1)
-        await clock.advance(4.0, sleepers=1)
-    assert adapter.times[polled:] == [300.0, 302.0, 304.0]
-
-
-async def test_a_poll_that_ends_an_outage_is_not_followed_by_another_at_once(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
-    adapter = Watched(session, clock, interval=2.0)
-    adapter.outcome = GONE
-    async with Post(adapter).runner:
-        await clock.advance(2.0, sleepers=1)
-        adapter.outcome = adapter.seen(power="on")
-        await clock.advance(4.0, sleepers=1)
-        back = adapter.times[-1]
-        await clock.advance(back + 1.5 - clock.monotonic(), sleepers=1)
-        assert adapter.times[-1] == back
-        await clock.advance(1.0, sleepers=1)
-        assert adapter.times[-1] == pytest.approx(back + 2.0)
 
 
 async def test_a_poll_that_will_not_end_is_left_to_itself_and_the_next_one_is_asked(

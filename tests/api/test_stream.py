@@ -189,50 +189,7 @@ class TestFrames:
                 assert opcode == TEXT and len(payload) == max(size, overhead)
                 assert await client.next() == json.loads(payload)
 
-    async def test_what_the_api_changes_is_told_as_the_contract_says(self) -> None:
-        async with quiet_app() as app, app.stream() as stream:
-            light, tv = "elgato_lights:light:0", "roku_tv:tv"
-            await app.post("/rooms", {"id": "hall", "name": "Hall"})
-            await app.post("/rooms", {"id": "hall", "name": "Entrance"})
-            await app.post("/rooms", {"id": "hall", "name": "Entrance"})
-            await app.post(f"/devices/{light}/room", {"room_id": "hall"})
-            await app.post(f"/devices/{light}/room", {"room_id": "hall"})
-            await app.post("/groups", {"id": "all", "name": "All", "members": [light, tv]})
-            await app.post("/groups/all/members", {"members": [tv, light, tv]})
-            await app.post("/groups/all/members", {"members": [tv, light]})
-            await app.delete("/groups/all")
-            await app.command(light, "brightness", "set", 70)
-            await app.delete("/rooms/hall")
-            got = [await stream.next() for _ in range(9)]
-        assert got == [
-            {"type": "room.added", "room": {"id": "hall", "name": "Hall"}},
-            {"type": "room.updated", "room": {"id": "hall", "name": "Entrance"}},
-            {"type": "device.room_changed", "id": light, "room_id": "hall"},
-            {"type": "group.added", "group": {"id": "all", "name": "All", "members": [light, tv]}},
-            {"type": "group.members_changed", "id": "all", "members": [tv, light]},
-            {"type": "group.removed", "id": "all"},
-            {"type": "device.state_changed", "id": light, "state": app.hub.registry.get_device(light).attributes},
-            {"type": "device.room_changed", "id": light, "room_id": None},
-            {"type": "room.removed", "id": "hall"},
-        ]
 
-
-ENDS_IT = (
-    (frame(TEXT, b"x" * 65_537), 1009),
-    (frame(BINARY, b"x" * 200_000), 1009),
-    (frame(TEXT, b"x" * 40_000, is_last=False) + frame(CONTINUATION, b"x" * 25_537), 1009),
-    (b"\x81\xff" + b"\x7f" + bytes(7), 1009),
-    (b"\x81\x01x", 1002),
-    (b"\x83\x80" + bytes(4), 1002),
-    (b"\xc1\x80" + bytes(4), 1002),
-    (frame(CONTINUATION, b"x"), 1002),
-    (frame(TEXT, b"x", is_last=False) + frame(TEXT, b"y"), 1002),
-    (frame(PING, b"x" * 126), 1002),
-    (frame(PING, is_last=False), 1002),
-    (frame(CLOSE, b"\x03"), 1002),
-    (frame(CLOSE, b"\x03\xee"), 1002),
-    (frame(CLOSE, b"\x03\xe8\xff"), 1007),
-)
 """What a client must not send, and the close code."""
 
 
@@ -299,18 +256,6 @@ class TestReading:
             assert await stream.frame() == (PONG, b"there?")
             app.hub.bus.publish(note(1))
             assert number_of(await stream.event()) == 1
-
-    async def test_what_is_too_large_or_no_websocket_ends_it(
-        self, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests
-    ) -> None:
-        async with quiet_app() as app:
-            for number, (said, code) in enumerate(ENDS_IT):
-                with subtests.test(str(number)):
-                    async with read_events(app.url) as stream:
-                        await stream.send(said)
-                        opcode, payload = await stream.frame()
-                        assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, code)
-                        assert await stream.rest() == b""
 
     async def test_what_is_said_in_one_breath_with_the_handshake_is_heard(self) -> None:
         async with quiet_app() as app, call(app.url) as caller:

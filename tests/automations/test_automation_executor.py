@@ -18,7 +18,6 @@ from tests.fakes.automations import LAMP, Bench, Card, automation, bench
 
 TICK = {"type": "system_error"}
 COOL: dict[str, Any] = {"state": {"cooldown_secs": 60}}
-DEDUPE: dict[str, Any] = {"state": {"dedupe_window_secs": 60}}
 OK = ("ok", None)
 
 
@@ -245,26 +244,6 @@ async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
 
 
 # --- what is shown -------------------------------------------------------------------------------
-
-
-async def test_the_last_run_and_its_error_are_shown_and_what_did_not_run_is_none(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(mode="single")) as it:
-        assert (it.parts.view("a").last_run, it.parts.view("a").last_error) == (None, None)
-        await it.pass_by(5)
-        await hold(it)
-        burst(it, 2)
-        it.stage.plays[0].fail()
-        await it.drain()
-        view = it.parts.view("a")
-        assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=5), "x.lua:1: no")
-        it.stage.ends_at_once = True
-        await it.pass_by(5)
-        burst(it)
-        await it.drain()
-        view = it.parts.view("a")
-        assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=10), None)
-        ended = it.parts.figures()["ended"]
-        assert (ended["ok"], ended["error"], ended["dropped"]) == (1, 1, 1)
 
 
 async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicate_afterwards(

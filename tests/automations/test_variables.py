@@ -97,24 +97,6 @@ async def test_what_was_set_last_is_what_stays_though_an_earlier_setting_was_on_
     assert shelf.variables.find("n") == 3 and shelf.card.values["variable/n"] == {"value": 3}
 
 
-async def test_a_trigger_fires_when_its_variable_comes_to_be_what_is_wanted(tmp_path: Path) -> None:
-    definitions = [
-        automation({"type": "variable_change", "name": "n"}, "any"),
-        automation({"type": "variable_change", "name": "n", "equals": 7}, "seven"),
-        automation({"type": "variable_change", "name": "n", "above": 5}, "above"),
-    ]
-    async with bench(tmp_path, *definitions) as it:
-        for value in (6, 7, 8, 3, 7, None):
-            it.variables.set("n", value, WHO)
-            await it.drain()
-        assert it.fired == ["any", "any", "seven", "any", "any", "above", "any", "seven", "any"]
-        assert it.events[0] == {"type": "variable_change", "name": "n", "value": 6}
-        assert it.events[-1] == {"type": "variable_change", "name": "n", "value": None, "previous_value": 7}
-        it.variables.set("n", None, WHO)
-        await it.drain()
-        assert len(it.fired) == 9, "what was not there cannot be removed"
-
-
 async def test_a_variable_that_its_own_automation_changes_brakes_it(tmp_path: Path) -> None:
     async with bench(tmp_path, automation({"type": "variable_change", "name": "n"})) as it:
         for number in range(30):

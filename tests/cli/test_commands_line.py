@@ -559,24 +559,6 @@ class TestSignals:
             running.says("scenes not reloaded: config/scenes/x.lua:1: ")
             running.stop()
 
-    @pytest.mark.slow
-    def test_it_ends_though_scenes_sleep_and_compute(self, tmp_path: Path) -> None:
-        scenes = box(tmp_path, f"{LOOPBACK}[scripts]\nmax_cpu_secs = 600\n") / "config" / "scenes"
-        scenes.mkdir()
-        for name, body in (("sleeps", "ctx:sleep(3600)"), ("spins", "while true do end")):
-            (scenes / f"{name}.lua").write_text(
-                f'return {{ id = "{name}", name = "X", execute = function(ctx) ctx:log("info", "on") {body} end }}'
-            )
-        with lares(tmp_path, "run", variables=WITH_KEY) as running:
-            clients = [connection(running.url()) for _ in range(2)]
-            for client, name in zip(clients, ("sleeps", "spins"), strict=True):
-                head = f"POST /scenes/{name}/execute HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n"
-                client.sendall(head.encode())
-                running.says(f"scene={name}")
-            running.stop()
-            for client in clients:
-                client.close()
-
 
 class TestLogLines:
     """What a hub says while it starts, runs and ends."""

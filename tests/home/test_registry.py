@@ -12,7 +12,7 @@ from appliance.clock import Clock
 from appliance.errors import NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Device, DeviceKind, Metadata, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import OFFLINE
 from tests.fakes.registry import PromptRegistry
 from tests.fakes.rows import each_row
@@ -72,22 +72,6 @@ def report(*observations: Observation, adapter: str = "a", also: Iterable[str] =
 class TestReports:
     """What an adapter saw becomes what the home knows."""
 
-    def test_a_new_device_is_online_in_no_room_and_told_with_all_it_shows(self) -> None:
-        home = Home()
-        home.registry.apply(report(seen(note="x", power="on", brightness=30)))
-        device = home.device()
-        assert device == Device(
-            id="a:1",
-            room_id=None,
-            kind=DeviceKind.LIGHT,
-            attributes={"power": "on", "brightness": 30, "state": "online"},
-            metadata=Metadata(source="a", accuracy=None, vendor_specific={"note": "x"}),
-            updated_at=device.updated_at,
-            last_seen=device.updated_at,
-            commands=(),
-        )
-        assert home.news() == [events.DeviceStateChanged(device=device, previous=None)]
-
     def test_an_attribute_that_is_dropped_stays_as_it_was(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))
         home.registry.apply(report(seen(power="off", brightness=3000, nonsense=1)))
@@ -114,25 +98,6 @@ class TestReports:
         assert event.device == after
         assert event.previous is not None and event.previous.attributes == before.attributes
         assert event.previous.updated_at == before.updated_at
-
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ({"color_temperature": {"value": 3000, "unit": "kelvin"}}, {}),
-            ({}, {"color_temperature": {"value": 3000, "unit": "kelvin"}}),
-            ({"power": "on"}, {"power": "off"}),
-            ({"custom.a.scene": [1, 2]}, {"custom.a.scene": [2, 1]}),
-            ({"uv_index": 1}, {"uv_index": 1.5}),
-            ({"smoke": False}, {"smoke": True}),
-        ],
-        ids=repr,
-    )
-    def test_each_difference_in_attributes_is_one_event(self, before: Any, after: Any) -> None:
-        home = Home(report(seen(**before)))
-        home.registry.apply(report(seen(**after)))
-        [event] = home.news()
-        assert isinstance(event, events.DeviceStateChanged)
-        assert event.device.attributes == {**after, "state": "online"}
 
     @each_row("other", [50.0, 50])
     def test_fifty_and_fifty_point_nought_are_the_same(self, other: float) -> None:
@@ -176,12 +141,6 @@ class TestQuestions:
             assert home.registry.list_devices() is before
             change()
             assert home.registry.list_devices() is not before
-
-    def test_devices_are_found_in_the_order_asked_for_once_each_and_strangers_left_out(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2"), seen("a:3")))
-        found = home.registry.find_devices(["a:3", "a:9", "a:1", "a:3"])
-        assert [device.id for device in found] == ["a:3", "a:1"]
-        assert home.registry.find_devices([]) == []
 
     @pytest.mark.parametrize(
         ("ask", "sentence"),

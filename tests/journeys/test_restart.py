@@ -270,22 +270,6 @@ class TestFilesThatCannotBeTrusted:
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["new", "room-0", "room-1"]
             assert (await store_of(app))["last_recovery"]["notes"] == []
 
-    async def test_a_torn_end_is_cut_and_told_and_no_damage(
-        self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        async with living(tmp_path, clock) as app:
-            await furnish(app)
-            before = await order_of(app)
-        journal = tmp_path / "journal.000001.json"
-        content = journal.read_bytes().rstrip(b"\0")
-        journal.write_bytes(content + b'{"seq":99,"length":40,"put":{"room/torn"')
-        async with living(tmp_path, clock) as app:
-            assert await order_of(app) == before
-            reported = "journal.000001.json: 40 bytes of a write that the power cut are left out"
-            assert (await store_of(app))["last_recovery"]["notes"] == [reported]
-            assert reported in [record.message for record in caplog.records if record.name == "store"]
-            assert not [event for event in app.events if isinstance(event, SystemErrorReported)]
-
 
 async def test_a_second_hub_on_the_same_data_is_told_who_has_it(tmp_path: Path) -> None:
     configure(tmp_path)

@@ -148,22 +148,6 @@ async def test_a_folder_that_was_removed_is_watched_anew_even_if_another_has_its
     assert len(begun) == 2
 
 
-async def test_a_reload_that_fails_does_not_end_the_watch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    clock, calls = VirtualClock(), list[int]()
-
-    async def fail() -> None:
-        calls.append(1)
-        raise RuntimeError("no")
-
-    target = Target(folder=tmp_path / "missing", is_deep=False, on_change=fail)
-    async with Watcher([target], clock):
-        for _ in range(2):
-            calls.clear()
-            target.changed.set()
-            await clock.run(until(lambda: calls))
-    assert "RuntimeError: no" in caplog.text
-
-
 @pytest.mark.slow
 async def test_a_folder_that_is_swapped_for_another_behind_a_link_is_noticed(tmp_path: Path) -> None:
     for name in ("old", "new"):

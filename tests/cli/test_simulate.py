@@ -154,12 +154,6 @@ def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> 
     ]
 
 
-def test_the_same_id_twice_is_78(tmp_path: Path) -> None:
-    furnish(tmp_path, "", MORNING, MORNING)
-    result = ended(tmp_path, "simulate")
-    assert (result.code, result.out) == (78, "") and "the id 'morning' is already that of" in result.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -252,25 +246,6 @@ def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Pa
     furnish(tmp_path, "nonsense = 1\n", SUNSET)
     result = ended(tmp_path, "check")
     assert result.code == 78 and len(result.out.splitlines()) == 1 and "nonsense" in result.out
-
-
-def test_check_knows_the_rooms_and_groups_of_the_home_and_warns_of_others(tmp_path: Path) -> None:
-    furnish(tmp_path, "[adapters.virtual]\ntype = 'wled'\nbase_url = 'http://127.0.0.1'\n", MORNING)
-    calls = "ctx:command_room('kichen', {}) ctx:command_group('evening', {}) ctx:command('vitrual:x', {})"
-    write(tmp_path, {"scenes/a.lua": scene("a", calls), "scripts/b.lua": "return function(ctx)\n" + calls + "\nend"})
-    section = "ctx:command names 'vitrual:x', and there is no section [adapters.vitrual]; did you mean virtual:x"
-    nothing = ended(tmp_path, "check")
-    files = ("config/scenes/a.lua:5", "config/scripts/b.lua:2")
-    assert [line for line in nothing.out.splitlines() if line.startswith("warning: ")] == [
-        f"warning: {file}: {section}" for file in files
-    ]
-    home(tmp_path, {"room/kitchen": {"name": "Kitchen"}, "group/evening": {"name": "Evening", "members": []}})
-    furnish(tmp_path, "[adapters.virtual]\ntype = 'wled'\nbase_url = 'http://127.0.0.1'\n", MORNING)
-    result = ended(tmp_path, "check")
-    room = "ctx:command_room names 'kichen', and there is no such room; did you mean kitchen"
-    assert result.code == 0 and [line for line in result.out.splitlines() if line.startswith("warning: ")] == [
-        f"warning: {file}: {message}" for file in files for message in (section, room)
-    ]
 
 
 def test_check_and_simulate_know_the_operations_of_kinds_in_lua(tmp_path: Path) -> None:

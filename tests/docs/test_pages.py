@@ -13,7 +13,6 @@ import pytest
 from tests.docs.pages import DOCS, Home, blocks, open_home, plain
 from tests.fakes.process import ROOT
 from tests.fakes.programs import need
-from tests.fakes.rows import each_row
 
 OURS = ("api.md", "card.md", "hooks.md", "moving.md", "troubleshooting.md")
 """The pages whose blocks are run here, in one home after another; First evening, Lua and monitoring have tests of
@@ -113,13 +112,6 @@ def examples() -> Iterator[tuple[str, str]]:
         for section in re.split(r"^#+ ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]:
             if re.search(r"^```(lua\n(---@.*\n)?return \{|toml\n)", section, re.MULTILINE):
                 yield f"{page}: {section.partition(chr(10))[0]}", section
-
-
-@each_row("page", ["../README.md", *sorted(file.name for file in DOCS.glob("*.md"))])
-def test_no_command_uses_a_variable_that_its_page_does_not_set_before(page: str) -> None:
-    commands = "".join(text for language, text in blocks(page) if language in ("sh", "console"))
-    for used in re.finditer(r"\$([A-Z]+)\b", commands):
-        assert re.search(rf"^(\$ )?{used[1]}=", commands[: used.start()], re.MULTILINE), f"{page}: {used[0]}"
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ local NUMBERS = { auto = "1", dry = "2", cool = "3", heat = "4", fan_only = "6" 
 local FANS = { A = "auto", B = "quiet", ["3"] = "1", ["4"] = "2", ["5"] = "3", ["6"] = "4", ["7"] = "5" }
 local RATES = { auto = "A", quiet = "B", ["1"] = "3", ["2"] = "4", ["3"] = "5", ["4"] = "6", ["5"] = "7" }
 
+local MAX_REFUSALS = 3
+
 local MODE = { capability = "hvac_mode", actions = { "set" }, values = { "off", "auto", "cool", "heat", "dry", "fan_only" } }
 local TARGET = { capability = "target_temperature", actions = { "set" }, min = 10, max = 32, step = 0.5, unit = "°C" }
 local FAN = { capability = "fan_mode", actions = { "set" }, values = { "auto", "quiet", "1", "2", "3", "4", "5" } }
@@ -34,10 +36,10 @@ local function poll(ctx)
   end
   local control, fault = ask(ctx, "/aircon/get_control_info")
   if not control then error(fault, 0) end
-  -- One without sensors is told without them; one that has told them only where it tells them again.
-  local sensor, missing = ask(ctx, "/aircon/get_sensor_info")
-  if not sensor and ctx.memory.has_sensor then error(missing, 0) end
-  ctx.memory.has_sensor = sensor ~= nil
+  -- What the sensors said holds for a few polls in which they refuse; one without sensors is told without them.
+  local sensor, refusals = ask(ctx, "/aircon/get_sensor_info"), (ctx.memory.refusals or 0) + 1
+  if sensor then refusals = 0 elseif refusals <= MAX_REFUSALS then sensor = ctx.memory.sensor end
+  ctx.memory.sensor, ctx.memory.refusals = sensor, refusals
   sensor = sensor or {}
   local mode = MODES[control.mode]
   if control.pow == "0" then mode = "off" end

@@ -57,11 +57,12 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     logging.getLogger("adapters").setLevel(logging.DEBUG)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
+    command = None if arguments.command_ is None else _read_command(*arguments.command_)
     if arguments.record is not None:
         find_owner(Path(arguments.record))  # which refuses a link to root, before anything is asked of a device
     with as_owner(data_dir, file):
         section = _section_of(arguments, file, replay)
-    asyncio.run(_Attempt(section, arguments, replay).run(file, data_dir))
+    asyncio.run(_Attempt(section, arguments.record, command, replay).run(file, data_dir))
     return os.EX_OK
 
 
@@ -76,6 +77,16 @@ def _read_recording(file: Path) -> Any:
     if not isinstance(recording, dict) or not isinstance(recording.get("settings", {}), dict):
         raise StartFailed(f"{file} is no recording of lares try-adapter", os.EX_DATAERR)
     return recording
+
+
+def _read_command(device_id: str, text: str) -> tuple[str, Command]:
+    try:
+        return device_id, Command.parse(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        fault = f"--command takes an id and a command as JSON, not {text!r}"
+    except Invalid as refused:
+        fault = f"--command: {refused}"
+    raise StartFailed(fault, os.EX_USAGE)
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
@@ -109,9 +120,12 @@ def _setting(text: str) -> tuple[str, Any]:
 class _Attempt:
     """One adapter of the section, in a home of its own that nobody sees."""
 
-    def __init__(self, section: LuaSection, arguments: argparse.Namespace, replay: Any) -> None:
+    def __init__(
+        self, section: LuaSection, record: str | None, command: tuple[str, Command] | None, replay: Any
+    ) -> None:
         self._section = section
-        self._arguments = arguments
+        self._record = record
+        self._wanted = command
         self._replay = replay
         self._clock, self._bus = Clock(), Bus()
         self._registry = Registry(self._bus, self._clock)
@@ -174,16 +188,12 @@ class _Attempt:
             report = await adapter.within_limit(adapter.poll())
             self._registry.apply(report)
             await adapter.tell_events()
-            if self._arguments.command_ is not None:
-                await self._command(adapter, *self._arguments.command_)
+            if self._wanted is not None:
+                await self._command(adapter, *self._wanted)
         except LaresError as error:
             raise StartFailed(f"{self._section.name}: {error}", os.EX_UNAVAILABLE) from None
 
-    async def _command(self, adapter: LuaAdapter, device_id: str, text: str) -> None:
-        try:
-            command = Command.parse(orjson.loads(text))
-        except orjson.JSONDecodeError:
-            raise Invalid(f"--command takes an id and a command as JSON, not {text!r}") from None
+    async def _command(self, adapter: LuaAdapter, device_id: str, command: Command) -> None:
         local = device_id.removeprefix(f"{self._section.name}:")
         result = await adapter.within_limit(adapter.command(f"{self._section.name}:{local}", command))
         if result.report is not None:
@@ -200,11 +210,11 @@ class _Attempt:
             say(*_describe(device))
         for drop in self._dropped:
             say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
-        if self._arguments.record is not None:
+        if self._record is not None:
             raw = {name: value for name, value in self._section.raw.items() if name not in ("type", "enabled")}
             made = recording_of(self._section.kind, raw, fields, transport.exchanges, adapter.redact.in_value)
-            write_private(Path(self._arguments.record), orjson.dumps(made, option=orjson.OPT_INDENT_2))
-            say(f"wrote {self._arguments.record}")
+            write_private(Path(self._record), orjson.dumps(made, option=orjson.OPT_INDENT_2))
+            say(f"wrote {self._record}")
 
 
 def _describe(device: Device) -> list[str]:

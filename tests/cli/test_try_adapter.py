@@ -173,6 +173,9 @@ async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> N
     assert unreachable[0] == os.EX_UNAVAILABLE and "does not answer (connection refused)" in unreachable[1]
     code, said = await lares(tmp_path, "try-adapter", "shelly", "--set", "bse_url=http://127.0.0.1:1")
     assert code == os.EX_CONFIG and "bse_url is not a setting of the kind shelly; did you mean" in said
+    for text in ("{", "7", '{"capability": "power", "action": "explode"}'):
+        code, said = await lares(tmp_path, "try-adapter", "shelly", "--command", "a", text)
+        assert code == os.EX_USAGE and "lares: --command" in said, (text, said)
     code, said = await lares(tmp_path, "try-adapter", "mqtt")
     assert code == os.EX_USAGE and "there is no kind mqtt in Lua" in said
     for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{"):

@@ -155,8 +155,8 @@ class DeviceReader:
             raise Invalid(str(findings.faults[0]))
         update.send, update.poll, update.complete = found["send"], found["poll"], found["complete"]
         yield from self.read_all(devices, f"devices of {what}", update.devices, in_part=True)
-        for row in found["events"] or []:
-            self._read_event(row, None, update.devices)
+        for number_, row in enumerate(found["events"] or [], 1):
+            self._read_event(row, f"event {number_} of {what}", update.devices)
             yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
@@ -172,7 +172,9 @@ class DeviceReader:
     def _read(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool) -> None:
         try:
             row = _mapping(self._redact.in_device(raw))
-            local = string(row.get("id"))
+            if row.get("id") is None:
+                raise Invalid("is missing")
+            local = string(row["id"])
             if DEVICE_FAULT in row and not local:
                 raise Invalid(str(row[DEVICE_FAULT]).lstrip(". "))
             if not local or not local.isprintable() or len(local) > 200 or local != local.strip():
@@ -225,8 +227,9 @@ class DeviceReader:
                 is_available=found["state"] != "unavailable",
             )
         )
-        for each in found["events"] or []:
-            self._read_event({"event": each} if isinstance(each, str) else each, id_, told)
+        for number_, each in enumerate(found["events"] or [], 1):
+            event = {"event": each} if isinstance(each, str) else each
+            self._read_event(event, f"event {number_} of {id_}", told, id_)
 
     def _info(self, table: Table) -> dict[str, str]:
         inner = table.table("info")
@@ -255,20 +258,26 @@ class DeviceReader:
                 specs.append(CommandSpec(**{**found, "values": tuple(found["values"] or ())}))
         return tuple(sorted(specs, key=lambda spec: spec.capability))
 
-    def _read_event(self, raw: Any, id_: str | None, told: ToldDevices) -> None:
+    def _read_event(self, raw: Any, what: str, told: ToldDevices, id_: str | None = None) -> None:
         findings = Findings(LUA)
         try:
             table = Table(_mapping(self._redact.in_device(raw)), findings)
-            local = None if id_ is not None else table.need("id", string)
+            if id_ is None:
+                id_ = f"{self._section}:{table.need('id', string)}"
             found = table.read(_EVENT)
             table.refuse_others("a field of an event")
+            for problem in findings.faults:
+                self._fault(what, str(problem.path[0]), problem.message)
             if findings.faults:
-                raise Invalid(str(findings.faults[0]))
+                return
             event, data = check_event(found["event"], found["data"] or {})
         except Invalid as fault:
-            self._fault(id_ or "an event", "event", str(fault))
+            self._fault(what, "event", str(fault))
             return
-        told.events.append((id_ or f"{self._section}:{local}", event, data))
+        if id_ not in told.ids and self._find(id_) is None:
+            self._fault(id_, f"event {event}", "is of a device that is not there")
+            return
+        told.events.append((id_, event, data))
 
     def _fault(self, where: str, name: str, sentence: str) -> None:
         if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:

@@ -93,7 +93,10 @@ local function put(piece)
   writer.count = writer.count + 1
   writer[writer.count] = piece
   writer.bytes = writer.bytes + #piece
-  if writer.bytes > MAX_VALUE_BYTES then error({'is larger than 256 KiB'}, 0) end
+  if writer.bytes > MAX_VALUE_BYTES then
+    writer.path = {}           -- it is the whole that is too large, not the field at which that showed
+    error({'is larger than 256 KiB'}, 0)
+  end
 end
 
 local function put_string(text)

@@ -2,7 +2,7 @@
 -- a request, as in ctx.lua. Bytes cross as text, each as the character of its number.
 local lares = ...
 local type, tostring, rawequal, next, ipairs, select, error = type, tostring, rawequal, next, ipairs, select, error
-local gsub, char, byte, utf8char, floor = string.gsub, string.char, string.byte, utf8.char, math.floor
+local find, gsub, char, byte, utf8char, floor = string.find, string.gsub, string.char, string.byte, utf8.char, math.floor
 local sort = table.sort
 local encoded, decode, raise, request, environment = lares.encoded, lares.decode, lares.raise, lares.request, lares.environment
 
@@ -22,7 +22,7 @@ local function as_bytes(text)
 end
 
 local function expect(value, kind, number, name)
-  if type(value) ~= kind then
+  if not find(kind, type(value), 1, true) then
     raise('bad argument #' .. number .. ' to ' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
   end
 end
@@ -150,7 +150,7 @@ environment.measure, environment.round, environment.text = measure, round, text
 environment.part, environment.parts, environment.rows = part, parts, rows
 
 ---------------------------------------------------------------- ctx
-local METHODS = {http = 'table', send = false, ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
+local METHODS = {http = 'table', send = 'string or table', ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
 
 -- The bodies of ctx:http are bytes, in both directions.
 local function exchange(given)
@@ -208,7 +208,7 @@ function lares.call_kind(job, path, run, kind)
   for name, expected in next, METHODS do
     ctx[name] = function(self, first, second)
       check_self(self, name)
-      if expected then expect(first, expected, 1, 'ctx:' .. name) end
+      expect(first, expected, 1, 'ctx:' .. name)
       if name == 'http' then return exchange(first) end
       return ask(name, 'ctx:' .. name, first, second)
     end

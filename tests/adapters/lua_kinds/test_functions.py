@@ -90,6 +90,11 @@ async def test_what_is_not_the_answer_that_was_asked_for_says_what_it_is(
         ('ctx:http{pth = "/"}', "mine.lua:2: ctx:http: path is missing"),
         ('ctx:http "/"', "mine.lua:2: bad argument #1 to ctx:http"),
         ('crypto.hmac("md4", "k", "t")', "mine.lua:2: crypto.hmac: the algorithm must be one of md5, sha1, sha256"),
+        ("ctx:send(nil)", r"mine.lua:2: bad argument #1 to ctx:send \(string or table expected, got nil\)"),
+        (
+            "return {{ id = ('x'):rep(200000) }, { id = ('y'):rep(200000) }}",
+            "what poll returned is larger than 256 KiB",
+        ),
         ("ctx:sleep(1)", "attempt to call a nil value"),
         ('ctx:get_device("x")', "attempt to call a nil value"),
     ],
@@ -311,7 +316,7 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
         assert set(await it.poll()) == {"good", "odd"}
     assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
         ("it:bad", "kind", "must be one of Sensor, Light, Switch, Virtual, not 'Lamp'"),
-        ("device 3 of poll", "id", "must be a string, not null"),
+        ("device 3 of poll", "id", "is missing"),
         ("it:nearly", "atributes", "is not a field of a device; did you mean attributes"),
         ("it:endless", "device", "attributes.temperature.value holds a number that is not finite"),
         ("it:latin", "device", "name holds text that is not valid UTF-8"),
@@ -320,6 +325,25 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
         ("it:wild", "commands", "must be one of on, off, toggle, not 'explode'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
     ]
+
+
+async def test_each_fault_of_what_a_hook_returns_is_said(pool: WorkerPool, tmp_path: Path) -> None:
+    hook = """hook = function() return { devices = { {} }, events = {
+      7, { event = "a" }, { id = "a", dat = {} }, { id = "gone", event = "a" }, { id = "a", event = "good" },
+    } } end,"""
+    it = await start(pool, tmp_path, kind(more=hook), Vendor({}))
+    await it.poll()
+    for _ in range(2):
+        await it.adapter.hook(HookRequest(hook="it", method="POST"))
+    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
+        ("device 1 of devices of hook", "id", "is missing"),
+        ("event 1 of hook", "event", "must be a table with named fields, not 7"),
+        ("event 2 of hook", "id", "is missing"),
+        ("event 3 of hook", "event", "is missing"),
+        ("event 3 of hook", "dat", "is not a field of an event; did you mean data"),
+        ("it:gone", "event a", "is of a device that is not there"),
+    ]
+    assert [each.event for each in it.happened] == ["good", "good"]
 
 
 async def test_the_events_of_a_poll_come_after_what_it_shows(pool: WorkerPool, tmp_path: Path) -> None:

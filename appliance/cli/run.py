@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from appliance import config
+from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
 from appliance.api.frames import frame_of
 from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_keyring
@@ -77,20 +78,21 @@ async def _serve(
 ) -> None:
     """Serve until the end, and end the process then: all is stored, and a thread that hangs must not keep it."""
 
-    def on_listening(_: Hub, port: int) -> None:
-        _announce_listening(settings, port)
+    def on_listening(hub: Hub, port: int) -> None:
+        _announce_listening(settings, hub, port)
         greet(port)
 
     await serve(settings, data_dir, on_listening, is_safe=is_safe, log_buffer=log_buffer)
     end_process(os.EX_OK)
 
 
-def _announce_listening(settings: config.Config, port: int) -> None:
+def _announce_listening(settings: config.Config, hub: Hub, port: int) -> None:
     host = settings.api.bind_address.host
     shown = f"[{host}]" if ":" in host else host
     log.info("listening at http://%s:%d", shown, port)
-    for name in settings.adapters:
-        log.info("%s: enabled", name)
+    for name, section in settings.adapters.items():
+        if not (isinstance(section, LuaSection) and isinstance(hub.kinds.find(section), SectionFault)):
+            log.info("%s: enabled", name)
     if not settings.adapters:
         log.info("no adapter is enabled; enable one in %s and start again", settings.file)
 

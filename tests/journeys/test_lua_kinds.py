@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from appliance import config
+from appliance.cli.run import _announce_listening
 from tests.adapters.lua_kinds.bench import section
 from tests.adapters.lua_kinds.simulators import ShellyTwo
 from tests.fakes.app import App, open_app
@@ -78,13 +81,17 @@ async def says(app: App, fault: str | None) -> None:
 
 
 async def test_a_kind_that_is_broken_at_the_start_is_left_out_loudly_and_comes_once_it_is_mended(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, {"adapters/mine.lua": "return {\n  name = 7,\n}\n"})
     adapters = {"kitchen": section("mine", {}, "kitchen")}
     async with open_app(adapters=adapters, root=tmp_path) as app:
         fault = "config/adapters/mine.lua:2: name must be a string, not 7"
         assert any(fault in str(event) for event in app.events)
+        settings = config.parse("", str(tmp_path / "config" / "default.toml"), {})
+        with caplog.at_level("INFO"):
+            _announce_listening(replace(settings, adapters=adapters), app.hub, 1)
+        assert "listening" in caplog.text and "kitchen: enabled" not in caplog.text
         shown = (await app.get("/adapters/kitchen")).json
         assert (shown["runtime_status"], shown["file_fault"]) == ("degraded", fault)
         good = 'return { name = "x", poll = function() return { { id = "switch:0", kind = "Switch" } } end }'

@@ -17,6 +17,7 @@ from appliance.automations.home_names import HomeNames
 from appliance.clock import timestamp
 from appliance.errors import NotFound
 from appliance.health import AdapterHealth
+from appliance.history.device_history import Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.model import Device
@@ -29,6 +30,8 @@ from appliance.store.records import STATE_PREFIX
 from appliance.tables.checks import nearest
 
 MAX_DECISIONS = 10
+
+LATEST = Period(limit=MAX_DECISIONS)
 
 HOW_TO_LOAD = "`lares check` lists every fault; mend it, then POST /{0}/reload (or save it: [{0}] watch = true)"
 """What to do about a file that is not loaded; of scenes, automations or adapters."""
@@ -62,7 +65,7 @@ class Reasons:
         known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
-                kind, summary, decisions, stated = explain(id_, known)
+                kind, summary, decisions, stated = await explain(id_, known)
             except NotFound:
                 continue
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
@@ -130,10 +133,10 @@ class Reasons:
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else self._hub.started_at
 
-    def _of_automation(self, id_: str, known: HomeNames) -> Explained:
+    async def _of_automation(self, id_: str, known: HomeNames) -> Explained:
         hub, automations = self._hub, self._hub.automations
         view, asset = automations.view(id_), automations.catalog.get(id_)
-        runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
+        runs = automations.list_runs(id_, LATEST)
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
         waits = view.definition.explain(hub.environment, instant)
@@ -146,7 +149,7 @@ class Reasons:
             "conditions": self._state_conditions(view.definition.conditions, instant),
             "notes": [*as_it_was, *wrong],
         }
-        return "automation", summary, [_run(run) for run in runs], stated
+        return "automation", summary, await self._runs("automation", id_), stated
 
     def _state_conditions(self, conditions: Sequence[Condition], instant: datetime | None) -> list[dict[str, Any]]:
         return [
@@ -162,15 +165,15 @@ class Reasons:
             for each in conditions
         ]
 
-    def _of_scene(self, id_: str, known: HomeNames) -> Explained:
-        runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
+    async def _of_scene(self, id_: str, known: HomeNames) -> Explained:
+        runs = self._hub.scenes.list_runs(id_, LATEST)
         now = self._describe_executions(id_)
         catalog = self._hub.scenes.catalog
         source = catalog.get(id_).source
         wrong = [fault.message for fault in known.inspect(source)]
         idle = [] if runs else ["it was not run since the hub started"]
         summary = [*_describe_file(catalog, source), *(now or idle), *wrong]
-        return "scene", summary, [_run(run) for run in runs], None
+        return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
         """What runs and waits of it now, a sentence each."""
@@ -179,27 +182,33 @@ class Reasons:
             for each in list_executions(self._hub.executors, id_)
         ]
 
-    def _of_device(self, id_: str, known: HomeNames) -> Explained:
+    async def _of_device(self, id_: str, known: HomeNames) -> Explained:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         health = self._hub.health.get_adapter(device.metadata.source)
         summary = [f"it is {state} since {timestamp(self.state_since(device))}", *_describe_adapter(health)]
-        if (last := next(self._commands(id_), None)) is not None:
-            summary.append(f"the last command came at {last[0]}: {last[1]}")
+        commands = await self._commands(id_)
+        summary += [f"the last command came at {at}: {sentence}" for at, sentence in commands[:1]]
         summary += self._listeners_to(device)
-        return "device", summary, [*self._commands(id_), *self._states(id_)], None
+        return "device", summary, [*commands, *await self._states(id_)], None
 
-    def _commands(self, device_id: str) -> Iterator[ReportedDecision]:
-        for entry in self._hub.history.commands.list_commands(Period(limit=MAX_DECISIONS), device_id):
+    async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
+        """Those before the start, too."""
+        return [_run(each) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
+
+    async def _commands(self, device_id: str) -> list[ReportedDecision]:
+        commands: list[ReportedDecision] = []
+        for entry in await self._hub.history.list_commands(LATEST, device_id):
             command = entry["command"]
             value = f" {value_text(command['value'])}" if "value" in command else ""
             ended = entry["status"] if entry["message"] is None else f"{entry['status']}, {entry['message']}"
             asked = f"{entry['source']} sent {command['capability']} {command['action']}{value}"
-            yield entry["recorded_at"], f"{asked}: {ended}"
+            commands.append((entry["recorded_at"], f"{asked}: {ended}"))
+        return commands
 
-    def _states(self, device_id: str) -> Iterator[ReportedDecision]:
-        for entry in self._hub.history.devices.list_values(device_id, "state", Period(limit=MAX_DECISIONS)):
-            yield timestamp(entry.observed_at), f"it went {entry.value}"
+    async def _states(self, device_id: str) -> list[ReportedDecision]:
+        found = await self._hub.history.attributes.list_values(device_id, "state", LATEST, Resolution.RAW)
+        return [(timestamp(entry.observed_at), f"it went {entry.value}") for entry in found.entries]
 
     def _is_safe(self) -> Iterator[str]:
         if self._hub.safe_because is not None:

@@ -80,8 +80,8 @@ class AutomationExecutor:
             memory = after(state.memory, result.status, request.event or {}, self._clock.now())
             self._states.remember(request.id, memory)
         if result.status not in NEVER_BEGAN:
-            nothing = next(iter(result.warnings), None)
-            state.last_run, state.last_error = result.executed_at, result.error or nothing
+            error = result.error or next(iter(result.warnings), None)
+            self._states.note_run(request.id, result.executed_at, error, is_trusted=self._trust.is_trusted())
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:

@@ -38,7 +38,7 @@ NOT_YET_ON = "it is off, as its file says: fill in the names at its top, then sw
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One automation with its state; `last_run` and `last_error` are since the hub started, `running` is how many of
+    """One automation with its state; `last_run` and `last_error` outlive a restart, `running` is how many of
     its executions run now.
     """
 

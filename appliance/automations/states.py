@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
+from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
 from appliance.store.records import Storage
@@ -176,32 +177,39 @@ def read_instants(raw: Value) -> dict[str, datetime]:
 
 class State(Struct, kw_only=True):
     """One automation's. `fired` is which occurrence of each of its schedules fired last, or when an interval began;
-    `waits` are those under way at the last stop; `last_run` and `last_error` are of this run of the hub.
+    `waits` are those under way at the last stop; `last_error` is how the execution at `last_run` failed, `run` what
+    is kept of the latest whose time is trusted.
     """
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
     fired: dict[str, datetime] = field(default_factory=dict)
     waits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    run: dict[str, Any] = field(default_factory=dict)
     last_run: datetime | None = None
     last_error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What outlives a restart beside the switch."""
         fired = {schedule: to_millis(at) for schedule, at in self.fired.items()}
-        fields = {"policy": self.memory.to_json(), "waits": self.waits, "fired": fired}
+        fields = {"policy": self.memory.to_json(), "waits": self.waits, "fired": fired, "run": self.run}
         return {key: value for key, value in fields.items() if value}
 
     @staticmethod
     def from_json(raw: Any) -> State:
         """The state that `to_json` wrote; what is not of that form is forgotten."""
         fields = raw if isinstance(raw, dict) else {}
-        waits = fields.get("waits")
+        waits, run = fields.get("waits"), fields.get("run")
+        run = run if isinstance(run, dict) and read_instant(run.get("at")) is not None else {}
+        error = run.get("error")
         pairs = waits.items() if isinstance(waits, dict) else ()
         return State(
             memory=Memory.from_json(fields.get("policy")),
             fired=read_instants(fields.get("fired")),
             waits={key: each for key, each in pairs if isinstance(each, dict)},
+            run=run,
+            last_run=read_instant(run.get("at")),
+            last_error=error if isinstance(error, str) else None,
         )
 
 
@@ -248,6 +256,14 @@ class States:
         state = self.of(id_)
         state.fired[schedule] = at
         self._store(id_, state)
+
+    def note_run(self, id_: str, at: datetime, error: str | None, *, is_trusted: bool) -> None:
+        """Keep when it was executed last, and how that failed; over a restart too where that time is trusted."""
+        state = self.of(id_)
+        state.last_run, state.last_error = at, error
+        if is_trusted:
+            state.run = {"at": to_millis(at), "error": fit_for_card(error)}
+            self._store(id_, state)
 
     def note_wait(self, id_: str, key: str, wait: dict[str, Any] | None) -> None:
         """Keep a wait that is under way, over a restart too; None is that it is over."""

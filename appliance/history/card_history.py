@@ -183,8 +183,8 @@ class CardHistory:
                     found.append((line["t"], decode(line)))
             except Faulty:
                 continue
-        found.sort(key=lambda each: each[0], reverse=True)
-        return [each for _, each in found[: period.max_entries - known]]
+        found.sort(key=lambda each: each[0])  # what bears the same time stays in the order in which it was written
+        return [each for _, each in found[::-1][: period.max_entries - known]]
 
     def figures(self) -> dict[str, Any]:
         """What `GET /diagnostics` shows of it; `bytes` is what was written since the start."""

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from appliance.history.card_history import CardHistory, CardValues
 from appliance.history.card_lines import ValueChange
 from appliance.history.card_writer import Written
 from appliance.history.device_history import HOUR_MS, AttributeEntry, Beside, DeviceHistory, Resolution, split_number
-from appliance.history.execution_history import CommandAudit, ExecutionHistory
+from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory
 from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.line_writer import LineWriter, PostLines
 from appliance.history.period import MILLISECOND, Period
@@ -43,6 +44,7 @@ class HomeHistory:
     `devices` and `commands` are in memory; `card` is what outlives a restart, None where `history.keep_days` is 0;
     `writer` sends values to a server, None where there is none. `attributes` reads from memory and card. `write_on`
     runs work on the store's thread, `lines_to` makes of an address and a token a way there.
+    `list_commands` and `list_executions` read from memory and card, newest first.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class HomeHistory:
         budget = settings.max_mb << 20
         self.devices = DeviceHistory(bus, clock, budget - budget // AUDIT_SHARE)
         self.commands = CommandAudit(bus, budget // AUDIT_SHARE)
+        self._executions: dict[str, ExecutionHistory] = {}
         self.card: CardHistory | None = None
         self.writer: LineWriter | None = None
         if settings.keep_days:
@@ -90,7 +93,18 @@ class HomeHistory:
     def new_executions(self, kind: str) -> ExecutionHistory:
         """The executions of scenes or of automations, to be called once for each."""
         note = None if self.card is None else partial(self.card.collector.note_execution, kind)
-        return ExecutionHistory(on_add=note)
+        self._executions[kind] = ExecutionHistory(on_add=note)
+        return self._executions[kind]
+
+    async def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
+        """The commands in the period, to every device or to one, as JSON objects."""
+        known = self.commands.list_commands(period, device_id)
+        return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
+
+    async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
+        """The executions of one scene or automation in the period; `kind` is which of the two."""
+        known = self._executions[kind].list_runs(id_, period)
+        return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):

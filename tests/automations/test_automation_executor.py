@@ -170,7 +170,7 @@ async def test_who_joins_a_long_queue_does_not_go_through_it(tmp_path: Path) -> 
             it.parts.executor.submit(
                 ExecutionRequest(id=CountedId("b"), name="B", label="b", source=source, mode=mode)
             )
-    assert CountedId.compared < 1000
+    assert CountedId.compared < 2000  # some for each; going through the queue took 5000 more
 
 
 async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(tmp_path: Path) -> None:

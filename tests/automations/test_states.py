@@ -179,9 +179,12 @@ def test_what_is_kept_is_there_after_a_restart() -> None:
     first.remember("a", memory)
     first.note_fired("a", "daily", NOW)
     first.note_fired("b/ü", "daily", NOW)
+    first.note_run("b/ü", NOW, "x" * 500, is_trusted=True)
+    first.note_run("c", NOW, None, is_trusted=False)
     second = states(card)
     assert second.of("a") == State(memory=memory, fired={"daily": NOW})
-    assert second.of("b/ü").fired == {"daily": NOW}
+    kept = second.of("b/ü")
+    assert (kept.fired, kept.last_run, kept.last_error) == ({"daily": NOW}, NOW, "x" * 199 + "…")
     assert second.of("c") == State()
 
 
@@ -218,7 +221,8 @@ async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
 
 @each_row(
     "value",
-    [None, 7, "x", [], {"policy": 3, "fired": "x"}, {"fired": {}}, {"waits": [1]}, {"waits": {"x": 1}}]
+    [None, 7, "x", [], {"policy": 3, "fired": "x"}, {"fired": {}}, {"waits": [1]}, {"waits": {"x": 1}}, {"run": 1}]
+    + [{"run": {"at": "x", "error": 1}}]
     + [{"fired": {"daily": at}} for at in ("soon", 1e300, float("nan"), None, True)],
 )
 def test_what_is_not_of_the_form_is_forgotten(value: Any) -> None:

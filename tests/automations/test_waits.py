@@ -49,7 +49,7 @@ async def test_a_wait_that_a_stop_interrupts_goes_on_from_where_it_began_if_the_
         assert it.fired == []
         await it.pass_by(1)
         assert it.fired == ([] if fires_after is None else ["a"])
-    assert card.values == {}, "a wait that is over leaves nothing on the card"
+    assert "waits" not in card.values.get("automation/a", {}), "a wait that is over leaves nothing on the card"
 
 
 async def test_a_wait_that_ended_while_the_hub_was_off_fires_with_the_first_observation(tmp_path: Path) -> None:
@@ -201,4 +201,4 @@ async def test_a_wait_that_is_on_the_card_and_fires_is_off_it_before_its_executi
     async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:
         it.show(power="on")
         await it.pass_by(601)
-        assert it.fired == ["a"] and stage.after.is_set() and card.values == {}
+        assert it.fired == ["a"] and stage.after.is_set() and "waits" not in card.values["automation/a"]

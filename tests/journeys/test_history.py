@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
     for kind, text in (("scenes", SCENE), ("automations", AUTOMATION)):
         (tmp_path / "config" / kind).mkdir(parents=True)
         (tmp_path / "config" / kind / "evening.lua").write_text(text)
-    async with open_app(root=tmp_path) as app:
+    clock = VirtualClock(datetime(2026, 12, 7, tzinfo=UTC))
+    async with open_app(root=tmp_path, data_dir=tmp_path, clock=clock) as app:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})
         await app.post(f"/devices/{TV}/room", {"room_id": "hall"})
         await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT]})
@@ -98,6 +99,16 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
         assert (
             figures["commands"]["entries"] == 8 and 0 < figures["devices"]["bytes"] < figures["devices"]["max_bytes"]
         )
+        last_run = (await app.get("/automations/evening")).json["last_run"]
+    async with open_app(root=tmp_path, data_dir=tmp_path, clock=clock) as app:
+        kept = await entries(app, "/audit/commands")
+        assert [
+            (entry["source"], entry["device_id"], entry["room_id"], entry["status"]) for entry in kept
+        ] == reported
+        assert (await app.get("/automations/evening")).json["last_run"] == last_run is not None
+        for id_, sentence in (("evening", "ran in"), (LIGHT, "automation:evening sent power on: ok")):
+            decisions = (await app.get(f"/why?id={id_}")).json["decisions"]
+            assert any(sentence in decision["sentence"] for decision in decisions), id_
 
 
 async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path) -> None:

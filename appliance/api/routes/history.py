@@ -98,13 +98,9 @@ class HistoryApi(ApiResource):
     @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
     async def list_commands(self, call: Call) -> object:
         """Who commanded which device, and what came of it, newest first."""
-        query, history = call.query(), self.hub.history
+        query = call.query()
         device_id = query.pop("device_id")
-        period = Period(**query)
-        entries = history.commands.list_commands(period, device_id)
-        if history.card is not None:
-            entries += await history.card.older_commands(entries, period, device_id)
-        return {"entries": entries}
+        return {"entries": await self.hub.history.list_commands(Period(**query), device_id)}
 
 
 def _parse_query(call: Call) -> tuple[Period, Resolution]:

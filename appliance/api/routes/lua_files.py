@@ -63,10 +63,7 @@ class ScenesApi(ApiResource):
     async def list_history(self, call: Call, scene_id: str) -> object:
         """What became of the scene's executions, the newest first."""
         self.hub.scenes.catalog.get(scene_id)
-        period, card = Period(**call.query()), self.hub.history.card
-        entries = self.hub.scenes.list_runs(scene_id, period)
-        if card is not None:
-            entries += await card.older_executions(entries, period, "scene", scene_id)
+        entries = await self.hub.history.list_executions("scene", scene_id, Period(**call.query()))
         return {"scene_id": scene_id, "entries": entries}
 
 
@@ -141,10 +138,7 @@ class AutomationsApi(ApiResource):
     async def list_history(self, call: Call, automation_id: str) -> object:
         """What became of the automation's triggers, the newest first; also why it did not run."""
         self.hub.automations.view(automation_id)
-        period, card = Period(**call.query()), self.hub.history.card
-        entries = self.hub.automations.list_runs(automation_id, period)
-        if card is not None:
-            entries += await card.older_executions(entries, period, "automation", automation_id)
+        entries = await self.hub.history.list_executions("automation", automation_id, Period(**call.query()))
         return {"automation_id": automation_id, "entries": entries}
 
 

@@ -18,7 +18,7 @@ from tests.dashboard.conftest import SWITCHES, find_browser, visiting
 from tests.fakes import app as apps
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.furnished import furnish
-from tests.fakes.jumping_clock import JumpingClock
+from tests.fakes.household import JumpingClock
 
 FOLDER = Path(__file__).parent
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1200, "height": 800}

@@ -10,13 +10,17 @@ from types import ModuleType
 import tomli
 
 from appliance import config, errors
+from appliance.adapters.kinds import KINDS
+from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
 from appliance.history.card_lines import decode_changes, decode_command, decode_execution, decode_hours
 from appliance.home import events
 from appliance.store.file_format import check_crc, decode_snapshot, read_journal
 from tests.fakes.rows import each_row
+from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
+APPLIANCE = ROOT / "appliance"
 DEVICES, ROUTES_PAGE = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("devices", "routes"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
@@ -37,6 +41,12 @@ def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:
         assert (build is None) == ("Internal" in (inspect.getdoc(event) or "")), event
 
 
+def test_a_page_names_every_route() -> None:
+    for route in ROUTES:
+        path = re.sub(r"<(\w+)>", r"{\1}", re.sub(r"<\w+_id>", "{id}", route.path))
+        assert path in ROUTES_PAGE, f"docs/routes.md does not name {path}"
+
+
 @each_row("page", ["docs/devices.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
 def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
     shown = re.findall(r"```toml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
@@ -45,10 +55,31 @@ def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
         config.parse(text, page, {})
 
 
+def test_a_page_has_a_row_for_every_kind_of_adapter() -> None:
+    table = DEVICES.split("| Kind | Devices |")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(KINDS)
+
+
 def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
     bundled = tomli.loads((ROOT / "config" / "default.toml").read_text())
     assert bundled["api"]["bind_address"] == "0.0.0.0:3000"
     assert not any(each["enabled"] for each in bundled["adapters"].values() if isinstance(each, dict))
+
+
+def test_the_errors_that_the_reference_of_lua_explains_are_those_that_are_said() -> None:
+    said = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
+    table = LUA.split("| It says |")[1]
+    for quoted in re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:] if row)):
+        words = quoted.replace("…", ".*")
+        assert any(re.search(words, sentence) for sentence in said), quoted
+
+
+def test_files_that_the_architecture_names_exist() -> None:
+    pages = ["ARCHITECTURE.md", "docs/store.md", "firmware/README.md", "appliance/lua_worker/README.md"]
+    for page in pages:
+        for name in re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", (ROOT / page).read_text()):
+            base = ROOT if name.startswith(("tests/", "config/", "firmware/", "docs/")) else ROOT / "appliance"
+            assert list(base.glob(name)), f"{page} names {name}"
 
 
 def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
@@ -64,3 +95,12 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     assert [len(decode_hours(line)) for line in month] == [0, 2, 1, 0, 0, 0, 0], month
     assert len(decode_changes(month[3])) == 2 and decode_command(month[4])["source"] == "room"
     assert decode_execution(month[5]).subject == "evening" and month[6]["days"] == 12
+
+
+def test_what_stands_on_the_card_is_what_the_page_of_the_store_lists() -> None:
+    constant = re.compile(r"^[A-Z][A-Z_, ]* = ((?:\"[a-z]+/[a-z]*\"(?:, )?)+)$", re.MULTILINE)
+    sources = [file.read_text() for room in ("store", "automations") for file in (APPLIANCE / room).glob("*.py")]
+    keys = {key for text in sources for found in constant.findall(text) for key in re.findall(r"\"(.+?)\"", found)}
+    page = (ROOT / "docs" / "store.md").read_text().split("Keys: ")[1].split("What follows")[0]
+    reported = re.findall(r"`([a-z]+/[a-z]*)(?:<[^`]+>)?`", page)
+    assert {key for key in reported if key != "key/master"} == keys

@@ -17,7 +17,7 @@ from appliance.store.month_files import MonthFiles
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, script
 from tests.fakes.app import open_app
-from tests.fakes.jumping_clock import JumpingClock
+from tests.fakes.household import JumpingClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.adapters.lua_kinds.kind_definition import _SETTING, _TOP
+from appliance.adapters.lua_kinds.kind_definition import _SETTING, _TOP, BUNDLED_KINDS, KNOWN_SETTINGS
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import Vendor, start
 from tests.docs.pages import DOCS, blocks
@@ -35,6 +35,13 @@ async def test_the_kind_of_the_page_works(pool: WorkerPool, tmp_path: Path) -> N
 def test_its_sections_are_read() -> None:
     [text] = [each for language, each in blocks(PAGE) if language == "toml"]
     assert set(config.parse(text, "config/x.toml", {}).adapters) == {"kitchen", "weather"}
+
+
+def test_it_names_every_bundled_kind_and_every_field() -> None:
+    for kind in BUNDLED_KINDS.glob("*.lua"):
+        assert f"| `{kind.stem}` |" in TEXT
+    for name in (*_TOP, *_SETTING, *KNOWN_SETTINGS):
+        assert f"`{name}" in TEXT or f" {name}" in TEXT, name
 
 
 def test_the_editors_stub_names_every_field_of_a_kind_and_of_a_setting() -> None:

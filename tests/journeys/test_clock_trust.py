@@ -138,3 +138,34 @@ async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_p
         assert (clock["trusted"], clock["waits_because"], len(clock["steps"])) == (True, None, 1)
         await it.pass_by(hours=1)
         assert await it.counts() == {"c": 6, "i": 12, "w": 1, "t": 4}
+
+
+async def test_eight_hours_ahead_and_one_hour_back_make_neither_burst_nor_silence(tmp_path: Path) -> None:
+    async with hub(tmp_path, NOON) as it:
+        await it.pass_by(minutes=61)
+        assert await it.counts() == {"c": 6, "i": 6, "w": 1, "t": 3}
+        for step in (timedelta(hours=8), timedelta(hours=-1)):
+            before = await it.counts()
+            it.clock.set(it.clock.now() + step)
+            await it.pass_by(seconds=15)
+            after = await it.counts()
+            assert {id_ for id_ in after if after[id_] != before[id_]} <= {"c"} and after["c"] - before["c"] <= 1
+            await it.pass_by(minutes=59, seconds=45)
+            after = await it.counts()
+            assert {id_: after[id_] - before[id_] for id_ in "iw"} == {"i": 6, "w": 0}
+            assert 6 <= after["c"] - before["c"] <= 7
+        assert [each["seconds"] for each in (await it.time())["steps"]] == [28800.0, -3600.0]
+        await it.pass_by(hours=16)
+        assert (await it.counts())["w"] == 2, "the next day has its time again"
+
+
+async def test_a_suspend_is_slept_over_and_everything_goes_on(tmp_path: Path) -> None:
+    async with hub(tmp_path, NOON) as it:
+        await it.pass_by(minutes=1)
+        it.clock.suspend(timedelta(hours=8, minutes=5).total_seconds())
+        await it.pass_by(seconds=15)
+        assert await it.counts() == {"c": 0, "i": 0, "w": 0, "t": 1}, "only t was due within the last five minutes"
+        await it.pass_by(hours=1)
+        assert await it.counts() == {"c": 6, "i": 6, "w": 0, "t": 4}
+        await it.pass_by(hours=16)
+        assert (await it.counts())["w"] == 1

@@ -348,3 +348,13 @@ async def test_stored_things_that_nobody_understands_are_left_out_kept_and_said(
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["den"]
             kept = app.hub.document.get("device/roku_tv:robot")
             assert kept is not None and orjson.loads(kept) == device
+
+
+async def test_a_group_with_an_absent_member_can_be_written_back(app: App) -> None:
+    await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
+    app.hub.registry.remove("roku_tv", TV)
+    group = (await app.get("/groups/all")).json
+    assert group["members"] == [LIGHT, TV]
+    assert (await app.post("/groups", group)).json == group
+    assert (await app.post("/groups/all/members", {"members": [TV, LIGHT]})).json["members"] == [TV, LIGHT]
+    assert (await app.post("/groups/all/members", {"members": [TV, "nobody"]})).status == 400

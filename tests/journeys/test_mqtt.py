@@ -19,7 +19,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until
 from tests.fakes.app import READER, App, open_app
-from tests.fakes.jumping_clock import JumpingClock
+from tests.fakes.household import JumpingClock
 
 
 async def shown(app: App, path: str, holds: Any) -> Any:

@@ -84,3 +84,17 @@ async def test_what_needs_no_card_does_not_wait_for_it(hub: Process) -> None:
     took.sort()
     print(f"/health was asked {len(took)} times during the sync: half of them within {took[len(took) // 2]:.4f} s")
     assert len(took) >= 10, "who waits for the syncs, at most two, asks no oftener than that"
+
+
+@pytest.mark.slow
+async def test_a_change_under_way_at_the_stop_is_there_afterwards_if_it_was_acknowledged(
+    tmp_path: Path, hub: Process
+) -> None:
+    changing = asyncio.ensure_future(hub.post("/rooms", id="den", name="Den"))
+    await asyncio.sleep(DELAY / 3)
+    assert await hub.stop() == 0
+    [answer] = await asyncio.gather(changing, return_exceptions=True)
+    assert answer == 200, "the hub waits for what it has begun"
+    async with running(tmp_path) as again:
+        assert len(await again.get("/rooms")) == 2
+        assert await again.stop() == 0

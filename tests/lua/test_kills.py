@@ -1,0 +1,151 @@
+"""The worker is hit by signals at random moments while automations run in it: each caller is answered, each trigger
+has an ending, and modes and cooldowns are as if the execution had failed by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from appliance.errors import ScriptFailed
+from appliance.lua.execution import Failure
+from appliance.lua.process import ExecutionLimits
+from appliance.lua.worker_pool import WorkerPool
+from tests.fakes.automations import Bench, Play, Stage, automation, bench
+from tests.fakes.patience import until
+from tests.lua.bench import Notes, file, open_pool, scene
+
+BODIES = (
+    "for _ = 1, 20 do ctx:command('a', {}) end",
+    "ctx:sleep(1) ctx:sleep(1)",
+    "local t = {} for i = 1, 20000 do t[i] = {} end",
+    "coroutine.wrap(function() ctx:sleep(1) end)()",
+    "for _ = 1, 3 do pcall(require, 'x') end",
+    "print('x')",
+    "for _ = 1, 60 do ctx:get_device('x') end",
+)
+DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
+ANSWER_SECS = 10.0
+LIMITS = ExecutionLimits(max_cpu_secs=5.0, backstop_secs=2.0)
+SENTENCES = ("the Lua worker", "took more than", "could not be stopped")
+
+MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "cool": ({"state": {"cooldown_secs": 60}}, ("", "skipped", "skipped")),
+    "parallel": ({"mode": {"type": "parallel", "max": 2}}, ("", "", "dropped")),
+    "queued": ({"mode": {"type": "queued", "max": 2}}, ("", "", "")),
+    "restart": ({"mode": "restart"}, ("", "", "")),
+    "single": ({"mode": "single"}, ("", "dropped", "dropped")),
+}
+"""Automations: what their files say, and how the endings of three triggers at once read, where that is certain."""
+
+
+class LuaStage(Stage):
+    """Runs a body by chance for each execution of an automation; `body` says which from now on."""
+
+    def __init__(self, pool: WorkerPool, dice: random.Random) -> None:
+        super().__init__()
+        self.bodies: tuple[str, ...] = BODIES
+        self._pool = pool
+        self._dice = dice
+
+    def start(
+        self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, on_end: Callable[[Failure], None]
+    ) -> Play:
+        """Begin an execution."""
+        notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
+        body = scene(self._dice.choice(self.bodies))
+        return cast("Play", self._pool.start(body, notes, event, name=name, on_end=on_end))
+
+
+def pids(pool: WorkerPool) -> list[int]:
+    """The workers' processes; 0 for one that is not started yet."""
+    return [each["pid"] for each in pool.figures()["workers"]]
+
+
+def running(it: Bench) -> int:
+    """How many executions run or wait."""
+    figures = it.parts.figures()
+    count: int = figures["running"] + figures["waiting"]
+    return count
+
+
+def trigger(it: Bench) -> None:
+    """Let each automation fire."""
+    it.show(power="off")
+    it.show(power="on")
+
+
+async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[signal.Signals, ...]) -> None:
+    """Trigger all three times and hit the worker at some moment: all end as they must, and afterwards all run."""
+    before = {id_: len(it.outcomes(id_)) for id_ in MODES}
+    cast("LuaStage", it.stage).bodies = BODIES
+    asked = asyncio.ensure_future(describe(pool))
+    for _ in range(3):
+        trigger(it)
+    await asyncio.sleep(dice.random() ** 3 * 0.05)
+    worker, number = pids(pool)[-1], dice.choice(signals)
+    if worker:
+        os.kill(worker, number)
+    await asked
+    await until(lambda: not running(it), within=ANSWER_SECS)
+    ended = {id_: it.outcomes(id_)[before[id_] :] for id_ in MODES}
+    for id_, (_, expected) in MODES.items():
+        statuses = sorted(status for status, _ in ended[id_])
+        certain = [status for status in expected if status]
+        assert len(statuses) == 3 and all(statuses.count(each) >= certain.count(each) for each in certain), ended
+        errors = [error or "" for status, error in ended[id_] if status in ("error", "timeout")]
+        assert all(any(each in error for each in SENTENCES) for error in errors), errors
+    if worker and number in DEADLY:
+        await until(lambda: worker not in pids(pool))
+    while not await describe(pool):  # one that was halted is only noticed when it is needed
+        pass
+    await all_run(it, has_cooled=any(status == "ok" for status, _ in ended["cool"]))
+
+
+async def describe(pool: WorkerPool) -> bool:
+    """Have a file described; whether that went well."""
+    async with asyncio.timeout(ANSWER_SECS):
+        try:
+            return await pool.describe(file("return {id = 'x'}")) == {"id": "x"}
+        except ScriptFailed as failure:
+            assert any(each in str(failure) for each in SENTENCES), failure
+            return False
+
+
+async def all_run(it: Bench, *, has_cooled: bool) -> None:
+    """Each automation runs at its next trigger, unless it has run well and its cooldown lasts."""
+    cast("LuaStage", it.stage).bodies = ("ctx:command('a', {})",)
+    trigger(it)
+    await until(lambda: not running(it), within=ANSWER_SECS)
+    last = {id_: it.outcomes(id_)[-1] for id_ in MODES}
+    assert last.pop("cool")[0] == ("skipped" if has_cooled else "ok"), last
+    assert {status for status, _ in last.values()} == {"ok"}, last
+    await it.pass_by(61)
+
+
+async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signals, ...]) -> int:
+    """A home whose worker is hit so often; how many were lost."""
+    dice = random.Random(seed)
+    async with open_pool(LIMITS) as pool:
+        automations = (automation(id_=id_, **more) for id_, (more, _) in MODES.items())
+        async with bench(folder, *automations, stage=LuaStage(pool, dice)) as it:
+            for _ in range(count):
+                await hit(it, pool, dice, signals)
+        await until(lambda: len(pool.figures()["workers"]) == 1)
+        assert pool.figures()["workers"][0]["executions"] == 0
+        kills: int = pool.figures()["kills"]
+        return kills
+
+
+@pytest.mark.slow
+async def test_no_ending_is_lost_in_hundreds_of_hits(tmp_path: Path) -> None:
+    signals = (*DEADLY * 6, signal.SIGSTOP)
+    kills = await asyncio.gather(*(home(tmp_path / str(each), 25, 100 + each, signals) for each in range(10)))
+    assert sum(kills) > 125

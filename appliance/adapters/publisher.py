@@ -201,11 +201,14 @@ class Publisher:
             self._report(error, log.warning)
 
     def crashed(self, error: BaseException, *, is_first: bool) -> None:
-        """The adapter itself failed; the first time is logged with the traceback."""
-        failure = LaresError(f"the adapter failed and is started again ({type(error).__name__}: {error})")
+        """The adapter itself failed; the first time is logged, with the traceback unless the sentence says it all."""
+        is_told = isinstance(error, LaresError)
+        reason = str(error) if is_told else f"{type(error).__name__}: {error}"
+        failure = LaresError(f"the adapter failed and is started again ({reason})")
         self.record_error(failure)
         if is_first:
-            self._report(failure, lambda words, message: log.error(words, message, exc_info=error))
+            traceback = None if is_told else error
+            self._report(failure, lambda words, message: log.error(words, message, exc_info=traceback))
 
     def faulted(self, error: BaseException) -> AdapterFailed:
         """The error to raise for an unforeseen exception in a command. Each fault is logged once, with its traceback.

@@ -6,13 +6,13 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from appliance import config
 from appliance.adapters.kinds import list_operations
@@ -28,7 +28,7 @@ from appliance.cli.owner import as_owner, become_owner, worker_ids
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
 from appliance.clock import Clock
-from appliance.config import Config
+from appliance.config import Config, line_finder
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
@@ -39,9 +39,14 @@ from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_devices, read_layout
+from appliance.tables.fields import dotted, line_at
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 """The place of a home whose configuration cannot be used, so that no missing coordinates are reported."""
+
+
+FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})
+"""The settings of adapters that name a file."""
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -55,6 +60,7 @@ def check(arguments: argparse.Namespace) -> int:
     faults += [*in_lua, *find_unreadable(file.parent)]
     if not is_sound:  # what Lua names may be in what cannot be read of the configuration
         warnings = []
+    warnings = [*find_missing_files(settings), *warnings]
     for fault in faults:
         say(str(fault))
     for warning in (*settings.warnings, *warnings):
@@ -78,6 +84,17 @@ def find_unreadable(folder: Path) -> list[Fault]:
     paths = (path for path in (folder, *sorted(folder.rglob("*"))) if os.access(path, os.F_OK))
     hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]
     return [Fault(str(path), 0, message) for path in hidden]
+
+
+def find_missing_files(settings: Config) -> Iterator[Fault]:
+    """The files with secrets and certificates that sections name, and that are not there."""
+    for name, section in settings.adapters.items():
+        stated = section.raw if isinstance(section, LuaSection) else asdict(section)
+        for key in FILE_KEYS & stated.keys():
+            if isinstance(stated[key], str) and not (settings.root / stated[key]).is_file():
+                path = ("adapters", name, key)
+                line = line_at(path, line_finder(Path(settings.file).read_text()))
+                yield Fault(settings.file, line, f"{dotted(path)} names {stated[key]}, and there is no such file")
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:

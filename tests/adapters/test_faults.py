@@ -19,7 +19,7 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import MAX_BACK_OFF_SECS, back_off
-from appliance.errors import BadAnswer, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -145,12 +145,26 @@ def _fail(error: BaseException) -> Callable[[Scripted], Any]:
     return step
 
 
-async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_with_its_traceback(
-    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("error", "reason", "has_traceback"),
+    [
+        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero", True),
+        (AdapterFailed("token_file x: no such file"), "token_file x: no such file", False),
+    ],
+    ids=["unforeseen", "foreseen"],
+)
+async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once(
+    session: DeviceSession,
+    clock: VirtualClock,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    reason: str,
+    *,
+    has_traceback: bool,
 ) -> None:
     stage = Stage(session, clock)
     health = Health(["bad"], stage.bus)
-    Scripted.play([_fail(ZeroDivisionError("by zero"))])
+    Scripted.play([_fail(error)])
     async with stage.runner("bad", Scripted):
         await clock.advance(300.0, sleepers=1)
         assert 7 <= Scripted.runs <= 12, "1, 2, 4 … 60 s apart"
@@ -159,8 +173,8 @@ async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_wi
         await clock.advance(MAX_BACK_OFF_SECS, sleepers=0)
         await until(lambda: health.get_adapter("bad").status is AdapterStatus.RUNNING)
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
-    assert record.exc_info is not None
-    assert record.message == "bad: the adapter failed and is started again (ZeroDivisionError: by zero)"
+    assert bool(record.exc_info) is has_traceback
+    assert record.message == f"bad: the adapter failed and is started again ({reason})"
     messages = [event.message for event in stage.happened if isinstance(event, events.SystemErrorReported)]
     assert messages == [record.message]
     assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1

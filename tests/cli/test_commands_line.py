@@ -278,6 +278,19 @@ class TestCheck:
         assert done.code == 0
         assert done.out.startswith("warning: LARES_MASTER_KEY: the master key is shorter than 16 characters; ")
 
+    def test_files_that_sections_name_and_that_are_not_there_are_told(self, tmp_path: Path) -> None:
+        sections = {
+            "hue": ("type = 'hue'\nbase_url = 'http://127.0.0.1'", "token_file", "secrets/hue"),
+            "ntfy": ("type = 'notify'\nurl = 'http://127.0.0.1/'", "token_file", "n"),
+            "mqtt": ("type = 'mqtt'\nhost = 'h'\nusername = 'u'", "password_file", "p"),
+        }
+        toml = "".join(f"[adapters.{n}]\n{rest}\n{key} = '{file}'\n" for n, (rest, key, file) in sections.items())
+        done = ended(box(tmp_path, toml), "check")
+        assert done.code == 0
+        for name, (_, key, file) in sections.items():
+            assert f"adapters.{name}.{key} names " in done.out and f"{file}, and there is no such file" in done.out
+        assert done.out.count("warning: ") == len(sections)
+
     def test_where_there_is_no_configuration_none_is_written(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "check")
         assert done == Ended(

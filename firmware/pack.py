@@ -30,8 +30,8 @@ has would be stored again."""
 FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
 """What runs from within the file."""
 
-HUB = ("appliance.cli.main", "appliance.cli.run")
-"""What a hub imports before it answers; the start of a new version has that compiled by several processes."""
+HUB = ("appliance.cli.main", "appliance.cli.run", "appliance.lua_worker.worker_main", "appliance.cli.serving")
+"""What a hub and its Lua worker import before it answers; beside the first start of a version, that is compiled."""
 
 BUNDLED = "appliance/bundled/"
 """What the installation takes out of the file, too."""

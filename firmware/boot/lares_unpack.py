@@ -30,9 +30,6 @@ from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, thi
 MAX_COMPILERS = 4
 """Processes that compile while a hub starts for the first time, it among them; each takes some 15 MB of memory."""
 
-CAUGHT_UP = 30
-"""How many modules the hub compiles itself once it has caught up with a process that compiles for it."""
-
 compiling: list[int] = []
 """The others, by their ids."""
 
@@ -138,7 +135,7 @@ def settle(folder: str) -> None:
 
 @contextmanager
 def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Iterator[None]:
-    """Have other processes compile these modules, the first ones first, while the context unpacks them and after it.
+    """Have other processes compile these modules, while the context unpacks them and after it.
 
     So the hub begins as soon as all is unpacked, and finds compiled what it imports. They end with a context that
     fails; what they leave undone, Python does as it imports.
@@ -179,12 +176,12 @@ def compile_and_end(file: zipfile.ZipFile, folder: str, names: Sequence[str]) ->
 def compile_modules(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> None:
     """Write what Python would make of these modules of the folder as it imports them; this process is in it.
 
-    Where the hub has caught up, it is left the next modules: both would only make the same.
+    Once all is unpacked, the hub compiles from the first on what it imports and is not there, and this from the last.
     """
     warnings.simplefilter("ignore", SyntaxWarning)  # Python says so again to nobody: the code is imported compiled
     rest = [*names]
     while rest:
-        name = rest.pop(0)
+        name = rest.pop(0 if os.getcwd().endswith(".part") else -1)
         parent, _, stem = f"{SITE}/{name.removesuffix('.py')}".rpartition("/")
         path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
         if os.path.exists(path):
@@ -193,8 +190,6 @@ def compile_modules(file: zipfile.ZipFile, folder: str, names: Sequence[str]) ->
         code = compile(source, f"{folder}/{SITE}/{name}", "exec", dont_inherit=True, optimize=0)  # as the name says
         head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
         place(f"{path}.part", head + marshal.dumps(code))  # which Python, importing it, must not find half written
-        if os.path.exists(path):
-            rest = [*rest[CAUGHT_UP:], *rest[:CAUGHT_UP]]
         os.rename(f"{path}.part", path)
 
 

@@ -142,11 +142,14 @@ def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Itera
     """
     count = min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
     os.mkdir(folder, 0o700)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     for number in range(count):
         with contextlib.suppress(OSError):
             compiling.append(os.fork())
             if compiling[-1] == 0:
+                os.fchdir(descriptor)  # it may have another name by now
                 compile_and_end(file, folder, names[number::count])
+    os.close(descriptor)
     try:
         yield
     except BaseException:
@@ -164,9 +167,8 @@ def wait_for_compilers() -> None:
 
 
 def compile_and_end(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> NoReturn:
-    """Compile the modules and end this process."""
+    """Compile the modules of the folder in which this process is, and end it."""
     try:
-        os.chdir(folder)  # which will have another name
         file.fp = open(str(file.filename), "rb")  # its own place in the file
         compile_modules(file, folder.removesuffix(".part"), names)
     finally:

@@ -401,6 +401,10 @@ LONG_STEPS = [
     "{{ value_json | union(value_json) | length }}",
     "{{ 'a' is search('(?:(?:(?:){256}){256}){256}z') }}",
     r"{{ 'a' is search('(?:(?:(?:\\b){256}){256}){256}z') }}",
+    "{{ 'a' is search('" + "[a-\uffff]" * 100 + "', true) }}",
+    "{{ (" + " ~ ".join(f"'{mark}' * 900" for mark in "\u0345\u035d\u035c\u0315\u0301\u0316\u031b\u0321\u05b4\u0334")
+    + ") | slugify }}",
+    "{% set x, y = 'x' * 32000, '\u4e00' * 32000 %}{{ (x ~ x).strip(y ~ y ~ 'x') }}",
 ]  # fmt: skip
 """Templates with a step that would take seconds, were it not charged or refused before."""
 

@@ -16,7 +16,6 @@ import orjson
 from jinja2.utils import htmlsafe_json_dumps
 
 from appliance.adapters.mqtt.templates.template_limits import (
-    MAX_WEIGHT,
     WEIGHT_PER_STEP,
     Rendering,
     TemplateFailed,
@@ -27,6 +26,9 @@ from appliance.adapters.mqtt.templates.template_limits import (
 
 MAX_NUMBER_CHARS = 100
 """Characters of a text that is read as a number or a time."""
+
+MAX_SLUG_CHARS = 1_000
+"""Characters of a text that becomes a slug: taking its accents apart takes the square of their number."""
 
 MAX_QUICK_WEIGHT = 1_000
 """Weight of a value that orjson writes: it reserves eight times the memory of a text."""
@@ -211,8 +213,8 @@ def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
 
 def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
     """Lower case letters and digits of ASCII, without accents, with a separator between the words."""
-    if len(text := run.text(value)) > MAX_WEIGHT:
-        raise TemplateFailed(f"makes a slug of more than {MAX_WEIGHT:,} characters")
+    if len(text := run.text(value)) > MAX_SLUG_CHARS:
+        raise TemplateFailed(f"makes a slug of more than {MAX_SLUG_CHARS:,} characters")
     text = run.bounded(unicodedata.normalize("NFKD", text.replace("ß", "ss")))
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=\d),(?=\d)", "", text.encode("ascii", "ignore").decode().lower()))
     return run.bounded(run.text(separator)[:10].join(words)) or ("unknown" if text else "")

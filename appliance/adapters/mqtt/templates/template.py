@@ -49,8 +49,8 @@ class Template:
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
-MAX_KEPT_TEMPLATES = 8_192
-"""Templates that are kept by their texts, together with those that cannot be read."""
+MAX_KEPT_TEMPLATES = 1_024
+"""Templates that are kept by their texts though maybe nobody uses them, with those that cannot be read."""
 
 
 def template(text: str) -> Template:

@@ -28,6 +28,9 @@ MAX_PATTERN_CHARS = 512
 MAX_COMPARISONS = 200_000
 """Comparisons of one search at worst, about 2 ms: Python cannot interrupt a search."""
 
+MAX_RANGES_CHARS = 70_000
+"""Characters in all ranges of a regular expression: where case is ignored, Python goes through each of them."""
+
 _PARSER: Any = importlib.import_module("re._parser")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _PLAIN = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEGATE")
@@ -96,12 +99,19 @@ def _tries(pattern: str, length: int) -> int:
     except (re.error, RecursionError, OverflowError):
         raise TemplateFailed("a regular expression cannot be read") from None
     tries = MAX_COMPARISONS + 1
-    if parsed is not None:
+    if parsed is not None and _in_ranges(parsed) <= MAX_RANGES_CHARS:
         is_anchored = len(parsed) and str(parsed[0][1]) == "AT_BEGINNING" and not parsed.state.flags & re.MULTILINE
         tries = _ways(parsed, length) * (1 if is_anchored else length) * min(len(pattern), length)
     if tries > MAX_COMPARISONS:
         raise TemplateFailed("a regular expression could take too long")
     return tries
+
+
+def _in_ranges(parsed: Any) -> int:
+    """The characters in all ranges of a pattern or a part of it; Python goes through none beyond U+FFFF."""
+    if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
+        return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
+    return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
 
 
 def _ways(items: Iterable[Any], length: int) -> int:
@@ -217,6 +227,8 @@ def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
         for each in given:
             if isinstance(each, str) and searches:
                 run.search(text, each)
+            elif isinstance(each, str):
+                run.charge(len(text) * len(each) // 20_000)  # `strip` looks for each character in all of these
             if isinstance(each, int) and abs(each) > (MAX_STRING_CHARS if searches else MAX_WIDTH):
                 raise TemplateFailed(f"makes a text wider than {MAX_WIDTH}")
         return run.made(method(text, *given))

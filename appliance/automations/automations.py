@@ -113,9 +113,10 @@ class Automations(ExecutableFiles[AutomationDefinition]):
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
-        self.catalog.get(id_)
+        is_changed = self.view(id_).is_enabled != is_enabled
         await self.states.switch(id_, is_enabled=is_enabled)
-        log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
+        if is_changed:
+            log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
         self.engine.on_change()
         if not is_enabled:
             self.executor.skip_waiting(id_, DISABLED.reason)

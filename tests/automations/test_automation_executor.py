@@ -256,8 +256,8 @@ async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicat
             it.bus.publish(SystemErrorReported(message=message))
         await it.drain()
         caplog.set_level("INFO", "automations")
-        await it.parts.switch("a", is_enabled=False)
-        await it.parts.switch("a", is_enabled=True)
+        for is_enabled in (True, False, False, True):
+            await it.parts.switch("a", is_enabled=is_enabled)
         assert [each for each in caplog.messages if "switched" in each] == [
             "automation 'a' is switched off",
             "automation 'a' is switched on",

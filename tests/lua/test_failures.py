@@ -35,6 +35,7 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
     ("\ntable.concat({{}})", 3, "invalid value (table) at index 1 in table for 'concat'"),
     ("\ntable.insert({}, 5, 1)", 3, "bad argument #2 to 'insert' (position out of bounds)"),
     ("\ncoroutine.wrap(function()\nerror('in') end)()", 4, "in"),
+    ("local function f() return coroutine.wrap(f)() end f()", 2, "C stack overflow"),
     ("\nlocal t = setmetatable({}, {__index = function()\nerror('index') end}) return t.x", 4, "index"),
     ("ctx.log('info', 'x')", 2, "call it with a colon: ctx:log(...), not ctx.log(...)"),
     ("\nctx:command(nil, {})", 3, "bad argument #1 to ctx:command (string expected, got nil)"),

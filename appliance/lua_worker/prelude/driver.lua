@@ -1,12 +1,14 @@
 -- The driver: what the hub calls. It begins an execution or a description, and takes it on step by step; every step
 -- ends with a kind and up to three texts.
 local lares = ...
-local error, type, tostring, next, sub, rawget, concat = error, type, tostring, next, string.sub, rawget, table.concat
+local error, type, tostring, next, rawget, concat = error, type, tostring, next, rawget, table.concat
+local sub, match = string.sub, string.match
 local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
 local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares.place_at
 
 local DESCRIBE, COMPILE, CALL, REQUEST, DONE, STOPPED, FAILED = 2, 3, 7, 17, 19, 20, 21    -- protocol.FrameKind
 local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
+local MAX_LEVELS = 200          -- of coroutines in one another, as Lua counts them
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
 lares.FAULT = '\0fault'        -- the key of the sentence that stands for a device which cannot be JSON
 
@@ -83,13 +85,23 @@ local function place()
   return lares.place or ok and at or ''
 end
 
+-- The message without a place that stands in front again and again: coroutine.wrap puts one there at every level.
+local function shortened(text)
+  local place, from = match(sub(text, 1, 1024), '^[^\n]-:%d+: '), 1
+  for _ = 1, place and MAX_LEVELS or 0 do
+    if sub(text, from + #place, from + 2 * #place - 1) ~= place then break end
+    from = from + #place
+  end
+  return sub(text, from, from + MAX_MESSAGE_BYTES - 1)
+end
+
 local function failed(fault)
   local teller = create(text_of)                     -- __tostring is the user's, so it is watched like all that is theirs
   lares.watch(teller)
   local ok, text = resume(teller, fault)
   if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
   if not ok or type(text) ~= 'string' then text = 'the error has no text' end
-  return FAILED, sub(text, 1, MAX_MESSAGE_BYTES), place(), lares.absent or ''
+  return FAILED, shortened(text), place(), lares.absent or ''
 end
 
 -- A kind with the parts of its frame; of STOPPED, the reason as a number.

@@ -275,9 +275,11 @@ FIRST_ANSWER_SECS = 0.05
 def frozen_imports() -> Iterator[None]:
     """Collect no garbage while importing, which makes next to none, and never look at what is there then."""
     gc.disable()
-    yield
-    gc.freeze()
-    gc.enable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 async def import_ahead(modules: Iterable[str]) -> None:

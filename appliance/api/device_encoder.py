@@ -71,9 +71,8 @@ class DeviceEncoder:
         kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
         changed = [each for each in found if not self._has(each, with_commands=with_commands)]
         kept.update({each.id: None for each in changed if each.id not in kept})
-        await in_steps(
-            clock, (encode(each) for each in changed if each.id in kept)
-        )  # unless it was removed meanwhile
+        still_there = (each for each in changed if each.id in kept)  # looked at anew before each
+        await in_steps(clock, map(encode, still_there))
         return _join(map(encode, find())) if with_commands else self.encode_list(find())
 
     def _has(self, device: Device, *, with_commands: bool) -> bool:

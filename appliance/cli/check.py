@@ -90,7 +90,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
     """The files with secrets and certificates that sections name, and that are not there."""
     for name, section in settings.adapters.items():
         stated = section.raw if isinstance(section, LuaSection) else asdict(section)
-        for key in FILE_KEYS & stated.keys():
+        for key in sorted(FILE_KEYS & stated.keys()):
             if isinstance(stated[key], str) and not (settings.root / stated[key]).is_file():
                 path = ("adapters", name, key)
                 line = line_at(path, line_finder(Path(settings.file).read_text()))

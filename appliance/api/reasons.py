@@ -31,7 +31,7 @@ from appliance.tables.checks import nearest
 
 MAX_DECISIONS = 10
 
-LATEST = Period(limit=MAX_DECISIONS)
+ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
 
 HOW_TO_LOAD = "`lares check` lists every fault; mend it, then POST /{0}/reload (or save it: [{0}] watch = true)"
 """What to do about a file that is not loaded; of scenes, automations or adapters."""
@@ -126,7 +126,7 @@ class Reasons:
 
         One that was online when the hub stopped and was not seen since has been offline since the start.
         """
-        entries = self._hub.history.devices.list_values(device.id, "state", Period(limit=1))
+        entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
             return entries[0].observed_at
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
@@ -136,14 +136,13 @@ class Reasons:
     async def _of_automation(self, id_: str, known: HomeNames) -> Explained:
         hub, automations = self._hub, self._hub.automations
         view, asset = automations.view(id_), automations.catalog.get(id_)
-        runs = automations.list_runs(id_, LATEST)
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
         waits = view.definition.explain(hub.environment, instant)
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         as_it_was = [*self._is_safe(), *_describe_file(automations.catalog, asset.source)]
-        summary = [*as_it_was, *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
+        summary = [*as_it_was, *now, *_describe(view, armed, now or automations.list_runs(id_, ONE)), *waits, *wrong]
         stated = {
             "triggers": [state_fields(trigger) for trigger in view.definition.triggers],
             "conditions": self._state_conditions(view.definition.conditions, instant),
@@ -166,12 +165,11 @@ class Reasons:
         ]
 
     async def _of_scene(self, id_: str, known: HomeNames) -> Explained:
-        runs = self._hub.scenes.list_runs(id_, LATEST)
         now = self._describe_executions(id_)
         catalog = self._hub.scenes.catalog
         source = catalog.get(id_).source
         wrong = [fault.message for fault in known.inspect(source)]
-        idle = [] if runs else ["it was not run since the hub started"]
+        idle = [] if self._hub.scenes.list_runs(id_, ONE) else ["it was not run since the hub started"]
         summary = [*_describe_file(catalog, source), *(now or idle), *wrong]
         return "scene", summary, await self._runs("scene", id_), None
 

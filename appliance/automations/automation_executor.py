@@ -81,7 +81,8 @@ class AutomationExecutor:
             self._states.remember(request.id, memory)
         if result.status not in NEVER_BEGAN:
             error = result.error or next(iter(result.warnings), None)
-            self._states.note_run(request.id, result.executed_at, error, is_trusted=self._trust.is_trusted())
+            is_trusted = self._trust.is_trusted()
+            self._states.note_run(request.id, result.executed_at, result.status, error, is_trusted=is_trusted)
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:

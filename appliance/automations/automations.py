@@ -20,7 +20,7 @@ from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.timers import NO_DEVICES, Timers
 from appliance.clock import Clock
-from appliance.history.execution_history import ExecutionEntry
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
@@ -38,13 +38,14 @@ NOT_YET_ON = "it is off, as its file says: fill in the names at its top, then sw
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One automation with its state; `last_run` and `last_error` outlive a restart, `running` is how many of
-    its executions run now.
+    """One automation with its state; `last_run` and how it ended outlive a restart, `running` is how many of its
+    executions run now.
     """
 
     definition: AutomationDefinition
     is_enabled: bool
     last_run: datetime | None
+    last_status: ExecutionStatus
     last_error: str | None
     running: int
 
@@ -146,6 +147,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
             definition=definition,
             is_enabled=state.is_enabled,
             last_run=state.last_run,
+            last_status=state.last_status,
             last_error=state.last_error,
             running=self.executor.count_running(definition.id),
         )

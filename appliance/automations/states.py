@@ -177,8 +177,8 @@ def read_instants(raw: Value) -> dict[str, datetime]:
 
 class State(Struct, kw_only=True):
     """One automation's. `fired` is which occurrence of each of its schedules fired last, or when an interval began;
-    `waits` are those under way at the last stop; `last_error` is how the execution at `last_run` failed, `run` what
-    is kept of the latest whose time is trusted.
+    `waits` are those under way at the last stop; `last_status` and `last_error` are how the execution at `last_run`
+    ended, `run` what is kept of the latest whose time is trusted.
     """
 
     is_enabled: bool = True
@@ -187,6 +187,7 @@ class State(Struct, kw_only=True):
     waits: dict[str, dict[str, Any]] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)
     last_run: datetime | None = None
+    last_status: ExecutionStatus = ExecutionStatus.OK
     last_error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -201,7 +202,7 @@ class State(Struct, kw_only=True):
         fields = raw if isinstance(raw, dict) else {}
         waits, run = fields.get("waits"), fields.get("run")
         run = run if isinstance(run, dict) and read_instant(run.get("at")) is not None else {}
-        error = run.get("error")
+        error, status = run.get("error"), run.get("status")
         pairs = waits.items() if isinstance(waits, dict) else ()
         return State(
             memory=Memory.from_json(fields.get("policy")),
@@ -209,6 +210,7 @@ class State(Struct, kw_only=True):
             waits={key: each for key, each in pairs if isinstance(each, dict)},
             run=run,
             last_run=read_instant(run.get("at")),
+            last_status=next((each for each in ExecutionStatus if each == status), ExecutionStatus.OK),
             last_error=error if isinstance(error, str) else None,
         )
 
@@ -257,12 +259,14 @@ class States:
         state.fired[schedule] = at
         self._store(id_, state)
 
-    def note_run(self, id_: str, at: datetime, error: str | None, *, is_trusted: bool) -> None:
-        """Keep when it was executed last, and how that failed; over a restart too where that time is trusted."""
+    def note_run(
+        self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
+    ) -> None:
+        """Keep when it was executed last, and how that ended; over a restart too where that time is trusted."""
         state = self.of(id_)
-        state.last_run, state.last_error = at, error
+        state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
-            state.run = {"at": to_millis(at), "error": fit_for_card(error)}
+            state.run = {"at": to_millis(at), "status": status, "error": fit_for_card(error)}
             self._store(id_, state)
 
     def note_wait(self, id_: str, key: str, wait: dict[str, Any] | None) -> None:

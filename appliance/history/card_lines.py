@@ -9,7 +9,7 @@
 - Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}`: source,
   room, command, outcome, message.
 - Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}`: outcome,
-  duration, error.
+  duration, error; of an automation also `"b":"cron"`, the type of the event that it was given.
 - The end of each writing: `{"k":"written","t":1764547200123,"used":40123,"days":12}`: bytes of this day (UTC) so far,
   and on how many days something was written until now.
 """
@@ -104,6 +104,8 @@ def encode_command(event: CommandEnded, at: int) -> bytes:
 def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
     """The line of an execution of a scene or automation."""
     said = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
+    if (because := (entry.trigger_payload or {}).get("type")) is not None:
+        said["b"] = _cut(str(because))
     return execution_beginning(kind, entry.subject) + orjson.dumps(said)[1:]
 
 
@@ -152,7 +154,7 @@ def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
-    """The execution, without its results and trace, which the card has not. Raises `Faulty`."""
+    """The execution; of its event it has the type alone, of results and trace nothing. Raises `Faulty`."""
     return ExecutionEntry(
         subject=line["id"],
         executed_at=datetime.fromtimestamp(line["t"] / 1000, UTC),
@@ -160,6 +162,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
         error=line["e"],
         results=(),
         duration_ms=line["ms"],
+        trigger_payload={"type": line["b"]} if "b" in line else {},
     )
 
 

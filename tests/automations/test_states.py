@@ -179,12 +179,13 @@ def test_what_is_kept_is_there_after_a_restart() -> None:
     first.remember("a", memory)
     first.note_fired("a", "daily", NOW)
     first.note_fired("b/ü", "daily", NOW)
-    first.note_run("b/ü", NOW, "x" * 500, is_trusted=True)
-    first.note_run("c", NOW, None, is_trusted=False)
+    first.note_run("b/ü", NOW, ExecutionStatus.TIMEOUT, "x" * 500, is_trusted=True)
+    first.note_run("c", NOW, ExecutionStatus.OK, None, is_trusted=False)
     second = states(card)
     assert second.of("a") == State(memory=memory, fired={"daily": NOW})
     kept = second.of("b/ü")
-    assert (kept.fired, kept.last_run, kept.last_error) == ({"daily": NOW}, NOW, "x" * 199 + "…")
+    assert (kept.fired, kept.last_run) == ({"daily": NOW}, NOW)
+    assert (kept.last_status, kept.last_error) == (ExecutionStatus.TIMEOUT, "x" * 199 + "…")
     assert second.of("c") == State()
 
 

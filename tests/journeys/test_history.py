@@ -100,13 +100,15 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
             figures["commands"]["entries"] == 8 and 0 < figures["devices"]["bytes"] < figures["devices"]["max_bytes"]
         )
         last_run = (await app.get("/automations/evening")).json["last_run"]
+        [was] = (await app.get("/diagnostics/status")).json["automations"]
     async with open_app(root=tmp_path, data_dir=tmp_path, clock=clock) as app:
         kept = await entries(app, "/audit/commands")
         assert [
             (entry["source"], entry["device_id"], entry["room_id"], entry["status"]) for entry in kept
         ] == reported
         assert (await app.get("/automations/evening")).json["last_run"] == last_run is not None
-        for id_, sentence in (("evening", "ran in"), (LIGHT, "automation:evening sent power on: ok")):
+        assert [was] == (await app.get("/diagnostics/status")).json["automations"] and was["last"]["status"] == "ok"
+        for id_, sentence in (("evening", "ran (manual) in"), (LIGHT, "automation:evening sent power on: ok")):
             decisions = (await app.get(f"/why?id={id_}")).json["decisions"]
             assert any(sentence in decision["sentence"] for decision in decisions), id_
 

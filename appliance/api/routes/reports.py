@@ -12,9 +12,10 @@ from appliance.api.metrics import resident_bytes, uptime_secs
 from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
+from appliance.automations.automations import View
 from appliance.automations.environment import CHANGED_PREFIX, VARIABLE_PREFIX
 from appliance.automations.home_names import SENT_PREFIX
-from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
+from appliance.automations.states import AUTOMATION_PREFIX, NEVER_BEGAN, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
@@ -175,10 +176,17 @@ class ReportsApi(ApiResource):
                 "id": (id_ := view.definition.id),
                 "is_enabled": view.is_enabled,
                 "next_fire": armed.get(id_, {}).get("next_fire"),
-                "last": next(iter(automations.list_runs(id_, Period(limit=1))), None),
+                "last": self._last_of(view),
             }
             for view in automations.list_views()
         ]
+
+    def _last_of(self, view: View) -> object:
+        """Why it did not run, where nothing came after that; else its last run, which may be before the start."""
+        entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
+        if entry is not None and entry.status in NEVER_BEGAN:
+            return entry
+        return view.last_run and {"at": view.last_run, "status": view.last_status, "error": view.last_error}
 
 
 class OverviewApi(ApiResource):

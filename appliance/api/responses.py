@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from msgspec.structs import asdict
 from sanic import HTTPResponse, Request
-from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
+from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 from sanic.helpers import has_message_body
 
 from appliance import errors
@@ -87,6 +87,7 @@ ERROR_HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
 _SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
     408: "request_timeout",
+    413: "head_too_large",
     417: "expectation_failed",
     429: "rate_limited",
     501: "unknown_transfer_coding",
@@ -111,9 +112,8 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
     if isinstance(error, NotFound):
         return _response(404, "there is no such path", "path_not_found")
     if isinstance(error, MethodNotAllowed):
-        return _response(405, f"{error.method} is not a method of this path", "method_not_allowed", error.headers)
-    if isinstance(error, PayloadTooLarge):
-        return _response(413, "the head of the request is too large", "head_too_large")
+        message = f"{error.method} is not a method of this path, which has {error.headers['Allow']}"
+        return _response(405, message, "method_not_allowed", error.headers)
     if isinstance(error, SanicException) and error.status_code in _SANIC_CODES:
         return _response(error.status_code, _sentence(error), _SANIC_CODES[error.status_code], error.headers)
     log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)

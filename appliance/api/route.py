@@ -36,8 +36,17 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        reason = "it is empty" if not body else f"{error.msg}, line {error.lineno} column {error.colno}"
-        raise MalformedRequest(f"the body is not JSON: {reason}") from None
+        raise MalformedRequest(f"the body is not JSON: {_reason(body, error)}") from None
+
+
+def _reason(body: bytes, error: orjson.JSONDecodeError) -> str:
+    if not body:
+        return "it is empty"
+    try:
+        body.decode()
+    except UnicodeDecodeError as fault:
+        return f"byte {fault.start + 1} is not UTF-8"
+    return f"{error.msg}, line {error.lineno} column {error.colno}"
 
 
 async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int | None = None) -> bytes:

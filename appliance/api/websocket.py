@@ -255,6 +255,9 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 
     Raises `UpgradeRequired` or `MalformedRequest`.
     """
+    exchange: Any = request.stream
+    if exchange.request_body == "chunked" or exchange.request_bytes_left:  # it would be read as frames
+        raise MalformedRequest("this path is a WebSocket, and its handshake has a body: send none")
     protocol = StrictProtocol(
         limits.message_bytes,
         select_subprotocol=lambda _, offered: SUBPROTOCOL if SUBPROTOCOL in offered else None,

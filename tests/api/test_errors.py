@@ -34,6 +34,9 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "HTTP/1.2": (b"GET /health HTTP/1.2\r\n\r\n", 400),
     "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     "a TLS greeting": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    "a TLS greeting without an end": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"a" * 32, 400),
+    "lines that end with LF": (b"GET /health HTTP/1.1\nHost: lares\n\n", 400),
+    "headers that end with LF": (GET + b"X: a\nY: b\n\n", 400),
     "two blanks": (b"GET  /health HTTP/1.1\r\n\r\n", 400),
     "a tab for a blank": (b"GET\t/health\tHTTP/1.1\r\n\r\n", 400),
     "no target": (b"GET  HTTP/1.1\r\n\r\n", 400),
@@ -78,6 +81,11 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a handshake without a key": (SOCKET + "\r\n".join([*UPGRADE[:3], "", ""]).encode(), 400),
     "a handshake with half a key": (SOCKET + "\r\n".join([*UPGRADE[:3], UPGRADE[3][:-4], "", ""]).encode(), 400),
     "a handshake with two keys": (SOCKET + "\r\n".join([*UPGRADE, UPGRADE[3], "", ""]).encode(), 400),
+    "a handshake with a body": (SOCKET + "\r\n".join([*UPGRADE, "Content-Length: 2", "", "{}"]).encode(), 400),
+    "a handshake with chunks": (
+        SOCKET + "\r\n".join([*UPGRADE, "Transfer-Encoding: chunked", "", "0", "", ""]).encode(),
+        400,
+    ),
     "a handshake that is not ASCII": (SOCKET + b"Connection: Upgrade\r\nSec-WebSocket-Key: \xff\r\n\r\n", 400),
     "a handshake of another version": (
         SOCKET + "\r\n".join([*UPGRADE[:2], "Sec-WebSocket-Version: 8", UPGRADE[3], "", ""]).encode(),
@@ -93,6 +101,18 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
 }
 """What is sent, and the status of the response; `test_framing` has every form of lengths, codings and chunks."""
+
+SAID = {
+    "a TLS greeting without an end": "this is TLS: begin the address with http://",
+    "lines that end with LF": "the request line is malformed: it must be like 'GET /devices HTTP/1.1'",
+    "headers that end with LF": "header 2 is malformed",
+    "a target that is not ASCII": "what is not ASCII are percent-encoded",
+    "a header with a zero": "header 2 is malformed: it must be like 'Name: value'",
+    "a header that goes on in the next line": "header 3 is malformed",
+    "headers that are too many": "the request line and headers are larger than 8192 bytes",
+    "a handshake with a body": "its handshake has a body: send none",
+}
+"""What the sentence about some of these must say: what is wrong, where, and what to do."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
 """After these the connection can be used further; after the others the start of the next request is unknown."""
@@ -118,6 +138,7 @@ async def test_what_cannot_be_understood_is_refused_in_json(
         reply = await caller.ask(data)
         assert reply.status == status
         check(reply, to_head=data.startswith(b"HEAD"))
+        assert what not in SAID or SAID[what] in reply.json["error"]
         if what in GOES_ON:
             assert (await caller.ask(request("GET", "/health"))).status == 200
         else:
@@ -177,7 +198,7 @@ async def test_requests_in_one_breath_are_answered_in_their_order(shared: App) -
 BODIES = [
     (b"", "the body is not JSON: it is empty"),
     (b"{", "the body is not JSON"),
-    (b'{"id": "\xff"}', "the body is not JSON"),
+    (b'{"id": "\xff"}', "the body is not JSON: byte 9 is not UTF-8"),
     (b'{"id": "\\ud800", "name": "x"}', "the body is not JSON"),
     (b"\xef\xbb\xbf{}", "the body is not JSON"),
     (b"NaN", "the body is not JSON"),

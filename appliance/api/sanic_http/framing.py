@@ -11,7 +11,7 @@ from sanic.exceptions import BadRequest, SanicException
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TARGET = rb"(?:/[!-~]*|\*|https?://[!-.0->@-~]+/[!-~]*)"
 _FIELD = rb"%b:[^\x00-\x08\x0a-\x1f\x7f]*" % _TOKEN
-_LINE = re.compile(rb"(%b) (%b) HTTP/(1\.[01])" % (_TOKEN, _TARGET))
+_LINE = re.compile(rb"(%b) (%b) HTTP/(1\.[01])(?=\r\n|\Z)" % (_TOKEN, _TARGET))
 _FIELDS = re.compile(rb"(?:\r\n%b)*" % _FIELD)
 _TRAILER = re.compile(_FIELD)
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
@@ -22,7 +22,10 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
-_MALFORMED = "the head of the request is malformed"
+_NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
+"""What no head holds. A tab may stand in a field, and a CR that is last may be half of a CRLF."""
+
+_TLS_RECORD = b"\x16\x03"
 
 BLANKS = " \t"
 """What may stand around a field's value and belongs to it no more than its colon: OWS."""
@@ -58,6 +61,14 @@ class Head(Struct, frozen=True, kw_only=True):
     fields: HeadFields
 
 
+def check_beginning(head: bytes | bytearray) -> None:
+    """Raise `BadRequest` where no head begins so: whoever sent it need not wait until its end is late."""
+    if head.startswith(_TLS_RECORD):
+        raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
+    if _NEVER.search(head) is not None:
+        parse_head(bytes(head))
+
+
 def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
     """The head that these bytes are, without the empty line behind it.
 
@@ -67,7 +78,8 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
     """
     match = _LINE.match(head)
     if match is None:
-        raise BadRequest(_MALFORMED)
+        example = "'GET /devices HTTP/1.1' and end with CR LF; blanks and what is not ASCII are percent-encoded"
+        raise BadRequest(f"the request line is malformed: it must be like {example}")
     method, target, version = match.groups()
     raw, stated = head[match.end() :], version.decode()
     if earlier is None or earlier.raw != raw or earlier.version != stated:
@@ -76,8 +88,11 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
 
 
 def _parse_fields(raw: bytes, version: str) -> HeadFields:
-    if _FIELDS.fullmatch(raw) is None:
-        raise BadRequest(_MALFORMED)
+    match = _FIELDS.match(raw)
+    assert match is not None  # it matches nothing, too
+    if (end := match.end()) < len(raw):
+        number, example = raw.count(b"\r\n", 0, end + 2), "'Name: value' and end with CR LF"
+        raise BadRequest(f"header {number} is malformed: it must be like {example}, without control characters")
     headers = Header([_parse_field(each) for each in raw.decode(errors="surrogateescape").split("\r\n")[1:]])
     _check_host(headers, version)
     if len(headers.getall("authorization", ())) > 1:

@@ -12,7 +12,7 @@ from sanic.response import HTTPResponse
 from appliance.api.auth import Principal
 from appliance.api.connections import ApiLimits
 from appliance.api.responses import encode_head
-from appliance.api.sanic_http.framing import Head, HeadFields, check_trailer, parse_chunk, parse_head
+from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
 """How many times the limit of a body is read and discarded after a response, so that its sender receives that."""
@@ -77,7 +77,7 @@ class StrictHttp1(Http):
         if end < 0:
             end = await self._receive_head()
         if end < 0:
-            raise PayloadTooLarge("the head of the request is too large")
+            raise PayloadTooLarge(f"the request line and headers are larger than {self.HEADER_MAX_SIZE} bytes")
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
         if head.fields is not self._fields:
             self._fields, self.identified = head.fields, None
@@ -168,6 +168,7 @@ class StrictHttp1(Http):
         try:
             async with asyncio.timeout(self._limits.head_secs):
                 while self._end_of_head() < 0 and len(self.recv_buffer) < self.HEADER_MAX_SIZE:
+                    check_beginning(self.recv_buffer)
                     await self._receive_more()
         except asyncio.CancelledError:
             self.create_empty_request()  # Sanic logs it

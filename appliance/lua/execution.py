@@ -174,7 +174,8 @@ class LuaExecution:
             self.is_lost = frame.kind is FrameKind.LOST
             if self.is_cancelled and frame.kind is FrameKind.STOPPED:
                 frame = _CANCELLED
-            return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits)
+            is_kind = self.kind is FrameKind.CALL
+            return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
         except Exception as error:
             log.error("%s failed inside the hub", self.name, exc_info=error)
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub, whose log says why"))

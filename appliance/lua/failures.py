@@ -18,7 +18,7 @@ from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import KEYWORDS, Source, windows_of
-from appliance.lua_worker.ctx_methods import CTX_METHODS
+from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
 
@@ -46,11 +46,15 @@ _LIMITS = {
 
 
 def failure_of(
-    frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits
+    frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
-    """The error for FAILED, STOPPED or LOST; `files` are those that the execution has read, its own first."""
+    """The error for FAILED, STOPPED or LOST; `files` are those that the execution has read, its own first.
+
+    `is_kind`: what failed was a function of a kind of adapter, whose `ctx` is another.
+    """
     if frame.kind is FrameKind.FAILED:
-        return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
+        parts = (part.decode(errors="replace") for part in frame.parts)
+        return ScriptFailed(_fault(*parts, files=files, is_kind=is_kind))
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reasons = [Reason(number) for number in frame.parts[0]]
@@ -64,7 +68,7 @@ def failure_of(
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
 
 
-def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) -> Fault:
+def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
     """Where the message itself begins with a place, that one counts; else the innermost line that was running."""
     file, line = _place(place, files)
     context = ErrorContext(message=message, absent=absent)
@@ -81,6 +85,7 @@ def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) ->
             absent=absent,
             has_scripts=len(files) > 1,
             text=source.text,
+            is_kind=is_kind,
         )
     return Fault(file, line, context.message + hint_of(context))
 
@@ -115,6 +120,7 @@ class ErrorContext(Struct, frozen=True, kw_only=True):
     absent: str = ""
     has_scripts: bool = False
     text: bytes = b""
+    is_kind: bool = False
 
 
 def hint_of(context: ErrorContext) -> str:
@@ -147,7 +153,15 @@ def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
-    near = nearest(found[1], {*CTX_METHODS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
+    name, others, own = found[1], KIND_METHODS, {*CTX_METHODS, "log"}
+    owners = "a kind of adapter, not in scenes and automations"
+    if context.is_kind:
+        others, own, owners = own, others, "scenes and automations, not in a kind of adapter"
+    if f"ctx:{name}" not in context.line:
+        return None
+    if name in others:
+        return f"ctx:{name} is there in {owners}"
+    near = nearest(name, own, 0.5)
     return None if near is None else f"is it ctx:{near}?"
 
 

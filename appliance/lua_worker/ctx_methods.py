@@ -49,6 +49,9 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
 editors in `config/library/lares.lua`. `ctx:log` is none of them, for it waits for nothing.
 """
 
+KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
+"""The methods of the `ctx` of kinds of adapter, which `prelude/kind.lua` makes."""
+
 
 def methods_in_lua() -> str:
     """What the prelude needs of the methods, as a table in Lua: the types, and as `absent` what may not be there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from appliance import config
 from appliance.adapters.lua_kinds.kind_definition import _SETTING, _TOP, BUNDLED_KINDS, KNOWN_SETTINGS
 from appliance.lua.worker_pool import WorkerPool
+from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import Vendor, start
 from tests.docs.pages import DOCS, blocks
 from tests.lua.conftest import pool
@@ -49,3 +51,4 @@ def test_the_editors_stub_names_every_field_of_a_kind_and_of_a_setting() -> None
     fields = {*_TOP, "settings", "origins", "operations", "listen"}
     assert {line.split()[1].rstrip("?") for line in kind.splitlines() if "@field" in line} == fields
     assert {line.split()[1].rstrip("?") for line in setting.splitlines() if "@field" in line} == set(_SETTING)
+    assert set(re.findall(r"KindContext:(\w+)", STUB)) == KIND_METHODS

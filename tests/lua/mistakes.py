@@ -167,6 +167,12 @@ AT_RUN = (
         "call it with a colon: ctx:command(...), not ctx.command(...)",
     ),
     _body(2, 'ctx:get_devise("x")', "attempt to call a nil value (method 'get_devise') (is it ctx:get_device?)"),
+    _body(
+        2,
+        'ctx:http { path = "/" }',
+        "attempt to call a nil value (method 'http') (ctx:http is there in a kind of adapter, not in scenes and "
+        "automations)",
+    ),
     _command(
         'capability = "brightnes", action = "set", value = 5',
         "unknown capability 'brightnes'; GET /capabilities lists them (did you mean brightness)",

@@ -23,6 +23,7 @@ from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import find_undefined
 from appliance.lua.worker_pool import WorkerPool
+from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import GONE, Vendor, start
 from tests.lua.bench import open_pool
 
@@ -47,6 +48,14 @@ async def test_memory_lasts_and_what_others_changed_meanwhile_stays(pool: Worker
     assert it.adapter._memory == {"n": 3}
     it.adapter._remember({}, {"token": "x"})
     assert it.adapter._memory == {"n": 3, "token": "x"}
+
+
+async def test_ctx_has_the_methods_that_hints_may_name(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """local names = {}
+      for name, each in pairs(ctx) do if type(each) == "function" then names[#names + 1] = name end end
+      return { { id = "a", kind = "Sensor", name = table.concat(names, " ") } }"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    assert set((await it.poll())["a"].name.split()) == KIND_METHODS
 
 
 async def test_memory_is_data_of_at_most_64_kib(pool: WorkerPool, tmp_path: Path) -> None:
@@ -95,8 +104,9 @@ async def test_what_is_not_the_answer_that_was_asked_for_says_what_it_is(
             "return {{ id = ('x'):rep(200000) }, { id = ('y'):rep(200000) }}",
             "what poll returned is larger than 256 KiB",
         ),
-        ("ctx:sleep(1)", "attempt to call a nil value"),
-        ('ctx:get_device("x")', "attempt to call a nil value"),
+        ("ctx:sleep(1)", r"\(ctx:sleep is there in scenes and automations, not in a kind of adapter\)"),
+        ('ctx:fetsh("/x")', r"attempt to call a nil value \(method 'fetsh'\) \(is it ctx:fetch\?\)"),
+        ("ctx:getdevice(1)", r"\(method 'getdevice'\)$"),
     ],
 )
 async def test_a_fault_of_the_file_names_file_and_line(

@@ -79,6 +79,8 @@ def named_status(status: int) -> str:
 
 def reason_of(error: BaseException) -> str:
     """Why there was no response, in a few words on one line."""
+    if isinstance(error, aiohttp.ServerFingerprintMismatch):
+        return f"its certificate has another fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, TimeoutError):
@@ -87,6 +89,10 @@ def reason_of(error: BaseException) -> str:
         return "it closed the connection"
     if isinstance(error, UnicodeError):
         return "there can be no such name"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message.rstrip('.').lower()}"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
     if isinstance(error, OSError) and error.strerror:
         has_own_numbers = isinstance(error, socket.gaierror | ssl.SSLError)
         return (error.strerror if has_own_numbers or not error.errno else os.strerror(error.errno)).lower()

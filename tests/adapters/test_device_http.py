@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +26,7 @@ from appliance.adapters.http_access import HttpAccess, HttpRefused
 from appliance.adapters.http_push import EventDecoder, Messages, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from tests.adapters.mqtt.broker import CERTIFICATE, KEY
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
@@ -611,10 +614,19 @@ async def test_what_is_no_certificate_is_said(session: DeviceSession, clock: Vir
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
     for path in (file, tmp_path / "absent.pem"):
-        with pytest.raises(AdapterFailed, match="holds no certificates"):
+        with pytest.raises(AdapterFailed, match="holds no certificates: no (certificate or crl found|such file)"):
             HttpClient(session, "https://127.0.0.1", clock, HttpAccess(ca_file=path))
     async with RawVendor(OK + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}") as vendor:
         pinned = HttpAccess(fingerprint=":".join(["ab"] * 32))
         client = HttpClient(session, vendor.url.replace("http:", "https:"), clock, pinned)
         with pytest.raises(Unreachable):
             await client.exchange("GET", "/a")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATE, KEY)
+    own = hashlib.sha256(ssl.PEM_cert_to_DER_cert(CERTIFICATE.read_text())).hexdigest()
+    untrusted, other = "its certificate is not trusted: self-signed certificate", "its certificate has another fingerprint"
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=tls) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        for access, sentence in ((HttpAccess(), untrusted), (pinned, f"{other}, {own}")):
+            with pytest.raises(Unreachable, match=rf"does not answer \({sentence}\)$"):
+                await HttpClient(session, url, clock, access).exchange("GET", "/a")

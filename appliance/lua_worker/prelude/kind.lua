@@ -178,7 +178,8 @@ local function fetch(kind, given, field, reasons)
   local answer = exchange(asked)
   local found = answer.json
   if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
-  local place = ' (' .. asked.path .. ': status ' .. answer.status .. ')'
+  local lack = found == nil and 'not JSON' or type(found) ~= 'table' and 'no table' or 'without ' .. tostring(field)
+  local place = ' (' .. asked.path .. ': status ' .. answer.status .. (answer.status == 200 and ', ' .. lack or '') .. ')'
   local fault = answer.status >= 500 and 'what answers at this address has a fault of its own' or 'what answers at this address is no ' .. kind
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end

@@ -17,6 +17,7 @@ from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status
 from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unanswered, Unreachable
+from appliance.tasks import time_limit
 
 KEEP_SECS = 1.0
 """Seconds that a connection is kept for any request; no known device closes an idle one sooner."""
@@ -257,22 +258,22 @@ class HttpClient:
 
         Each message is what `parse` makes of it and the address: its JSON, where there is none. After `silence_secs`
         without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` where it
-        cannot be opened, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
+        cannot be opened within that time, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
         """
         with self._failing(path):
-            async with (
-                self._session.for_sockets(self._middlewares) as session,
-                session.ws_connect(
-                    self.address + path,
-                    headers=self._headers,
-                    ssl=self._tls,
-                    heartbeat=silence_secs,
-                    autoping=False,
-                    max_msg_size=max_bytes,
-                ) as opened,
-            ):
-                self.answers += 1
-                yield Messages(self.address, opened, self._clock, parse or parse_json, self._count_answer)
+            async with self._session.for_sockets(self._middlewares) as session:
+                async with time_limit(silence_secs):
+                    opened = await session.ws_connect(
+                        self.address + path,
+                        headers=self._headers,
+                        ssl=self._tls,
+                        heartbeat=silence_secs,
+                        autoping=False,
+                        max_msg_size=max_bytes,
+                    )
+                async with opened:
+                    self.answers += 1
+                    yield Messages(self.address, opened, self._clock, parse or parse_json, self._count_answer)
 
     def _count_answer(self) -> None:
         self.answers += 1

@@ -188,6 +188,7 @@ class _Attempt:
             report = await adapter.within_limit(adapter.poll())
             self._registry.apply(report)
             await adapter.tell_events()
+            adapter.publish.started()
             if self._wanted is not None:
                 await self._command(adapter, *self._wanted)
         except LaresError as error:

@@ -515,6 +515,15 @@ async def test_a_websocket_is_left_while_the_other_side_goes_on_sending(
             assert await anext(messages) == 7
 
 
+async def test_a_websocket_whose_handshake_is_not_answered_is_given_up(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    async with RawVendor(endlessly(b"", b"", pause=0.01)) as vendor:
+        with pytest.raises(Unreachable, match="timed out"):
+            async with HttpClient(session, vendor.url, clock).messages("/ws", silence_secs=0.05):
+                pass
+
+
 STREAMS: tuple[tuple[bytes, list[ServerEvent]], ...] = (
     (b"data: a\n\n", [ServerEvent(data="a")]),
     (b"data:a\r\ndata: b\r\n\r\ndata:  c\r\rdata\n\n", [ServerEvent(data=each) for each in ("a\nb", " c", "")]),

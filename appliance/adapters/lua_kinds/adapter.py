@@ -204,12 +204,13 @@ class LuaAdapter(PollingAdapter):
         return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
 
     async def _update(self, function: str, raw: Any) -> None:
-        """Publish what a function said of some devices, or of all, and do what it asks for."""
+        """Publish what a function said of devices, once a first poll has described them, and do what it asks for."""
+        if self._loaded.definition.has_poll and not self._has_polled:
+            await self.publish.has_started.wait()
         update = ToldUpdate()
         await self._read(function, self._reader.read_update(raw, function, update))
         told = update.devices
-        report = report_of(self.name, told, is_complete=update.complete)
-        await in_steps(self.clock, self._telling(report, told))
+        await in_steps(self.clock, self._telling(report_of(self.name, told, is_complete=update.complete), told))
         self.note_heard()
         self.publish.answered()
         if update.send is not None and self.connection is not None:

@@ -67,9 +67,18 @@ class Chatty(SimulatedDevice):
         super().__init__(**base)
         self.received: list[Any] = []
         self.sockets: list[web.WebSocketResponse] = []
+        self.polls = asyncio.Event()
 
     def _routes(self) -> Iterable[web.RouteDef]:
-        return [web.get("/ws", self._serve), web.get("/events", self._stream)]
+        return [
+            web.get("/ws", self._serve),
+            web.get("/events", self._stream),
+            web.get("/late", self._answer_late),
+        ]
+
+    async def _answer_late(self, request: web.Request) -> web.Response:
+        await self.polls.wait()
+        return web.Response()
 
     def _note(self, request: web.Request, body: bytes) -> None:
         """Nothing is noted."""
@@ -187,6 +196,18 @@ async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
         flood.cancel()
         assert it.runner.adapter is not None and it.runner.adapter.connection.waiting <= MAX_PUSHED  # type: ignore[attr-defined]
     assert [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
+
+
+async def test_what_is_pushed_before_the_first_poll_has_described_its_device_waits_for_that(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    async with listening(pool, tmp_path, KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')) as it:
+        await until(lambda: it.vendor.sockets)
+        await it.vendor.push('{"level": 42}')
+        await asyncio.sleep(0.2)
+        it.vendor.polls.set()
+        await until(lambda: it.shows(brightness=42))
+        assert not [each for each in it.happened if isinstance(each, events.ObservationDropped)]
 
 
 async def test_large_messages_wait_within_a_budget_of_bytes() -> None:

@@ -633,9 +633,9 @@ async def test_what_is_no_certificate_is_said(session: DeviceSession, clock: Vir
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(CERTIFICATE, KEY)
     own = hashlib.sha256(ssl.PEM_cert_to_DER_cert(CERTIFICATE.read_text())).hexdigest()
-    untrusted, other = "its certificate is not trusted: self-signed certificate", "its certificate has another fingerprint"
+    untrusted, other = "is not trusted: self-signed certificate", "has another fingerprint"
     async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=tls) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         for access, sentence in ((HttpAccess(), untrusted), (pinned, f"{other}, {own}")):
-            with pytest.raises(Unreachable, match=rf"does not answer \({sentence}\)$"):
+            with pytest.raises(Unreachable, match=rf"does not answer \(its certificate {sentence}\)$"):
                 await HttpClient(session, url, clock, access).exchange("GET", "/a")

@@ -201,7 +201,9 @@ async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
 async def test_what_is_pushed_before_the_first_poll_has_described_its_device_waits_for_that(
     pool: WorkerPool, tmp_path: Path
 ) -> None:
-    async with listening(pool, tmp_path, KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')) as it:
+    async with listening(
+        pool, tmp_path, KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
+    ) as it:
         await until(lambda: it.vendor.sockets)
         await it.vendor.push('{"level": 42}')
         await asyncio.sleep(0.2)

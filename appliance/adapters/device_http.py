@@ -258,7 +258,8 @@ class HttpClient:
 
         Each message is what `parse` makes of it and the address: its JSON, where there is none. After `silence_secs`
         without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` where it
-        cannot be opened within that time, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
+        cannot be opened within that time, `BadAnswer` for a refusal, a message that is not JSON, or one of more than
+        `max_bytes`.
         """
         with self._failing(path):
             async with self._session.for_sockets(self._middlewares) as session:

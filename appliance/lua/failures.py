@@ -153,10 +153,10 @@ def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
-    name, others, own = found[1], KIND_METHODS, {*CTX_METHODS, "log"}
+    name, own, others = found[1], frozenset({*CTX_METHODS, "log"}), KIND_METHODS
     owners = "a kind of adapter, not in scenes and automations"
     if context.is_kind:
-        others, own, owners = own, others, "scenes and automations, not in a kind of adapter"
+        own, others, owners = others, own, "scenes and automations, not in a kind of adapter"
     if f"ctx:{name}" not in context.line:
         return None
     if name in others:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from firmware import checks, locks, pack, parts, pip, wheels
+from firmware import checks, locks, pack, parts, pip, pythons, wheels
 from firmware.console import (
     IO_ERROR,
     UNAVAILABLE,
@@ -58,7 +58,8 @@ def pyz(arguments: Sequence[str]) -> int:
         raise BuildFailed("pyz takes --target TAG, more than once if you like, and nothing else", USAGE_ERROR)
     check_venv()
     started = time.monotonic()
-    builder = pack.Builder(root=ROOT, run=run_tool, say=say, venv=venv_command(Path())[:-1])
+    compilers = [*pythons.pythons()]
+    builder = pack.Builder(root=ROOT, run=run_tool, say=say, venv=venv_command(Path())[:-1], pythons=compilers)
     try:
         files = builder.build(tags)
     except KeyError as unknown:

@@ -6,7 +6,6 @@ No program but Python and git is on PATH, and no variable but HOME and PATH is s
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -15,45 +14,17 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 from firmware.console import run_visible, say
+from firmware.pythons import pythons
 
 ROOT = Path(__file__).resolve().parents[1]
-MINORS = range(11, 15)
-"""Versions 3.x that Lares runs on."""
-
 TESTS_FAILED = 1
 """Exit code of pytest where it ran tests, and some failed."""
 
 AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
 """What has pytest run only what failed, one after the other."""
-
-TELL = "import sys, venv, ensurepip, ssl, os; print(sys.version_info[1], os.path.realpath(sys._base_executable))"
-
-
-def pythons() -> Iterator[tuple[str, str]]:
-    """Each Python of the machine, one a version and that of PATH first: `3.x` and where it is.
-
-    One without venv, ensurepip or ssl is named and left out: no .venv can be made with it.
-    """
-    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    names = [
-        "python3",
-        *(f"python3.{minor}" for minor in MINORS),
-        *map(str, sorted(versions.glob("3.*/bin/python3"))),
-    ]
-    seen = set()
-    for found in filter(None, (shutil.which(name) for name in names)):
-        told = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
-        minor, _, python = told.stdout.strip().partition(" ")
-        if told.returncode and "ModuleNotFoundError" in told.stderr:
-            [module] = re.findall(r"No module named '?(\w+)", told.stderr)
-            say(f"newcomer: {found} lacks {module}, so that nothing is run with it")
-        elif told.returncode == 0 and int(minor) in MINORS and minor not in seen:
-            seen.add(minor)
-            yield f"3.{minor}", python
 
 
 def commands() -> list[list[str]]:

@@ -11,7 +11,7 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 from firmware import bill, release
 from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
+from firmware.pythons import compile_with
 from firmware.targets import Table, Target, read_targets
 from firmware.wheels import Store, keep_in
 
@@ -31,7 +32,7 @@ FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
 """What runs from within the file."""
 
 HUB = ("appliance.cli.main", "appliance.cli.run", "appliance.lua_worker.worker_main", "appliance.cli.serving")
-"""What a hub and its Lua worker import before it answers; beside the first start of a version, that is compiled."""
+"""What a hub and its Lua worker import before it answers; the file holds it compiled."""
 
 BUNDLED = "appliance/bundled/"
 """What the installation takes out of the file, too."""
@@ -56,12 +57,16 @@ Checked = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder."""
+    """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder.
+
+    Each of `pythons`, a version and where it is, compiles for its like on a box.
+    """
 
     root: Path
     run: Run
     say: Callable[[str], None]
     venv: Sequence[str]
+    pythons: Sequence[tuple[str, str]]
 
     def build(self, tags: Sequence[str]) -> list[Path]:
         """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds a tag that is no target's."""
@@ -87,11 +92,21 @@ class Builder:
             stage, packed = Path(name) / "stage", Path(name) / "packed"
             _write(parts.pure, stage)
             self.run(_shiv(python, settings["shiv"], stage, packed), _quiet())
+            compilers = self._compile(parts, stage, {target.python for target in wheels})
             write_archive(packed, self.root / "firmware" / "boot", parts, table.oldest_glibc, Path(name) / "done")
             _replace(Path(name) / "done", file)
         made_of = {wheel.name: wheel for files in wheels.values() for wheel in files}
-        release.accompany(file, self.root, parts, made_of.values(), ["pyz", "--target", tag] if tag else [])
+        options = ["pyz", "--target", tag] if tag else []
+        release.accompany(file, self.root, parts, made_of.values(), compilers, options)
         return file
+
+    def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:
+        """Have what a hub imports first compiled by each Python that is here and wanted; their versions."""
+        found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in wanted]
+        names = imported_by(parts.pure, HUB)
+        for _, python in found:
+            magic, parts.compiled[magic] = compile_with(python, stage, names, self.run)
+        return [version for version, _ in found]
 
     def _add_ours(self, parts: Parts) -> None:
         parts.add_folder(self.root / "appliance", "appliance")
@@ -140,8 +155,7 @@ def _replace(done: Path, file: Path) -> None:
 
 def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
     """Write what shiv packed again: in order, undated, with our start, and each machine's objects as one."""
-    first = imported_by(parts.pure, HUB)
-    listed, blobs = _describe(parts, first)
+    listed, blobs = _describe(parts)
     build = hashlib.sha256(listed)
     for data in (*blobs.values(), *(parts.pure[name] for name in sorted(parts.pure))):
         build.update(hashlib.sha256(data).digest())
@@ -154,16 +168,15 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
     with zipfile.ZipFile(packed) as shiv, file.open("wb") as stream:
         entries["environment.json"] = shiv.read("environment.json")
-        files = {f"site-packages/{name}": shiv.read(f"site-packages/{name}") for name in sorted(parts.pure)}
-        alone = {f"site-packages/{name}" for name in parts.pure if name in first or name.startswith(BUNDLED)}
-        entries |= {name: files[name] for name in alone}
-        entries[REST] = b"".join(data for name, data in files.items() if name not in alone)
+        files = {name: shiv.read(f"site-packages/{name}") for name in sorted(parts.pure)}
+        entries |= {f"site-packages/{name}": data for name, data in files.items() if name.startswith(BUNDLED)}
+        entries[REST] = b"".join(data for name, data in files.items() if not name.startswith(BUNDLED))
         stream.write(_first_line(packed) + WHEN_CUT)
         with zipfile.ZipFile(stream, "w") as archive:
             for name in sorted(entries):
                 _add(archive, name, entries[name], zipfile.ZIP_DEFLATED)
-            for machine, blob in blobs.items():
-                _add(archive, f"native/{machine}.xz", blob, zipfile.ZIP_STORED)
+            for name, blob in sorted(blobs.items()):
+                _add(archive, name, blob, zipfile.ZIP_STORED)
 
 
 def _first_line(packed: Path) -> bytes:
@@ -177,8 +190,11 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
     archive.writestr(entry, data, compression, compresslevel=9)
 
 
-def _describe(parts: Parts, first: Sequence[str]) -> tuple[bytes, dict[str, bytes]]:
-    """What `parts.json` says, and for each machine its objects, each different one once, as one xz stream."""
+def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
+    """What `parts.json` says, and what is packed as one xz stream.
+
+    That is for each machine its objects, each different one once, and for each Python what it has compiled.
+    """
     native: dict[str, dict[str, int]] = {target.tag: {} for target in parts.native}
     objects: dict[str, list[bytes]] = {machine: [] for machine in sorted({t.machine for t in parts.native})}
     for machine, found in objects.items():
@@ -191,12 +207,16 @@ def _describe(parts: Parts, first: Sequence[str]) -> tuple[bytes, dict[str, byte
             native[target.tag][name] = numbers[data]
     listed = {
         "pure": {name: _checked(data) for name, data in parts.pure.items()},
-        "first": first,
+        "compiled": {
+            magic: {name: _checked(data) for name, data in files.items()} for magic, files in parts.compiled.items()
+        },
         "native": native,
         "objects": {machine: [_checked(data) for data in found] for machine, found in objects.items()},
     }
+    together = {f"native/{machine}.xz": b"".join(found) for machine, found in objects.items()}
+    together |= {f"compiled/{magic}.xz": b"".join(files.values()) for magic, files in parts.compiled.items()}
     with ThreadPoolExecutor() as pool:
-        blobs = dict(zip(objects, pool.map(_compress, objects.values()), strict=True))
+        blobs = dict(zip(together, pool.map(_compress, together.values()), strict=True))
     return json.dumps(listed, sort_keys=True, separators=(",", ":")).encode(), blobs
 
 
@@ -204,6 +224,6 @@ def _checked(data: bytes) -> Checked:
     return len(data), zlib.crc32(data)
 
 
-def _compress(objects: Sequence[bytes]) -> bytes:
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": MEMORY}]
-    return lzma.compress(b"".join(objects), lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)
+def _compress(data: bytes) -> bytes:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": min(MEMORY, max(len(data), 1 << 12))}]
+    return lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)

@@ -27,11 +27,15 @@ class UnsupportedWheel(Exception):
 
 @dataclass(slots=True)
 class Parts:
-    """`pure` and `notices` by path; `native` by target and then by path; `packages` are those that are in them."""
+    """`pure` and `notices` by path; `native` by target and then by path; `packages` are those that are in them.
+
+    `compiled` by the magic number of a Python's bytecode and then by path.
+    """
 
     pure: dict[str, bytes] = field(default_factory=dict)
     notices: dict[str, bytes] = field(default_factory=dict)
     native: dict[Target, dict[str, bytes]] = field(default_factory=dict)
+    compiled: dict[str, dict[str, bytes]] = field(default_factory=dict)
     packages: set[bill.Package] = field(default_factory=set)
 
     def add_wheels(
@@ -116,7 +120,7 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """The files of the modules that importing the roots imports, in the order in which they are imported.
+    """The files of the modules that importing the roots imports.
 
     What a function imports is left out, and what is for type checkers.
     """

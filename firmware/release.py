@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import runpy
 import subprocess
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,13 @@ LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml"
 """What decides about the bytes beside the sources."""
 
 
-def accompany(file: Path, root: Path, parts: Parts, wheels: Iterable[Path], options: Iterable[str]) -> None:
-    """Write `.sha256`, `.spdx.json` and `.build.json` beside it; `options` are those that it was made with."""
+def accompany(
+    file: Path, root: Path, parts: Parts, wheels: Iterable[Path], compilers: Sequence[str], options: Iterable[str]
+) -> None:
+    """Write `.sha256`, `.spdx.json` and `.build.json` beside it.
+
+    `compilers` are the versions of Python that have compiled for it, `options` those that it was made with.
+    """
     digest, version, created = _digest(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
     document = bill.spdx(file.name, digest, version, created, parts.packages, parts.notices)
@@ -33,7 +37,7 @@ def accompany(file: Path, root: Path, parts: Parts, wheels: Iterable[Path], opti
         "source_date": created,
         **_commit(root),
         "command": " ".join(["python3 build.py", *options]),
-        "python": platform.python_version(),
+        "compilers": compilers,
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
         "locks": {name: _digest(root / name) for name in LOCKS},
         "wheels": {wheel.name: _digest(wheel) for wheel in sorted(wheels, key=lambda wheel: wheel.name)},

@@ -4,6 +4,7 @@ import ast
 import fcntl
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -22,7 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import build
-from firmware import checks, locks, newcomer, pip, skips
+from firmware import checks, locks, newcomer, pip, pythons, skips
 from firmware.checks import processes
 from firmware.environment import Environment, digests
 from tests.fakes.rows import each_row
@@ -508,10 +509,10 @@ def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environme
     said = {
         "bin/python3": f'exec {sys.executable} "$@"',
         "bin/python3.11": "echo 'ModuleNotFoundError: No module named ensurepip' >&2; exit 1",
-        "bin/python3.12": "echo 12 /twelve",
-        "pyenv/versions/3.12.1/bin/python3": "echo 12 /another",
-        "pyenv/versions/3.14.0/bin/python3": "echo 14 /fourteen",
-        "pyenv/versions/3.8.1/bin/python3": "echo 8 /eight",
+        "bin/python3.12": "echo 3.12.3 /twelve",
+        "pyenv/versions/3.12.1/bin/python3": "echo 3.12.1 /another",
+        "pyenv/versions/3.14.0/bin/python3": "echo 3.14.0rc1 /fourteen",
+        "pyenv/versions/3.8.1/bin/python3": "echo 3.8.1 /eight",
         "bin/python3.13": "echo 'pyenv: python3.13: command not found' >&2; exit 127",
     }
     for name, script in said.items():
@@ -521,11 +522,13 @@ def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environme
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    own = f"3.{sys.version_info.minor}"
-    found = dict(newcomer.pythons())
+    own = platform.python_version()
+    found = dict(pythons.pythons())
     assert Path(found.pop(own)).samefile(os.path.realpath(sys.executable))
     assert found == {
-        version: path for version, path in {"3.12": "/twelve", "3.14": "/fourteen"}.items() if version != own
+        version: path
+        for version, path in {"3.12.3": "/twelve", "3.14.0rc1": "/fourteen"}.items()
+        if version.split(".")[1] != own.split(".")[1]
     }
     assert f"{tmp_path}/bin/python3.11 lacks ensurepip, so that nothing is run with it" in capsys.readouterr().out
 

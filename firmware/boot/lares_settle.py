@@ -8,13 +8,12 @@ import sys
 
 from lares_launcher import NAME, candidate_folders
 from lares_seal import BOOTED, DATE, SITE, checksum, read_seal
-from lares_unpack import compiled, dir_lock, remove_others, settle, sync, wait_for_compilers, write_seal
+from lares_unpack import compiled, dir_lock, remove_others, settle, sync, write_seal
 
 
 def seal() -> None:
     """Keep for good what is unpacked, and what was compiled so far; `OSError` where that fails."""
     folder = running_folder()
-    wait_for_compilers()
     with dir_lock(os.path.dirname(folder)):
         seal_compiled(folder)
 

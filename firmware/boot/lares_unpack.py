@@ -6,39 +6,30 @@ sees to the card once it serves.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import importlib.util
 import json
 import lzma
-import marshal
 import os
 import shutil
-import signal
-import struct
-import sys
-import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
-MAX_COMPILERS = 4
-"""Processes that compile while a hub starts for the first time, it among them; each takes some 15 MB of memory."""
-
-compiling: list[int] = []
-"""The others, by their ids."""
+MAGIC = importlib.util.MAGIC_NUMBER.hex()
+"""What tells this Python's bytecode from that of others."""
 
 
 def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
     """Make the folder with all that the archive holds for this Python. Who comes at the same time waits.
 
-    Where `is_for_hub`, it has what a hub imports compiled, and need not be on the card yet. `OSError` where it cannot
-    be written, `ValueError` where the archive is damaged; then nothing is left behind.
+    Where `is_for_hub`, it need not be on the card yet. `OSError` where it cannot be written, `ValueError` where the
+    archive is damaged; then nothing is left behind.
     """
     base, part = os.path.dirname(folder), f"{folder}.part"
     boot = {"boot": this_boot()} if is_for_hub and this_boot() else {}
@@ -49,8 +40,8 @@ def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
         try:
             with zipfile.ZipFile(archive) as file:
                 parts = json.loads(file.read("parts.json"))
-                with compilers(file, part, parts["first"] if boot else ()):
-                    fill(file, parts, part)
+                os.mkdir(part, 0o700)
+                fill(file, parts, part)
             write_seal(part, sealed_by(parts), **boot)
             if not boot:
                 settle(part)
@@ -99,14 +90,15 @@ def dir_lock(base: str) -> Iterator[None]:
 
 def fill(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
     """Write all that the archive holds for this Python but the seal."""
-    with ThreadPoolExecutor(1) as thread:
-        native = thread.submit(place_objects, file, parts, folder)
+    with ThreadPoolExecutor(2) as threads:
+        packed = [threads.submit(each, file, parts, folder) for each in (place_objects, place_compiled)]
         alone = frozenset(file.namelist())
         with file.open("rest") as rest:
             for name, (size, check) in parts["pure"].items():
                 path = f"{SITE}/{name}"
                 place(f"{folder}/{path}", file.read(path) if path in alone else read_part(rest, size, check, name))
-        native.result()
+        for each in packed:
+            each.result()
     write(os.path.join(folder, BOOTED), this_boot().encode())
 
 
@@ -122,7 +114,8 @@ def sealed_by(parts: Mapping[str, Any]) -> dict[str, object]:
     """Size and CRC-32 of every file that is unpacked for this Python."""
     sizes = parts["objects"][machine_of(TAG)]
     native = {name: sizes[index] for name, index in parts["native"][TAG].items()}
-    return {f"{SITE}/{name}": each for name, each in (parts["pure"] | native).items()}
+    compiled_here = parts["compiled"].get(MAGIC, {})
+    return {f"{SITE}/{name}": each for name, each in (parts["pure"] | compiled_here | native).items()}
 
 
 def settle(folder: str) -> None:
@@ -131,68 +124,6 @@ def settle(folder: str) -> None:
     fetch(folder)
     if is_corrupt(folder, deep=True):
         raise OSError(None, "what was written reads differently")
-
-
-@contextmanager
-def compilers(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> Iterator[None]:
-    """Have other processes compile these modules, while the context unpacks them and after it.
-
-    So the hub begins as soon as all is unpacked, and finds compiled what it imports. They end with a context that
-    fails; what they leave undone, Python does as it imports.
-    """
-    count = min(len(os.sched_getaffinity(0)), MAX_COMPILERS) - 1 if names else 0
-    os.mkdir(folder, 0o700)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    for number in range(count):
-        with contextlib.suppress(OSError):
-            compiling.append(os.fork())
-            if compiling[-1] == 0:
-                os.fchdir(descriptor)  # it may have another name by now
-                compile_and_end(file, folder, names[number::count])
-    os.close(descriptor)
-    try:
-        yield
-    except BaseException:
-        for pid in compiling:
-            os.kill(pid, signal.SIGKILL)
-        wait_for_compilers()
-        raise
-
-
-def wait_for_compilers() -> None:
-    """Wait until those processes have ended."""
-    while compiling:
-        with contextlib.suppress(ChildProcessError):  # where whoever began this ignores the end of processes
-            os.waitpid(compiling.pop(), 0)
-
-
-def compile_and_end(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> NoReturn:
-    """Compile the modules of the folder in which this process is, and end it."""
-    try:
-        file.fp = open(str(file.filename), "rb")  # its own place in the file
-        compile_modules(file, folder.removesuffix(".part"), names)
-    finally:
-        os._exit(os.EX_OK)
-
-
-def compile_modules(file: zipfile.ZipFile, folder: str, names: Sequence[str]) -> None:
-    """Write what Python would make of these modules of the folder as it imports them; this process is in it.
-
-    Once all is unpacked, the hub compiles from the first on what it imports and is not there, and this from the last.
-    """
-    warnings.simplefilter("ignore", SyntaxWarning)  # Python says so again to nobody: the code is imported compiled
-    rest = [*names]
-    while rest:
-        name = rest.pop(0 if os.getcwd().endswith(".part") else -1)
-        parent, _, stem = f"{SITE}/{name.removesuffix('.py')}".rpartition("/")
-        path = f"{parent}/__pycache__/{stem}.{sys.implementation.cache_tag}.pyc"
-        if os.path.exists(path):
-            continue
-        source = file.read(f"{SITE}/{name}")
-        code = compile(source, f"{folder}/{SITE}/{name}", "exec", dont_inherit=True, optimize=0)  # as the name says
-        head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, DATE, len(source))
-        place(f"{path}.part", head + marshal.dumps(code))  # which Python, importing it, must not find half written
-        os.rename(f"{path}.part", path)
 
 
 def place_objects(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
@@ -206,6 +137,14 @@ def place_objects(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) 
             data = read_part(stream, size, check, f"object {index} for {machine}")
             for name in needed.get(index, ()):
                 place(f"{folder}/{SITE}/{name}", data)
+
+
+def place_compiled(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
+    """Have what a hub imports first as this Python would compile it, where one of its kind was there at the build."""
+    if MAGIC in parts["compiled"]:
+        with file.open(f"compiled/{MAGIC}.xz") as packed, lzma.open(packed) as stream:
+            for name, (size, check) in parts["compiled"][MAGIC].items():
+                place(f"{folder}/{SITE}/{name}", read_part(stream, size, check, name))
 
 
 def machine_of(tag: str) -> str:

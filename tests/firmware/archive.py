@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import lares_seal
 
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
+from firmware.pythons import compile_with
 from firmware.targets import Target
 
 BOOT = Path(__file__).parents[2] / "firmware" / "boot"
@@ -21,6 +26,7 @@ PURE = {
     "appliance/late.py": b"x = 2\n",
     "config.toml": b"key = 1\n",
 }
+COMPILED = ("appliance/__init__.py", "appliance/part.py", "appliance/cli/run.py")
 NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500, "fast/twin.so": b"object one" * 500}
 
 
@@ -38,6 +44,12 @@ def make_archive(file: Path, version: bytes = b"1") -> Path:
     for machine in MACHINES:
         other = Target(python="3.99", machine=machine, libc="gnu", wheels=())
         parts.native[other] = {"fast/one.so": b"object of another" * 500}
+    site = file.with_suffix(".site")
+    for name, data in PURE.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(data)
+    magic, parts.compiled[magic] = compile_with(sys.executable, site, COMPILED, run)
+    parts.compiled["00000000"] = {"appliance/__pycache__/__init__.cpython-399.pyc": b"of another"}
     packed = file.with_suffix(".packed")
     with packed.open("wb") as stream:
         stream.write(b"#!/usr/bin/env python3\n")
@@ -48,13 +60,20 @@ def make_archive(file: Path, version: bytes = b"1") -> Path:
             archive.writestr("_bootstrap/__init__.py", "raise SystemExit")
     write_archive(packed, BOOT, parts, "2.28", file)
     packed.unlink()
+    shutil.rmtree(site)
     return file
 
 
+def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run it, or raise."""
+    subprocess.run(command, env=environment, check=True)
+
+
 def content(folder: Path) -> dict[str, bytes]:
-    """What lies unpacked in the folder."""
+    """What lies unpacked in the folder, but what is compiled."""
     site = folder / "site-packages"
-    return {str(path.relative_to(site)): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    files = (path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(site)): path.read_bytes() for path in files}
 
 
 def expected(version: bytes = b"1") -> dict[str, bytes]:

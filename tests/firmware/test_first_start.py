@@ -1,4 +1,4 @@
-"""The first start of a version: a hub waits for no card and has several processes compile what it imports."""
+"""The first start of a version: a hub waits for no card, and finds compiled what it imports."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import json
 import marshal
 import os
 import py_compile
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import lares_launcher
 import lares_seal
@@ -21,7 +16,7 @@ import lares_unpack
 import pytest
 
 from firmware.parts import imported_by
-from tests.firmware.archive import BOOT, content, expected, make_archive
+from tests.firmware.archive import content, expected, make_archive
 from tests.firmware.test_launcher import started
 
 PART = "site-packages/appliance/part.py"
@@ -39,9 +34,7 @@ def folder(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     with monkeypatch.context() as patch:
         patch.setattr(os, "sync", lambda: pytest.fail("the card was waited for"))
         patch.setattr(os, "fsync", lambda _: pytest.fail("the card was waited for"))
-        patch.setattr(os, "sched_getaffinity", lambda _: range(3))
         found = lares_launcher.find_folder(str(archive), [str(tmp_path / "program")], is_for_hub=True)
-    lares_unpack.wait_for_compilers()
     yield Path(found)
     os.close(lares_launcher.held.pop())
 
@@ -52,7 +45,7 @@ def compiled(folder: Path) -> list[Path]:
 
 
 def test_what_a_hub_imports_is_there_as_python_would_compile_it(folder: Path) -> None:
-    assert {name: data for name, data in content(folder).items() if not name.endswith(".pyc")} == expected()
+    assert content(folder) == expected()
     assert [path.name.partition(".")[0] for path in compiled(folder)] == ["__init__", "part", "run"]
     for path in compiled(folder):
         source = path.parent.parent / f"{path.name.partition('.')[0]}.py"
@@ -64,16 +57,12 @@ def test_what_a_hub_imports_is_there_as_python_would_compile_it(folder: Path) ->
         assert marshal.loads(ours[16:]) == marshal.loads(theirs[16:])  # noqa: S302 - both were made here
 
 
-def test_a_start_that_optimizes_leaves_later_ones_their_docstrings(archive: Path, tmp_path: Path) -> None:
-    script = (
-        "import lares_unpack, sys, zipfile\n"
-        "lares_unpack.compile_modules(zipfile.ZipFile(sys.argv[1]), sys.argv[2], sys.argv[3:])"
-    )
-    (tmp_path / "site-packages" / "appliance" / "cli").mkdir(parents=True)
-    command = [sys.executable, "-OO", "-c", script, str(archive), str(tmp_path), "appliance/cli/run.py"]
-    subprocess.run(command, env={"PYTHONPATH": str(BOOT)}, cwd=tmp_path, check=True)
-    [made] = compiled(tmp_path)
-    assert "opt-" not in made.name and b"Runs." in made.read_bytes()
+def test_bytecode_of_another_python_is_left_in_the_file(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lares_unpack, "MAGIC", "ffffffff")
+    lares_unpack.unpack(str(archive), str(tmp_path / "x"))
+    assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
 
 
 def test_until_it_is_settled_it_holds_in_this_boot_alone(
@@ -115,55 +104,6 @@ def test_a_card_that_reads_differently_is_not_settled_and_the_next_start_waits_f
     assert "boot" not in json.loads((folder / lares_seal.SEAL).read_text()) and content(folder) == expected()
 
 
-@pytest.mark.parametrize("fault", [MemoryError, KeyError, KeyboardInterrupt])
-def test_what_a_compiler_leaves_undone_is_left_to_python(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
-) -> None:
-    monkeypatch.setattr(lares_unpack, "place", fails(fault, unless=os.getpid(), otherwise=lares_unpack.place))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2))
-    lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
-    lares_unpack.wait_for_compilers()
-    assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
-
-
-def fails(fault: type[BaseException], *, unless: int, otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Raise the fault in any process but one."""
-
-    def do(*arguments: Any) -> None:
-        if os.getpid() != unless:
-            raise fault
-        otherwise(*arguments)
-
-    return do
-
-
-def test_compilers_end_with_what_cannot_be_unpacked(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fill(*_: object) -> None:
-        raise ValueError("damaged")
-
-    monkeypatch.setattr(lares_unpack, "fill", fill)
-    monkeypatch.setattr(lares_unpack, "compile_modules", lambda *_: time.sleep(60))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
-    with pytest.raises(ValueError, match="damaged"):
-        lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
-    assert not lares_unpack.compiling and {path.name for path in tmp_path.iterdir()} == {"lares.pyz", "lock"}
-
-
-def test_who_ignores_the_end_of_processes_can_start_a_hub(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2))
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    try:
-        lares_unpack.unpack(str(archive), str(tmp_path / "x"), is_for_hub=True)
-    finally:
-        lares_unpack.wait_for_compilers()
-        signal.signal(signal.SIGCHLD, before)
-    assert compiled(tmp_path / "x")
-
-
 def test_what_a_module_imports_is_found_in_its_text() -> None:
     pure = {
         "a/__init__.py": "from . import b\n",
@@ -176,6 +116,3 @@ def test_what_a_module_imports_is_found_in_its_text() -> None:
     }
     found = imported_by({name: text.encode() for name, text in pure.items()}, ["a"])
     assert pure.keys() - found == {"e.py", "i.py"} and len(found) == len(set(found)) == len(pure) - 2
-    assert found[:7] == ["a/__init__.py", "a/b.py", "c/__init__.py", "c/d.py", "c/g.py", "k.py", "a/late.py"], (
-        "in order"
-    )

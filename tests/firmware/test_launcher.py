@@ -325,7 +325,7 @@ class TestUnpacked:
     def test_what_was_compiled_before_the_box_has_booted_is_dropped_unless_sealed(
         self, archive: Path, folder: Path
     ) -> None:
-        cache = folder / "site-packages" / "appliance" / "__pycache__"
+        cache = folder / "site-packages" / "fast" / "__pycache__"
         cache.mkdir()
         (cache / "kept.cpython-311.pyc").write_bytes(b"compiled")
         lares_settle.seal_compiled(str(folder))

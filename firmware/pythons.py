@@ -1,0 +1,70 @@
+"""The Pythons of this machine: what the tests run on, and what compiles for their like on a box."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from firmware.console import say
+
+MINORS = range(11, 15)
+"""Versions 3.x that Lares runs on."""
+
+DATE = 1_500_000_000
+"""That of every unpacked file, `lares_seal` says why; what is compiled names its source's."""
+
+TELL = (
+    "import sys, venv, ensurepip, ssl, os, platform;"
+    "print(platform.python_version(), os.path.realpath(sys._base_executable))"
+)
+
+
+def pythons() -> Iterator[tuple[str, str]]:
+    """Each Python of the machine, one for each 3.x and that of PATH first: its version and where it is.
+
+    One without venv, ensurepip or ssl is named and left out: no .venv can be made with it.
+    """
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    names = [
+        "python3",
+        *(f"python3.{minor}" for minor in MINORS),
+        *map(str, sorted(versions.glob("3.*/bin/python3"))),
+        sys.executable,
+    ]
+    seen = set()
+    for found in filter(None, (shutil.which(name) for name in names)):
+        told = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
+        version, _, python = told.stdout.strip().partition(" ")
+        if told.returncode and "ModuleNotFoundError" in told.stderr:
+            [module] = re.findall(r"No module named '?(\w+)", told.stderr)
+            say(f"build.py: {found} lacks {module}, so that nothing is run with it")
+        elif told.returncode == 0 and minor_of(version) in MINORS and minor_of(version) not in seen:
+            seen.add(minor_of(version))
+            yield version, python
+
+
+def minor_of(version: str) -> int:
+    """The x of Python 3.x.y."""
+    return int(version.split(".")[1])
+
+
+def compile_with(
+    python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
+) -> tuple[str, dict[str, bytes]]:
+    """The magic number of this Python's bytecode in hexadecimal digits, and what it makes of these files of `site`.
+
+    It is what that Python would make of them on a box as it imports them, by the path where it looks for it.
+    """
+    listed = site.with_name("compiled.txt")
+    listed.write_text("".join(f"{site / name}\n" for name in names))
+    for name in names:
+        os.utime(site / name, (DATE, DATE))
+    before = {*site.rglob("*.pyc")}
+    run([python, "-I", "-S", "-m", "compileall", "-q", "-s", str(site), "-i", str(listed)], {"LC_ALL": "C.UTF-8"})
+    made = {path.relative_to(site).as_posix(): path.read_bytes() for path in {*site.rglob("*.pyc")} - before}
+    return next(iter(made.values()))[:4].hex(), dict(sorted(made.items()))

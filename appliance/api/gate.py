@@ -8,6 +8,7 @@ subject to that: there, as everywhere, the key decides.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -23,7 +24,7 @@ from appliance.api.connections import ApiLimits
 from appliance.api.responses import UNMATCHED, RequestCounts, error_response, no_content, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.clock import Clock
-from appliance.errors import LaresError, MalformedRequest, RateLimited
+from appliance.errors import LaresError, MalformedRequest, RateLimited, Unauthenticated
 from appliance.settings import RateLimit
 
 ALLOWED_HEADERS = "authorization, content-type"
@@ -173,6 +174,12 @@ class Router:
         raise NotFound
 
 
+WRONG_KEY_LOG_SECS = 3600.0
+MAX_KEPT_WRONG_PEERS = 256
+
+log = logging.getLogger("api")
+
+
 class Gate:
     """Responds to requests: authorizes them, counts writes against the rate limit, and lets their route answer."""
 
@@ -190,6 +197,7 @@ class Gate:
         self._limits = limits
         self._counts = counts
         self._router = Router()
+        self._wrong_key_logged: dict[str, float] = {}
 
     def add(self, route: Route, answer: Handler) -> None:
         """Let `answer` respond to requests of the route."""
@@ -248,10 +256,26 @@ class Gate:
         known: Principal | None = exchange.identified
         if known is not None and self._authenticator.is_valid(known):
             return known
-        principal = await self._authenticator.identify(_token_of(request, route))
+        token = _token_of(request, route)
+        try:
+            principal = await self._authenticator.identify(token)
+        except Unauthenticated as refusal:
+            if token is not None and type(refusal) is Unauthenticated:
+                self._log_wrong_key(exchange.protocol.peer)
+            raise
         if route is not None and not route.is_websocket and route.role is not Role.HOOK:
             exchange.identified = principal
         return principal
+
+    def _log_wrong_key(self, peer: str) -> None:
+        """Log it once an hour for each client: one whose key was revoked may go on asking every second."""
+        now = asyncio.get_running_loop().time()
+        if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:
+            return
+        if len(self._wrong_key_logged) >= MAX_KEPT_WRONG_PEERS:
+            self._wrong_key_logged.clear()
+        self._wrong_key_logged[peer] = now
+        log.warning("refused %s: its key is wrong or was revoked; lares key list shows those that exist", peer)
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """The response to a request that failed, or to a CORS preflight."""

@@ -47,6 +47,11 @@ PeerOf = Callable[[socket.socket, Any], str | None]
 """As what an accepted connection is counted, by its socket and address; None for one that may not connect."""
 
 
+def address_of(peername: Any) -> str:
+    """The client's address; an IPv4 one as IPv4, also where a socket serves both families."""
+    return str(peername[0]).removeprefix("::ffff:")
+
+
 class Listener:
     """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
 
@@ -59,7 +64,7 @@ class Listener:
         listening: socket.socket,
         connections: Connections,
         new_connection: Callable[[str], StrictConnection],
-        peer_of: PeerOf = lambda _, address: str(address[0]),
+        peer_of: PeerOf = lambda _, address: address_of(address),
     ) -> None:
         self._socket = listening
         self._connections = connections
@@ -112,7 +117,8 @@ class Listener:
     def _register(self, accepted: socket.socket, peer: str) -> None:
         if not self._connections.make_room(peer):
             accepted.close()
-            self._log_refusal(f"{peer} has too many, or all places are taken")
+            limits = "api.max_connections_per_peer, or all have api.max_connections"
+            self._log_refusal(f"{peer} has as many as one address may, {limits}")
             return
         connection = self._new_connection(peer)
         self._connections.add(peer, connection)

@@ -91,7 +91,7 @@ log = logging.getLogger("api")
 
 
 class WebSocket:
-    """One open WebSocket; `answer` is the response that ends its handshake.
+    """One open WebSocket; `answer` is the response that ends its handshake, `peer` the client's address.
 
     It pings every `ping_secs`, and closes with 1011 when a ping was not answered until the next. It aborts when the
     client reads nothing for `stall_secs`. `on_writable` is called when it may be written to again; `closed` is done
@@ -99,11 +99,12 @@ class WebSocket:
     """
 
     def __init__(
-        self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: ApiLimits
+        self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: ApiLimits, peer: str
     ) -> None:
         self._transport = transport
         self._protocol = protocol
         self._limits = limits
+        self._peer = peer
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.on_writable: Callable[[], None] = lambda: None
@@ -211,7 +212,7 @@ class WebSocket:
         if taken is None or taken != self._progress[0]:
             self._progress = (taken, now)
         elif now - self._progress[1] >= self._limits.stall_secs:
-            log.info("event stream: closed a reader that took nothing for %g s", self._limits.stall_secs)
+            log.info("event stream: closed %s, which took nothing for %g s", self._peer, self._limits.stall_secs)
             self._transport.abort()
             return
         if now >= self._ping_at:
@@ -223,7 +224,8 @@ class WebSocket:
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
-            log.info("event stream: closed a reader that did not answer a ping for %g s", self._limits.ping_secs)
+            silent_secs = self._limits.ping_secs
+            log.info("event stream: closed %s, which did not answer a ping for %g s", self._peer, silent_secs)
             self._protocol.fail(NO_PONG, "no pong")
             self._send_due()
         else:

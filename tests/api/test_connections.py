@@ -24,6 +24,7 @@ from appliance.api.connections import (
     TrustedProxies,
 )
 from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.server import address_of
 from tests.api.caller import KEY, UPGRADE, Caller, call, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.app import open_app
@@ -52,6 +53,11 @@ def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
             assert connections.make_room(peer)
             connections.add(peer, each)
     return made
+
+
+def test_a_client_has_one_address_whichever_families_are_served() -> None:
+    for address in ("192.0.2.7", "2001:db8::ffff:1", "fe80::1"):
+        assert address_of((address, 1)) == address_of((address.replace("192", "::ffff:192"), 1, 0, 0)) == address
 
 
 class TestTable:

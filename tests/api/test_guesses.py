@@ -65,7 +65,9 @@ async def test_a_guess_at_the_master_key_costs_no_hash_and_the_owner_gets_in() -
     authenticator.close()
 
 
-async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait(tmp_path: Path) -> None:
+async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait_and_are_one_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with open_app(data_dir=tmp_path) as app:
         made = (await app.post("/auth/keys", {"label": "owner", "role": "admin"})).json
     prefix = made["key"].rsplit("_", 1)[0]
@@ -76,6 +78,9 @@ async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait(tmp_path: Pat
         guessing = asyncio.gather(*guesses)
         assert (await app.get("/rooms", token=made["key"])).status == 200
         assert {each.status for each in await guessing} == {401}
+        assert (await app.get("/rooms", token=None)).status == 401, "who states no key is no guess"
+    lines = [each for each in caplog.messages if "its key is" in each]
+    assert lines == ["refused 127.0.0.1: its key is wrong or was revoked; lares key list shows those that exist"]
 
 
 async def test_a_valid_key_without_memory_to_check_it_is_not_called_invalid_and_works_afterwards() -> None:

@@ -114,7 +114,7 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_connections", "_linger_timer", "_peer", "_proxy", "is_on_box", "limits", "websocket")
+    __slots__ = ("_connections", "_linger_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
 
     def __init__(
         self, *, app: Sanic[Any, Any], peer: str, counted: Connections, is_on_box: bool = False, **more: Any
@@ -124,7 +124,7 @@ class StrictConnection(HttpProtocol):
         self.websocket: WebSocket | None = None
         self.is_on_box = is_on_box
         self._connections = counted
-        self._peer = peer
+        self.peer = peer
         self._proxy: str | None = peer if not is_on_box and app.ctx.proxies.trusts(peer) else None
         self._linger_timer: asyncio.TimerHandle | None = None
 
@@ -143,16 +143,16 @@ class StrictConnection(HttpProtocol):
         """Called when the head of a request has been parsed. Raises `TooManyRequests` for too many of one client."""
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
-            if not self._connections.hand_over(self._peer, client, self):
+            if not self._connections.hand_over(self.peer, client, self):
                 raise TooManyRequests(f"{client} has too many requests under way")
-            self._peer = client
-        self._connections.refresh(self._peer, self)
+            self.peer = client
+        self._connections.refresh(self.peer, self)
 
     def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
         """Switch to WebSocket; `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
-        self.websocket = WebSocket(self.transport, protocol, answer, self.limits)
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer)
         if not self._can_write.is_set():
             self.websocket.pause()
         early, self.recv_buffer = bytes(self.recv_buffer), bytearray()
@@ -217,7 +217,7 @@ class StrictConnection(HttpProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the loop at the end."""
-        self._connections.remove(self._peer, self)
+        self._connections.remove(self.peer, self)
         for timer in (self._linger_timer, self._callback_check_timeouts):
             if timer is not None:
                 timer.cancel()  # or it would hold the connection until then

@@ -169,14 +169,14 @@ class Reasons:
         catalog = self._hub.scenes.catalog
         source = catalog.get(id_).source
         wrong = [fault.message for fault in known.inspect(source)]
-        idle = [] if self._hub.scenes.list_runs(id_, ONE) else ["it was not run since the hub started"]
+        idle = [] if self._hub.scenes.list_runs(id_, ONE) else ["it has not run since the hub started"]
         summary = [*_describe_file(catalog, source), *(now or idle), *wrong]
         return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
         """What runs and waits of it now, a sentence each."""
         return [
-            f"it runs since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
+            f"it has been running since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
             for each in list_executions(self._hub.executors, id_)
         ]
 
@@ -184,7 +184,7 @@ class Reasons:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         health = self._hub.health.get_adapter(device.metadata.source)
-        summary = [f"it is {state} since {timestamp(self.state_since(device))}", *_describe_adapter(health)]
+        summary = [f"it has been {state} since {timestamp(self.state_since(device))}", *_describe_adapter(health)]
         commands = await self._commands(id_)
         summary += [f"the last command came at {at}: {sentence}" for at, sentence in commands[:1]]
         summary += self._listeners_to(device)

@@ -136,9 +136,10 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def wanted(name: str, matcher: Matcher) -> str:
-    """What must be so, `power = on` or `brightness above 50`."""
-    is_range = matcher.equals is UNSET and not matcher.is_any
-    return f"{name} {'' if is_range else '= '}{matcher}"
+    """What must be so, `power = on` or `brightness above 50`; without a wish `any change of power`."""
+    if matcher.is_any:
+        return f"any change of {name}"
+    return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
 Subject = tuple[str, str]

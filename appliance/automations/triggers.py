@@ -165,7 +165,8 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     def describe(self, home: Environment, instant: datetime | None) -> str:
         value = home.variables.find(self.name)
         shown = "is not set" if value is None else f"is {describe(value)}"
-        return f"waits until variable {wanted(self.name, self.matcher)}; it {shown}"
+        change = f"{self.name} changes" if self.matcher.is_any else wanted(self.name, self.matcher)
+        return f"waits until variable {change}; it {shown}"
 
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.VariableChanged) or event.name != self.name:

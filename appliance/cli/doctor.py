@@ -167,7 +167,7 @@ def _check_history(folder: Path) -> Finding:
         bad = sum(line is None for month in months for line in files.read_all(month))
     except OSError as error:
         return "care", "history", f"it cannot be read: {error.strerror}"
-    sentence = f"{len(months)} months on the card, {sum(months.values()) / 1e6:.1f} MB"
+    sentence = f"{len(months)} month{'s' * (len(months) != 1)} on the card, {sum(months.values()) / 1e6:.1f} MB"
     return ("care", "history", f"{sentence}, {bad} damaged lines left out") if bad else ("ok", "history", sentence)
 
 

@@ -42,7 +42,7 @@ KeyCommand = tuple[HubRequest, Act, Callable[[Any], None]]
 """What a hub is asked, what is done without one, and how the answer is printed."""
 
 NO_AUTH = Auth(master_key=None, source="")
-ONLY_NOW = "this is the only time that it is shown"
+ONLY_NOW = "shown only this once"
 
 
 def key(arguments: argparse.Namespace) -> int:
@@ -141,7 +141,7 @@ def _show_revoked(key_id: str, _: None) -> None:
 
 
 def _show_master(reply: dict[str, Any]) -> None:
-    _print_note(f"the old master key opens nothing any more; the new one, {ONLY_NOW}:")
+    _print_note(f"the old master key no longer works; the new one, {ONLY_NOW}:")
     say(reply["key"])
 
 

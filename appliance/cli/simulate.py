@@ -132,7 +132,7 @@ async def _simulate(
         if printer.gone is not None:
             raise printer.gone
         for device_id, line in pretended.items():
-            say(f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", to=sys.stderr)
+            say(f"{arguments.events}:{line}: the home has no device '{device_id}'; it is simulated", to=sys.stderr)
         _print_summary(simulation, printer, settings, arguments)
 
 

@@ -25,7 +25,7 @@ from appliance.lua.worker_pool import WorkerPool
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
-CANCELLED = "somebody asked for it"
+CANCELLED = "cancelled on request"
 
 MAX_WARNINGS = 20
 """Sentences about commands that failed, kept of one execution."""

@@ -79,10 +79,10 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
 def test_damaged_lines_of_history_need_care(tmp_path: Path, command: Command) -> None:
     files = MonthFiles(Disk(home(tmp_path) / "data"))
     files.append("2026-11", [b'{"a":1}', b'{"a":2}'])
-    assert Findings(command(tmp_path, "doctor")).of("history") == [("ok", "1 months on the card, 0.0 MB")]
+    assert Findings(command(tmp_path, "doctor")).of("history") == [("ok", "1 month on the card, 0.0 MB")]
     file = tmp_path / "data" / "history" / "2026-11.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"a":2', b'"a":3'))
-    sentence = "1 months on the card, 0.0 MB, 1 damaged lines left out"
+    sentence = "1 month on the card, 0.0 MB, 1 damaged lines left out"
     assert Findings(command(tmp_path, "doctor")).of("history") == [("care", sentence)]
 
 

@@ -65,9 +65,7 @@ class TestWithoutAHub:
         made = ended(home, *CREATE)
         assert made.code == 0 and SECRET.fullmatch(made.out)
         [id_] = stored(home)
-        assert made.err == (
-            f"{id_} was made, role read, label kitchen tablet; its secret, this is the only time that it is shown:\n"
-        )
+        assert made.err == f"{id_} was made, role read, label kitchen tablet; its secret, shown only this once:\n"
         listed = ended(home, "key", "list")
         assert (listed.code, listed.err) == (0, "")
         head, row = listed.out.splitlines()
@@ -100,7 +98,7 @@ class TestWithoutAHub:
         made = ended(home, "key", "reset-master")
         assert made.code == 0 and SECRET.fullmatch(made.out)
         assert KeyToken.parse(made.out.strip()) and made.out.startswith("lrs_master_")
-        assert made.err.startswith("the old master key opens nothing any more; the new one, this is the only time")
+        assert made.err.startswith("the old master key no longer works; the new one, shown only this once")
         assert "first-key" not in names(home / "data"), "it told a key that opens nothing"
         with lares(home, "run") as running:
             assert status_of(running.url(), made.out.strip()) == 200

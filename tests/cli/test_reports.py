@@ -91,7 +91,8 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert "did not run (device_state_change): condition 1: " in why and "it waits for its trigger" in why
     lamp = (await asked(tmp_path, "why", LIGHT)).out
     assert 'device sent color_temperature set {"value": 4000, "unit": "kelvin"}: ok' in lamp
-    assert "device sent power off: ok" in lamp and "it is online since" in lamp and "adapter elgato_lights" in lamp
+    assert "device sent power off: ok" in lamp
+    assert "it has been online since" in lamp and "adapter elgato_lights" in lamp
     reply: dict[str, Any] = json.loads((await asked(tmp_path, "why", LIGHT, "--json")).out)
     assert reply["kind"] == "device" and 1 < len(reply["decisions"]) <= 10
     times = [each["at"] for each in reply["decisions"]]

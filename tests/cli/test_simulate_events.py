@@ -87,8 +87,8 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
     assert len({*result.err.splitlines()}) == len(result.err.splitlines())
     said = [line for line in result.err.splitlines() if not line.startswith(noted)]
     assert result.code == 0 and said == [
-        "events.txt:3: the home has no device 'x:hall'; it was pretended",
-        "events.txt:4: the home has no device 'x:lamp'; it was pretended",
+        "events.txt:3: the home has no device 'x:hall'; it is simulated",
+        "events.txt:4: the home has no device 'x:lamp'; it is simulated",
         "automations: 3, runs: 3, commands: 4",
     ]
     assert image(tmp_path / "config") == before and not (tmp_path / "data").exists()

@@ -240,7 +240,7 @@ async def test_a_scene_that_waits_for_its_turn_does_not_begin_once_the_one_that_
         assert (await app.post("/scenes/nests/cancel")).json["cancelled"] == 1
         await until(lambda: app.hub.scenes.figures()["waiting"] == 0)
         (entry,) = (await app.get("/scenes/sleepy/history")).json["entries"]
-        assert (entry["status"], entry["error"]) == ("cancelled", "somebody asked for it")
+        assert (entry["status"], entry["error"]) == ("cancelled", "cancelled on request")
         assert (await app.post("/scenes/sleepy/cancel")).json["cancelled"] == 1
         await asyncio.gather(*running)
 

@@ -35,7 +35,7 @@ GZIP = "application/gzip"
 
 _HEALTHY = orjson.dumps({"status": "ok"})
 
-_LEVEL = choice(*LOG_LEVELS, default="debug", description="Entries of this level and graver ones.")
+_LEVEL = choice(*LOG_LEVELS, default="debug", description="Entries of this level and above.")
 _LOG_QUERY = {
     "level": Field(_LEVEL, required=False),
     "part": Field(anything, required=False),

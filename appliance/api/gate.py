@@ -206,7 +206,7 @@ class Gate:
     async def respond(self, request: Request) -> HTTPResponse | None:
         """The response of the request's route, None of a WebSocket's; raises what `handle_error` responds to.
 
-        It is counted and timed; a client that hangs up before its answer is counted as 499.
+        It is counted and timed; a client that is gone before its answer is counted as 499.
         """
         path = "*" if request.raw_url == b"*" else request.path  # which would be "/"
         (route, answer), ids = self._router.find(request.method, path)

@@ -65,6 +65,11 @@ class Caller:
         """Send the bytes, whenever there is room for them."""
         self._writer.write(data)
 
+    async def send_last(self, data: bytes) -> None:
+        """Send the bytes, and say that no more will come."""
+        await self.send(data)
+        self._writer.write_eof()
+
     async def reply(self, within: float = 20.0, *, to: str = "GET") -> Reply:
         """The next answer; one to HEAD has no body."""
         async with asyncio.timeout(within):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import subprocess
 import sys
@@ -226,6 +227,35 @@ class TestLettingGo:
             caller.stop_reading()
             caller.send_at_once(request("GET", "/capabilities", KEY) * 300)
             await shown(app, "sockets", "open", 1)
+
+    @pytest.mark.parametrize(
+        ("sent", "answers"),
+        [
+            (request("POST", "/rooms", KEY, body=b'{"id": "hall", "name": "Hall"}') * 2, ["200 OK", "200 OK"]),
+            (request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON), ["200 OK"]),
+            (request("POST", "/rooms", KEY, "Content-Length: 10") + b"{", ["400 Bad Request"]),
+            (request("POST", "/rooms", KEY, "Transfer-Encoding: chunked") + b"1\r\n{", ["400 Bad Request"]),
+            (request("POST", "/rooms", "Content-Length: 10") + b"{", ["401 Unauthorized"]),
+            (b"GET /health HTTP/1.1\r\nHost:", []),
+            (b"", []),
+        ],
+        ids=[
+            "two requests",
+            "a command",
+            "half a body",
+            "half a chunk",
+            "half an unwanted body",
+            "half a head",
+            "none",
+        ],
+    )
+    async def test_a_client_that_ends_its_side_is_answered_what_it_asked(
+        self, quiet_log: pytest.LogCaptureFixture, sent: bytes, answers: list[str]
+    ) -> None:
+        async with open_app() as app, call(app.url) as caller:
+            app.light.faults.delay = 0.1
+            await caller.send_last(sent)
+            assert re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode()) == answers
 
     async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
         async with open_app(limits=ApiLimits(idle_secs=0.2, head_secs=0.2)) as app, call(app.url) as caller:

@@ -14,7 +14,7 @@ import orjson
 from sanic import Request, Sanic
 from sanic.compat import Header
 from sanic.config import Config
-from sanic.exceptions import RequestCancelled, SanicException
+from sanic.exceptions import BadRequest, RequestCancelled, SanicException
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
@@ -103,6 +103,10 @@ class TooManyRequests(SanicException):
 
 LINGER_SECS = 1.0
 """Seconds to read on after the last response: closing while the client sends would reset the connection."""
+
+
+MAX_ANSWER_SECS_AFTER_EOF = 10.0
+"""Seconds in which a client that sends no more is answered: no command takes longer, and it may have hung up."""
 
 
 class StrictConnection(HttpProtocol):
@@ -202,6 +206,25 @@ class StrictConnection(HttpProtocol):
             self.websocket.receive(data)
         elif self._linger_timer is None:
             super().data_received(data)
+
+    def eof_received(self) -> bool:
+        """Called by the loop when the client sends no more: true where it is answered first, as `nc -N` expects."""
+        if self.websocket is not None or self.is_idle:
+            return False
+        self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self.close)
+        self._data_received.set()
+        return True
+
+    async def receive_more(self) -> None:
+        """Wait for bytes; closes where none will come. Raises `BadRequest` where a body lacks them."""
+        before = len(self.recv_buffer)
+        if self._linger_timer is None:
+            await super().receive_more()  # type: ignore[no-untyped-call]
+        if self._linger_timer is not None and len(self.recv_buffer) == before:
+            if self.is_answering:
+                raise BadRequest("the request ended before its body did: Content-Length or the last chunk is wrong")
+            self.close()
+            await asyncio.Future()
 
     def pause_writing(self) -> None:
         """Called by the loop when there is no more room."""

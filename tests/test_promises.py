@@ -13,6 +13,9 @@ from appliance import config, errors
 from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
+from appliance.automations.states import Policy
+from appliance.cli.help import subcommands
+from appliance.cli.main import _parser
 from appliance.history.card_lines import decode_changes, decode_command, decode_execution, decode_hours
 from appliance.home import events
 from appliance.store.file_format import check_crc, decode_snapshot, read_journal
@@ -21,7 +24,10 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
 APPLIANCE = ROOT / "appliance"
-DEVICES, ROUTES_PAGE = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("devices", "routes"))
+DEVICES, ROUTES_PAGE, COMMANDS = (
+    (ROOT / "docs" / f"{name}.md").read_text() for name in ("devices", "routes", "command-line")
+)
+RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text()
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
 
@@ -47,12 +53,27 @@ def test_a_page_names_every_route() -> None:
         assert path in ROUTES_PAGE, f"docs/routes.md does not name {path}"
 
 
-@each_row("page", ["docs/devices.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
-def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
-    shown = re.findall(r"```toml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    assert shown
-    for text in shown:
-        config.parse(text, page, {})
+def test_a_page_names_every_command() -> None:
+    for name in subcommands(_parser()):
+        assert f"`lares {name}" in COMMANDS, f"docs/command-line.md does not name {name}"
+
+
+def test_what_the_pages_show_of_the_configuration_is_sound() -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        for text in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL):
+            config.parse(text, page.name, {})
+
+
+@each_row(("page", "section"), [("limits.md", "How it grows"), ("mqtt.md", "A cluster of brokers")])
+def test_the_tables_of_a_page_show_what_was_measured(page: str, section: str) -> None:
+    text = (ROOT / "docs" / page).read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
+    shown = re.findall(r"(?<![\d.])\d+\.\d+", "\n".join(re.findall(r"^\|.*$", text, re.MULTILINE)))
+    assert shown and set(shown) <= set(re.findall(r"\| ([\d.]+) ", RESULTS)), page
+
+
+def test_the_reference_of_lua_has_each_field_of_a_policy() -> None:
+    for name in Policy.__struct_fields__:
+        assert f"| `{name}` |" in LUA
 
 
 def test_a_page_has_a_row_for_every_kind_of_adapter() -> None:

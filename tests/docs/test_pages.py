@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -104,14 +104,6 @@ def test_links_between_pages_lead_somewhere() -> None:
                 titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
                 slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
                 assert anchor in slugs, f"{page.name}: {target}#{anchor}"
-
-
-def examples() -> Iterator[tuple[str, str]]:
-    """Each section with a whole configuration or Lua file, and its text."""
-    for page in ("README.md", *(f"docs/{file.name}" for file in sorted(DOCS.glob("*.md")))):
-        for section in re.split(r"^#+ ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]:
-            if re.search(r"^```(lua\n(---@.*\n)?return \{|toml\n)", section, re.MULTILINE):
-                yield f"{page}: {section.partition(chr(10))[0]}", section
 
 
 @pytest.mark.slow

@@ -250,14 +250,9 @@ def _run(entry: ExecutionEntry) -> ReportedDecision:
     at = timestamp(entry.executed_at)
     if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
         return at, f"did not run{trigger}: {entry.error}"
-    results = "; ".join(_result(each) for each in entry.results)
-    took = f"{trigger} in {entry.duration_ms} ms" + (f": {results}" if results else "")
+    told = "; ".join([*(f"{each['target']} ok" for each in entry.results if each["status"] == "ok"), *entry.warnings])
+    took = f"{trigger} in {entry.duration_ms} ms" + (f": {told}" if told else "")
     if entry.status is ExecutionStatus.OK:
         return at, f"ran{took}"
     ended = {ExecutionStatus.CANCELLED: "was cancelled", ExecutionStatus.TIMEOUT: "took too long"}
     return at, f"{ended.get(entry.status, 'failed')}{took}; {entry.error}"
-
-
-def _result(result: Mapping[str, Any]) -> str:
-    message = "" if result["message"] is None else f" ({result['message']})"
-    return f"{result['target']} {result['status']}{message}"

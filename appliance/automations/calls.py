@@ -211,7 +211,8 @@ class CtxCalls:
             raise Invalid("ctx:notify: the fields must be a table with named fields")
         if not self._targets:
             log.info(message, extra={"source": context.source})  # no "%s": a flood of them is held back
-            return [_result("notify", Status.UNSUPPORTED, "no targets are configured: [notify] targets")]
+            context.warn("notify", reason := "no targets are configured: [notify] targets")
+            return [_result("notify", Status.UNSUPPORTED, reason)]
         payload: dict[str, Any] = {"message": message, "fields": fields or {}}
         title = payload["fields"].get("title")
         if isinstance(title, str):

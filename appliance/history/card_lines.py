@@ -9,7 +9,8 @@
 - Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}`: source,
   room, command, outcome, message.
 - Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}`: outcome,
-  duration, error; of an automation also `"b":"cron"`, the type of the event that it was given.
+  duration, error; of an automation also `"b":"cron"`, the type of the event that it was given, and where calls
+  failed `"w":"…"`, the first sentence of that.
 - The end of each writing: `{"k":"written","t":1764547200123,"used":40123,"days":12}`: bytes of this day (UTC) so far,
   and on how many days something was written until now.
 """
@@ -106,6 +107,8 @@ def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
     said = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
     if (because := (entry.trigger_payload or {}).get("type")) is not None:
         said["b"] = _cut(str(because))
+    if entry.warnings:
+        said["w"] = _cut(entry.warnings[0])
     return execution_beginning(kind, entry.subject) + orjson.dumps(said)[1:]
 
 
@@ -154,7 +157,7 @@ def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
-    """The execution; of its event it has the type alone, of results and trace nothing. Raises `Faulty`."""
+    """The execution, without results and trace, with the type of its event and one warning. Raises `Faulty`."""
     return ExecutionEntry(
         subject=line["id"],
         executed_at=datetime.fromtimestamp(line["t"] / 1000, UTC),
@@ -163,6 +166,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
         results=(),
         duration_ms=line["ms"],
         trigger_payload={"type": line["b"]} if "b" in line else {},
+        warnings=(line["w"],) if "w" in line else (),
     )
 
 

@@ -103,7 +103,7 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
     """One execution of a scene or automation; `results` are those of its commands in call order.
 
     `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` are
-    sentences about commands that failed. `counted_secs` of its duration count for the backstop.
+    sentences about calls that failed. `counted_secs` of its duration count for the backstop.
     """
 
     subject: str

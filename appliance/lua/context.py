@@ -26,6 +26,9 @@ MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
 """Results of commands that are kept of an execution; older ones are dropped."""
 
+MAX_WARNINGS = 20
+"""Sentences about calls that failed, kept of one execution."""
+
 MAX_FAILED_CALLS = 100
 """Names and targets of which failures are counted."""
 
@@ -109,7 +112,8 @@ def _short(value: Any) -> Any:
 class Context:
     """The `LuaCalls` of one execution. `source` is what its commands are recorded under, `scene:evening`.
 
-    `results` are those of its commands in call order, the newest `MAX_RESULTS`. `calls` are what its methods do.
+    `results` are those of its commands in call order, the newest `MAX_RESULTS`. `calls` are what its methods do,
+    `warnings` say which of them came to nothing, the first `MAX_WARNINGS`.
     `chain` are the scenes and automations that led to the execution, its own last. No call is done before `after` is
     set, where there is such an event.
     """
@@ -133,6 +137,7 @@ class Context:
         self.after: asyncio.Event | None = None
         self.counted_secs = 0.0
         self.trace = Trace(clock)
+        self.warnings: list[str] = []
         kind, _, name = source.partition(":")
         self._label = {kind: name}
         self._results: deque[dict[str, Any]] = deque()
@@ -189,6 +194,12 @@ class Context:
         """Log and count a command or call that failed."""
         log.warning("%s: %s failed: %s", self.source, target, reason)
         self._failed_calls.add(self.source, target, reason)
+        self.warn(target, reason)
+
+    def warn(self, target: str, reason: str) -> None:
+        """Keep for the history that a call came to nothing."""
+        if len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append(_short(f"{target}: {reason}"))
 
     def _record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
         fields = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}

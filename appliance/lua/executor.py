@@ -27,9 +27,6 @@ REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
 
-MAX_WARNINGS = 20
-"""Sentences about commands that failed, kept of one execution."""
-
 log = logging.getLogger("lua")
 
 
@@ -282,19 +279,17 @@ class Executor:
 
     def _entry_of(self, execution: Execution, status: ExecutionStatus, error: str | None) -> ExecutionEntry:
         request, context = execution.request, execution.context
-        results = [] if context is None else context.results
-        failed = [each for each in results if each["status"] != "ok"][:MAX_WARNINGS]
         return ExecutionEntry(
             subject=request.id,
             executed_at=execution.at,
             status=status,
             error=error,
-            results=tuple(results),
+            results=() if context is None else tuple(context.results),
             duration_ms=0 if context is None else round((self._clock.monotonic() - execution.began) * 1000),
             counted_secs=0.0 if execution.lua is None else execution.lua.counted_secs,
             trigger_payload=request.event,
             trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_TRACE_STEPS:],
-            warnings=tuple(f"{each['target']}: {each['message'] or each['status']}" for each in failed),
+            warnings=() if context is None else tuple(context.warnings),
         )
 
     def _record(self, request: ExecutionRequest, entry: ExecutionEntry) -> None:

@@ -202,7 +202,9 @@ async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) 
         assert await variable(app, "told") == "unsupported"
         assert (await run(app, "gone")).json["results"][0]["status"] == "error"
         [entry] = (await app.get("/scenes/gone/history")).json["entries"]
-        assert entry["warnings"] == ["lost:1: device 'lost:1' not found"]
+        assert entry["warnings"] == ["power on to lost:1: device 'lost:1' not found"]
+        [told] = (await app.get("/why?id=notify")).json["decisions"]
+        assert told["sentence"].endswith("ms: notify: no targets are configured: [notify] targets")
 
 
 async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
@@ -215,6 +217,8 @@ async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
             ("elgato_lights:info", "ok"),
             ("nobody:send", "unsupported"),
         ]
+        [told] = (await app.get("/why?id=notify")).json["decisions"]
+        assert told["sentence"].endswith("ms: nobody:send: invoke target 'nobody:send' is not supported")
 
 
 async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path) -> None:

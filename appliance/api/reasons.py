@@ -92,7 +92,8 @@ class Reasons:
         near = nearest(word, [each for pair in pairs for each in pair])
         missing = NotFound("automation", word)
         hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
-        missing.args = (f"{missing}, nor is a scene or device of that id or name{hint}",)
+        off = "".join(f"; {reason}" for reason in self._list_off())
+        missing.args = (f"{missing}, nor is a scene or device of that id or name{hint}{off}",)
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
@@ -104,6 +105,9 @@ class Reasons:
                 return {"kind": kind, "summary": [*self._is_safe(), *told, HOW_TO_LOAD.format(f"{kind}s")]}
         section = word.partition(":")[0]
         health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
+        if health is None and section in (await asyncio.to_thread(self._hub.names.known)).adapters:
+            off = f"[adapters.{section}] says enabled = false; set it to true, then start the hub again"
+            return {"kind": "adapter" if word == section else "device", "summary": [off]}
         if health is None or (word != section and health.file_fault is None):
             return None
         return {"kind": "adapter" if word == section else "device", "summary": [*_describe_adapter(health)]}
@@ -207,6 +211,13 @@ class Reasons:
     async def _states(self, device_id: str) -> list[ReportedDecision]:
         found = await self._hub.history.attributes.list_values(device_id, "state", LATEST, Resolution.RAW)
         return [(timestamp(entry.observed_at), f"it went {entry.value}") for entry in found.entries]
+
+    def _list_off(self) -> Iterator[str]:
+        """Why there are no automations, or no scenes, at all."""
+        yield from self._is_safe()
+        for kind in ("automations", "scenes"):
+            if not self._hub.folders[kind].enabled and (kind == "scenes" or self._hub.safe_because is None):
+                yield f"{kind}.enabled is false in the configuration"
 
     def _is_safe(self) -> Iterator[str]:
         if self._hub.safe_because is not None:

@@ -142,6 +142,12 @@ def wanted(name: str, matcher: Matcher) -> str:
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
+def present(value: Value, matcher: Matcher) -> str:
+    """The value of now for people, and where a trigger would match it, that this is not enough."""
+    is_waited_for = not matcher.is_any and matcher.holds(value)
+    return describe(value) + (": only a change to that counts" if is_waited_for else "")
+
+
 Subject = tuple[str, str]
 """A kind of thing and the name of one: `("device", "desk:light:0")`."""
 

@@ -14,7 +14,7 @@ from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import (
     Matcher,
     NamedThing,
-    describe,
+    present,
     same,
     take_attribute,
     take_matcher,
@@ -152,7 +152,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return ""
         value = device.attributes.get(self.attribute)
         if value is not None:
-            return f"shows {self.attribute} = {describe(value)}"
+            return f"shows {self.attribute} = {present(value, self.matcher)}"
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
         return f"shows no {self.attribute}, but {names}" if names else "shows nothing now"
 

@@ -19,7 +19,7 @@ from appliance.automations.automation_fields import (
     Matcher,
     NamedThing,
     Subject,
-    describe,
+    present,
     same,
     take_matcher,
     wanted,
@@ -164,7 +164,7 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
         value = home.variables.find(self.name)
-        shown = "is not set" if value is None else f"is {describe(value)}"
+        shown = "is not set" if value is None else f"is {present(value, self.matcher)}"
         change = f"{self.name} changes" if self.matcher.is_any else wanted(self.name, self.matcher)
         return f"waits until variable {change}; it {shown}"
 

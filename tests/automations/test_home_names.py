@@ -232,6 +232,11 @@ WAITS: list[tuple[dict[str, Any], str]] = [
         "until 'mqtt:hall_motion' shows occupancy = 'occupied' for 5 s; it shows occupancy = 'unoccupied'",
     ),
     (
+        {**MOVES, "equals": "unoccupied"},
+        "until 'mqtt:hall_motion' shows occupancy = 'unoccupied'; it shows occupancy = 'unoccupied': "
+        "only a change to that counts",
+    ),
+    (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
         "until 'mqtt:hall_motion' shows any change of motion; it shows no motion, but occupancy",
     ),
@@ -245,6 +250,10 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ({**PRESS, "device_id": LAMP}, "until 'desk:light:0' sends any event; there is no device 'desk:light:0'"),
     ({"type": "device_event", "group_id": "all", "event": "single"}, "until a device of group 'all' sends single"),
     ({"type": "variable_change", "name": "mode"}, "until variable mode changes; it is 'away'"),
+    (
+        {"type": "variable_change", "name": "mode", "equals": "away"},
+        "until variable mode = 'away'; it is 'away': only a change to that counts",
+    ),
     ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
     ({"type": "timer", "name": "off"}, "until the timer 'off' is over"),
     ({"type": "adapter_lifecycle"}, "until an adapter starts"),

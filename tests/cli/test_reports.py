@@ -59,7 +59,8 @@ async def hub(tmp_path: Path) -> AsyncIterator[Process]:
     (tmp_path / "config" / "automations").mkdir(parents=True)
     (tmp_path / "config" / "automations" / "follow.lua").write_text(AUTOMATION)
     async with LightSimulator() as light:
-        configure(tmp_path, light_section(light.url))
+        off = '[adapters.desk]\ntype = "roku_tv"\nenabled = false\n[scenes]\nenabled = false\n'
+        configure(tmp_path, light_section(light.url) + off)
         async with running(tmp_path) as process:
             await process.ready()
             for capability, action, value in (
@@ -108,6 +109,10 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert "its adapter elgato_lights is running" in (await hub.get("/why?id=elgato_lights"))["summary"]
     nobody = await asked(tmp_path, "why", "nobody")
     assert (nobody.code, nobody.out) == (67, "") and "automation 'nobody' not found" in nobody.err
+    assert nobody.err.endswith("; scenes.enabled is false in the configuration\n")
+    for word in ("desk", "desk:tv"):
+        [off] = (await hub.get(f"/why?id={word}"))["summary"]
+        assert off == "[adapters.desk] says enabled = false; set it to true, then start the hub again"
 
     log = (await asked(tmp_path, "log")).out
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d info    hub: Lares \S+ starts config=", log, re.MULTILINE)

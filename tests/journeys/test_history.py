@@ -108,7 +108,10 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
         ] == reported
         assert (await app.get("/automations/evening")).json["last_run"] == last_run is not None
         assert [was] == (await app.get("/diagnostics/status")).json["automations"] and was["last"]["status"] == "ok"
-        for id_, sentence in (("evening", "ms: power on to nobody:home: device 'nobody:home' not found"), (LIGHT, "automation:evening sent power on: ok")):
+        for id_, sentence in (
+            ("evening", "ms: power on to nobody:home: device 'nobody:home' not found"),
+            (LIGHT, "automation:evening sent power on: ok"),
+        ):
             decisions = (await app.get(f"/why?id={id_}")).json["decisions"]
             assert any(sentence in decision["sentence"] for decision in decisions), id_
 

@@ -118,11 +118,16 @@ class AdapterRunner:
     async def hook(self, request: HookRequest) -> None:
         """Give the adapter what somebody sent to one of its hooks. Raises `LaresError`."""
         adapter = self._running()
-        await self._contained(adapter.within_limit(adapter.hook(request)))
+        try:
+            await self._contained(adapter.within_limit(adapter.hook(request)))
+        except AdapterFailed as error:
+            adapter.on_hook_failed(error)
+            raise
 
     async def _command(
         self, adapter: Adapter, device_ids: Sequence[str], command: Command
     ) -> list[LaresError | None]:
+        answers_before = adapter.answers
         try:
             results = await adapter.within_limit(adapter.command_many(device_ids, command))
             if len(results) != len(device_ids):
@@ -134,10 +139,12 @@ class AdapterRunner:
             adapter.gate.fail_waiting(error, None if adapter.shares_outages else device_ids)
             raise
         except AdapterFailed as error:
-            self._context.publish.reached()
+            if adapter.answers != answers_before:
+                self._context.publish.reached()
             self._context.publish.record_error(error)
             raise
-        return [self._publish_result(result) for result in results]
+        is_answered = adapter.answers != answers_before
+        return [self._publish_result(result, is_answered=is_answered) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
         """The result of the adapter's work; any exception but `LaresError` is raised as `AdapterFailed`."""
@@ -162,14 +169,14 @@ class AdapterRunner:
             raise AdapterFailed(f"{self.name} is started again after a fault; this was not sent")
         return self.adapter
 
-    def _publish_result(self, result: CommandResult) -> LaresError | None:
-        """Publish what a command read; its error, if it has one."""
+    def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
+        """Publish what a command read, and that the vendor answered if it did; the result's error, if it has one."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
-        if result.report is not None or result.error is None:
+        if result.report is not None or (is_answered and result.error is None):
             publish.answered()
-        else:
+        elif is_answered:
             publish.reached()
         if result.error is None:
             return None

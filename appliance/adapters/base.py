@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
@@ -14,7 +15,7 @@ from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.lua_kinds.section import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import NotFound, Unanswered, Unreachable, Unsupported
+from appliance.errors import AdapterFailed, NotFound, Unanswered, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.values import Value
@@ -148,6 +149,11 @@ class Adapter(ABC):
         return None
 
     @property
+    def answers(self) -> float:
+        """How often the vendor has answered; NaN where that is not counted, and a command that ended was answered."""
+        return math.nan
+
+    @property
     def operations(self) -> Mapping[str, Operation]:
         """The adapter's own operations by name, for `ctx:invoke`."""
         return {}
@@ -164,6 +170,10 @@ class Adapter(ABC):
         `AdapterFailed`; the caller is told the sentence.
         """
         raise NotFound("hook", request.hook)
+
+    def on_hook_failed(self, error: AdapterFailed) -> None:
+        """A call of a hook failed otherwise than by its request; the caller is told, too."""
+        self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of a command or operation; `Unanswered` where it takes longer than five seconds."""

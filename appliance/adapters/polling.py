@@ -58,6 +58,11 @@ class PollingAdapter(Adapter):
         adapter.max_silence_secs = settings.max_silence_secs
         return adapter
 
+    @property
+    def answers(self) -> float:
+        """How many answers of any status came from its address."""
+        return self.http.answers
+
     @abstractmethod
     async def poll(self) -> Report:
         """Read the state of every device behind this adapter; raises `AdapterFailed`."""
@@ -159,7 +164,7 @@ class PollingAdapter(Adapter):
         What was pushed meanwhile was said later, and stays.
         """
         began = self.clock.monotonic()
-        ended_before, answers_before = self.gate.commands_ended, self.http.answers
+        ended_before, answers_before = self.gate.commands_ended, self.answers
         with self.publish.reading() as reading:
             try:
                 outcome: Report | AdapterFailed = await self.within_limit(self.poll())
@@ -175,22 +180,22 @@ class PollingAdapter(Adapter):
         elif isinstance(outcome, Unreachable):
             self._on_miss(outcome, self.misses + 1)
         else:
-            if self.http.answers != answers_before:
+            if self.answers != answers_before:
                 self.misses = 0
                 self.publish.reached()
             self.publish.failed(outcome)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of the work, within five seconds. Raises `Unreachable` only if nothing at all was answered."""
-        address, answers_before = self.http.address, self.http.answers
+        address, answers_before = self.http.address, self.answers
         try:
             result = await end_within(work, COMMAND_TIMEOUT_SECS)
         except TimeoutError:
-            if self.http.answers == answers_before:
+            if self.answers == answers_before:
                 raise Unreachable(f"{address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)") from None
             raise Unanswered(f"{address} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
         except Unreachable as error:
-            if self.http.answers == answers_before:
+            if self.answers == answers_before:
                 raise
             raise Unanswered(str(error)) from None
         self.misses = 0

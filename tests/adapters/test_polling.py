@@ -177,6 +177,19 @@ async def test_a_command_that_is_refused_is_no_outage_and_ends_one(bench: Bench)
     assert bench.power == ("off", "online")
 
 
+async def test_a_command_that_fails_before_anything_is_asked_ends_no_outage(bench: Bench) -> None:
+    async def command(device_id: str, command: Command) -> CommandResult:
+        if command.action == "on":
+            raise WRONG
+        return CommandResult(error=str(WRONG))
+
+    await bench.command(GONE)
+    bench.adapter.command = command  # type: ignore[method-assign]
+    for wish in (ON, TOGGLE):
+        assert await _error_of(asyncio.ensure_future(bench.link.ask("stub:1", wish))) == str(WRONG)
+        assert bench.power == ("off", "offline")
+
+
 async def test_a_command_that_was_answered_at_first_is_no_outage(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands)

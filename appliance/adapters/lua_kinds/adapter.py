@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
     AdapterContext,
-    AdapterReplaced,
     CommandResult,
     HookRequest,
     Operation,
@@ -34,9 +33,10 @@ from appliance.adapters.lua_kinds.told_devices import (
     device_for_lua,
     report_of,
 )
+from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
-from appliance.errors import AdapterFailed, BadAnswer, Invalid, ScriptFailed, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, ScriptFailed, Unanswered, Unreachable
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
@@ -48,11 +48,13 @@ MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 """Seconds between two messages that are handed to a file while more than so many wait."""
 
 MAX_SAID = 100
-"""Different faults of messages that are logged."""
+"""Different faults of messages and hooks that are logged."""
 
 MAX_POLL_SECS = 86_400
 MAX_SENTENCE_CHARS = 500
 """Characters of a refusal in a file's own words."""
+
+T = TypeVar("T")
 
 log = logging.getLogger("adapters")
 
@@ -78,6 +80,7 @@ class LuaAdapter(PollingAdapter):
         self._memory: dict[str, Value] = {}
         self._said: set[str] = set()
         self._has_polled = False
+        self._idle = ""
         self._push_error: AdapterFailed | None = None
         self._untold: list[HappenedEvent] = []
         listen = loaded.definition.listen
@@ -91,7 +94,18 @@ class LuaAdapter(PollingAdapter):
 
     async def run(self) -> None:
         """Poll until cancelled, or until the kind is another; raises `AdapterReplaced` then."""
-        await run_together(super().run(), self._keep_hearing(), _replace_when(self._loaded))
+        await run_together(super().run(), self._keep_hearing(), replace_when(self._loaded))
+
+    async def within_limit(self, work: Awaitable[T]) -> T:
+        """As ever, but a function that asks nothing when its time is over says nothing of the device."""
+        self._idle = ""
+        try:
+            return await super().within_limit(work)
+        except (Unreachable, Unanswered):
+            if not self._idle:
+                raise
+            sentence = f"{self._idle} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device"
+            raise AdapterFailed(sentence) from None
 
     async def poll_once(self) -> None:
         """Poll and publish; where the file has no function `poll`, see whether it is still heard of."""
@@ -156,8 +170,12 @@ class LuaAdapter(PollingAdapter):
         told: dict[str, Any] = {"method": request.method, "data": request.data}
         for name, texts in (("query", request.query), ("headers", request.headers)):
             told[name] = {str(key): str(value) for key, value in texts.items()}
-        found = await self.within(COMMAND_TIMEOUT_SECS, self._call(["hook"], told, body=request.body))
+        found = await self._call(["hook"], told, body=request.body)
         await self._update("hook", found["first"])
+
+    def on_hook_failed(self, error: AdapterFailed) -> None:
+        """What calls a hook is a device, which reads no answer: it is logged, as with messages."""
+        self._say_once(error, str(error).partition(": ")[0])
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -194,6 +212,9 @@ class LuaAdapter(PollingAdapter):
             given["bytes"] = body.decode("latin-1")
         try:
             found = await self._host.call(self._loaded.section, calls, path, given)
+        except asyncio.CancelledError:
+            self._idle = "" if calls.is_asking else f"{self._loaded.section.kind}.lua: {'.'.join(path)}"
+            raise
         except ScriptFailed as failed:
             if calls.outage is not None and str(calls.outage) in failed.message:
                 raise type(calls.outage)(self.redact(str(calls.outage))) from None
@@ -213,7 +234,9 @@ class LuaAdapter(PollingAdapter):
         await in_steps(self.clock, self._telling(report_of(self.name, told, is_complete=update.complete), told))
         self.note_heard()
         self.publish.answered()
-        if update.send is not None and self.connection is not None:
+        if update.send is not None:
+            if self.connection is None:
+                raise AdapterFailed(f"{function} returned something to send, and the kind has no listen")
             await self.connection.send(update.send)
         if update.poll:
             self.poll_now()
@@ -232,7 +255,7 @@ class LuaAdapter(PollingAdapter):
                 await self.clock.sleep(pause)
 
     def _say_once(self, error: AdapterFailed, place: str) -> None:
-        """Log what was wrong with a message, once for each place in the file: the rest may be the vendor's words."""
+        """Log what was wrong with a message or hook, once for each place in the file: the rest may be any words."""
         self.publish.record_error(error)
         if place not in self._said and len(self._said) < MAX_SAID:
             self._said.add(place)
@@ -314,31 +337,6 @@ class LuaAdapter(PollingAdapter):
             return await super().look(device_id)
         device = self.publish.find(device_id)
         return None, {} if device is None else device.attributes, None
-
-
-class WaitingAdapter(Adapter):
-    """A section whose kind cannot be used now: it says so, and waits for another file."""
-
-    def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
-        super().__init__(context)
-        self._fault = fault
-        self._error = AdapterFailed(str(fault.faults[0]))
-
-    async def run(self) -> None:
-        """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
-        self.publish.failed(self._error)
-        self.publish.started()
-        await _replace_when(self._fault)
-
-    async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Raises the error."""
-        raise self._error
-
-
-async def _replace_when(known: LoadedSection | SectionFault) -> None:
-    """Wait until the section's kind may be another; raises `AdapterReplaced` then."""
-    await known.changed.wait()
-    raise AdapterReplaced
 
 
 def build(section: LuaSection, context: AdapterContext) -> Adapter:

@@ -198,10 +198,14 @@ def _inner_base64(raw: bytes, before: int) -> str:
     return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
 
 
+ASKING = frozenset({"http", "send", "ask"})
+"""Methods of `ctx` that wait for the vendor."""
+
+
 class FunctionCalls:
     """The `Calls` of one running function; its requests may take `request_secs` where they say nothing.
 
-    `outage` is the last call that nothing answered, if there was one.
+    `outage` is the last call that nothing answered, if there was one; `is_asking`: one now waits for the vendor.
     """
 
     counted_secs = 0.0
@@ -218,6 +222,7 @@ class FunctionCalls:
         self._request_secs = request_secs
         self._connection = connection
         self.outage: Unreachable | None = None
+        self.is_asking = False
         self._section = section
         self._transport = transport
         self._kept = kept
@@ -228,11 +233,14 @@ class FunctionCalls:
         first, second, *_ = arguments
         if operation not in _CALLS:
             raise Invalid(f"ctx:{operation} is not there in a kind of adapter")
+        self.is_asking = operation in ASKING
         try:
             return await _CALLS[operation](self, first, second)
         except Unreachable as error:
             self.outage = error
             raise
+        finally:
+            self.is_asking = False
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Write a line of the file's to the log, without secrets."""

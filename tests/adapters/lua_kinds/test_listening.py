@@ -12,12 +12,14 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.base import HookRequest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.lua_kinds.connection import MAX_PUSHED, PushConnection, Pushed
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
+from appliance.errors import AdapterFailed
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -210,6 +212,35 @@ async def test_what_is_pushed_before_the_first_poll_has_described_its_device_wai
         it.vendor.polls.set()
         await until(lambda: it.shows(brightness=42))
         assert not [each for each in it.happened if isinstance(each, events.ObservationDropped)]
+
+
+async def test_a_hook_that_fails_is_a_line_of_the_log_and_the_last_error(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hook = 'hook = function(ctx, request) if request.data then return { send = "x" } end error("no bell") end'
+    async with listening(pool, tmp_path, f'return {{ name = "Bell", {hook} }}') as it:
+        await until(lambda: it.runner.adapter is not None)
+        asked: tuple[Any, ...] = (None, None, {})
+        for data in asked:
+            with pytest.raises(AdapterFailed):
+                await it.runner.hook(HookRequest(hook="it", method="POST", data=data))
+    sentences = ["config/adapters/mine.lua:1: no bell", "hook returned something to send, and the kind has no listen"]
+    errors = [each.message for each in it.happened if isinstance(each, events.AdapterErrored)]
+    assert errors == [sentences[0], *sentences]
+    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
+        f"it: {sentence}" for sentence in sentences
+    ]
+
+
+@pytest.mark.slow
+async def test_a_function_that_asks_nothing_until_its_time_is_over_says_nothing_of_the_device(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    poll = "poll = function(ctx) while true do crypto.pbkdf2('sha256', 'a', 'b', 200000) end end"
+    async with listening(pool, tmp_path, f'return {{ name = "Busy", {poll} }}') as it:
+        await until(lambda: any(isinstance(each, events.AdapterErrored) for each in it.happened))
+    [error] = [each.message for each in it.happened if isinstance(each, events.AdapterErrored)]
+    assert error == "mine.lua: poll took longer than 5 s without waiting for the device"
 
 
 async def test_large_messages_wait_within_a_budget_of_bytes() -> None:

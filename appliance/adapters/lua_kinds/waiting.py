@@ -1,0 +1,33 @@
+"""A section whose kind has a fault, and the wait of every section of a kind in Lua for another file."""
+
+from __future__ import annotations
+
+from appliance.adapters.base import Adapter, AdapterContext, AdapterReplaced, CommandResult
+from appliance.adapters.lua_kinds.section import LoadedSection, SectionFault
+from appliance.errors import AdapterFailed
+from appliance.home.commands import Command
+
+
+class WaitingAdapter(Adapter):
+    """A section whose kind cannot be used now: it says so, and waits for another file."""
+
+    def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
+        super().__init__(context)
+        self._fault = fault
+        self._error = AdapterFailed(str(fault.faults[0]))
+
+    async def run(self) -> None:
+        """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
+        self.publish.failed(self._error)
+        self.publish.started()
+        await replace_when(self._fault)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Raises the error."""
+        raise self._error
+
+
+async def replace_when(known: LoadedSection | SectionFault) -> None:
+    """Wait until the section's kind may be another; raises `AdapterReplaced` then."""
+    await known.changed.wait()
+    raise AdapterReplaced

@@ -145,7 +145,7 @@ class Reasons:
         waits = view.definition.explain(hub.environment, instant)
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
-        as_it_was = [*self._is_safe(), *_describe_file(automations.catalog, asset.source)]
+        as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
         summary = [*as_it_was, *now, *_describe(view, armed, now or automations.list_runs(id_, ONE)), *waits, *wrong]
         stated = {
             "triggers": [state_fields(trigger) for trigger in view.definition.triggers],
@@ -174,7 +174,7 @@ class Reasons:
         source = catalog.get(id_).source
         wrong = [fault.message for fault in known.inspect(source)]
         idle = [] if self._hub.scenes.list_runs(id_, ONE) else ["it has not run since the hub started"]
-        summary = [*_describe_file(catalog, source), *(now or idle), *wrong]
+        summary = [*await _describe_file(catalog, source), *(now or idle), *wrong]
         return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
@@ -234,11 +234,14 @@ def _describe_adapter(health: AdapterHealth) -> Iterator[str]:
         yield f"{health.name} answered last at {timestamp(health.last_success)}"
 
 
-def _describe_file(catalog: Catalog[Any], source: Source) -> Iterator[str]:
-    """That the file was not taken by the latest reload, and because of what."""
+async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
+    """That the file on the disk is not the one in force, and why."""
     if catalog.is_refused:
         fault = next((each for each in catalog.rejected if each.file == source.name), catalog.rejected[0])
-        yield f"it runs as it was before the latest reload, which a fault prevented: {fault}"
+        return [f"it runs as it was before the latest reload, which a fault prevented: {fault}"]
+    if await catalog.is_outdated(source):
+        return [f"it runs as it was before {source.name} was changed: POST /{catalog.what}s/reload"]
+    return []
 
 
 def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:

@@ -81,7 +81,7 @@ class Catalog(Generic[T]):
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = self.is_refused = False
         self.checked: tuple[Asset[T], ...] = ()
-        self._what = what
+        self.what = what
         self._folder = folder
         self._describe = describe
         self._parse = parse
@@ -91,7 +91,7 @@ class Catalog(Generic[T]):
     def get(self, id_: str) -> Asset[T]:
         """The definition of this id, with its text."""
         if id_ not in self._assets:
-            raise NotFound(self._what, id_)
+            raise NotFound(self.what, id_)
         return self._assets[id_]
 
     def list_assets(self) -> list[Asset[T]]:
@@ -117,7 +117,7 @@ class Catalog(Generic[T]):
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
-            faults.append(Fault(self._folder.name, 0, f"the folder is gone; its {self._what}s stay as they were"))
+            faults.append(Fault(self._folder.name, 0, f"the folder is gone; its {self.what}s stay as they were"))
         self.is_refused = bool(faults)
         if faults:
             self.rejected = tuple(faults)
@@ -154,6 +154,10 @@ class Catalog(Generic[T]):
                 except ConfigFailed as failed:
                     found += failed.faults
         return found
+
+    async def is_outdated(self, source: Source) -> bool:
+        """Whether the file of a source that is in force has another text now, or is gone."""
+        return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
         """Every fault of every file, and every warning; `checked` are the valid ones, those in use do not change."""

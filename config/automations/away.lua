@@ -4,7 +4,7 @@
 -- variable `away` tells other automations.
 --
 -- Yours to change: PEOPLE, the ids of the devices that tell who is at home; GROUP and the hours.
--- Then switch it on. It works when `lares why away` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why away` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 local presence = require("presence")

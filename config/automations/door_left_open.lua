@@ -1,7 +1,7 @@
 -- A door that stands open for five minutes is told of, and again every ten until somebody closes it.
 --
 -- Yours to change: DOORS, the ids of your doors' sensors; `[notify] targets`, where it tells of them.
--- Then switch it on. It works when `lares why door_left_open` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why door_left_open` says `ran`; where nothing happens, that command says why.
 
 local triggers = require("triggers")
 

@@ -1,7 +1,7 @@
 -- A button that is pressed twice switches the lights of a group: off if one of them is on, else on.
 --
 -- Yours to change: BUTTONS, the ids of your buttons, and GROUP, the lights that they switch.
--- Then switch it on. It works when `lares why double_press` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why double_press` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 local triggers = require("triggers")

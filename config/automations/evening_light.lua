@@ -13,7 +13,7 @@
 -- `lares simulate --from 2026-12-24T00:00` tells when it would fire that day.
 --
 -- Yours to change: GROUP, WEEKDAYS and the time.
--- Then switch it on. It works when `lares why evening_light` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why evening_light` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 

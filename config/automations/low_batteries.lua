@@ -3,7 +3,7 @@
 -- `resumable_schedule` remembers over restarts what has fired, so that no evening is told of twice.
 --
 -- Yours to change: LOW and CHARGED, the time; `[notify] targets`, where it tells of them.
--- Then switch it on. It works when `lares why low_batteries` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why low_batteries` says `ran`; where nothing happens, that command says why.
 
 local LOW, CHARGED = 20, 40
 

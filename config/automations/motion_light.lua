@@ -3,7 +3,7 @@
 -- Name your sensors, and the group of the lights. The hold time begins when the sensor tells that it is clear.
 --
 -- Yours to change: SENSORS, the ids of your sensors; GROUP, the lights; HOLD_SECS.
--- Then switch it on. It works when `lares why motion_light` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why motion_light` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 local triggers = require("triggers")

@@ -6,7 +6,7 @@
 --     curl -X PUT -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/variables/vacation -d '{"value": true}'
 --
 -- Yours to change: GROUP and the two times.
--- Then switch it on. It works when `lares why vacation_lights` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why vacation_lights` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 

@@ -3,7 +3,7 @@
 -- Whoever switches one off meanwhile wants to sleep on, or is awake: it stays off. Without the group nothing happens.
 --
 -- Yours to change: GROUP, MINUTES and the time.
--- Then switch it on. It works when `lares why wake_up_light` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why wake_up_light` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 local presence = require("presence")

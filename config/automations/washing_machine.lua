@@ -3,7 +3,7 @@
 -- It needs a plug that measures power. That it runs is kept in a variable, which a restart of the hub does not end.
 --
 -- Yours to change: PLUGS, the ids of your plugs, and the two powers; `[notify] targets`, where it tells of it.
--- Then switch it on. It works when `lares why washing_machine` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why washing_machine` says `ran`; where nothing happens, that command says why.
 
 local triggers = require("triggers")
 

@@ -1,7 +1,7 @@
 -- While a window is open, the heating rests; when all are closed, it goes on as before, also after a restart of the hub.
 --
 -- Yours to change: WINDOWS and HEATING, the ids of your sensors and radiators.
--- Then switch it on. It works when `lares why window_heating` says `ran`; where nothing happens, that command says why.
+-- Then reload, and switch it on. It works when `lares why window_heating` says `ran`; where nothing happens, that command says why.
 
 local climate = require("climate")
 local triggers = require("triggers")

@@ -98,6 +98,10 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert reply["kind"] == "device" and 1 < len(reply["decisions"]) <= 10
     times = [each["at"] for each in reply["decisions"]]
     assert times == sorted(times, reverse=True)
+    file = tmp_path / "config" / "automations" / "follow.lua"
+    file.write_text(file.read_text() + "\n")
+    outdated = "it runs as it was before config/automations/follow.lua was changed: POST /automations/reload"
+    assert (await hub.get("/why?id=follow"))["summary"][0] == outdated
     (tmp_path / "config" / "automations" / "dusk.lua").write_text('return {\n id = "dim_hall", mod = 1 }')
     for word in ("dim_hall", "dusk"):
         missing = (await hub.get(f"/why?id={word}"))["summary"]

@@ -117,8 +117,8 @@ class Listener:
     def _register(self, accepted: socket.socket, peer: str) -> None:
         if not self._connections.make_room(peer):
             accepted.close()
-            limits = "api.max_connections_per_peer, or all have api.max_connections"
-            self._log_refusal(f"{peer} has as many as one address may, {limits}")
+            limit = "(api.max_connections_per_peer), or all places are taken (api.max_connections)"
+            self._log_refusal(f"{peer} has as many as one address may {limit}")
             return
         connection = self._new_connection(peer)
         self._connections.add(peer, connection)

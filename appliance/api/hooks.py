@@ -11,10 +11,11 @@ import orjson
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api.validation import MAX_TABLE_DEPTH, is_within
-from appliance.errors import Invalid, MalformedRequest, NotFound
+from appliance.api.validation import MAX_TABLE_DEPTH, is_within, parse_json
+from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
+from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
 
 MAX_HOOK_BYTES = 16 << 10
@@ -47,8 +48,8 @@ class Hooks:
         Raises `NotFound` where nothing listens, and whatever the adapter refuses it with; then nothing has fired.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
-        if is_unread and self._hears(request.hook):
-            raise MalformedRequest("the body is neither JSON nor a form")
+        if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):
+            parse_json(request.body)  # raises, as it is no form either
         is_taken = await self._dispatcher.hook(request)
         if not is_taken and not self._hears(request.hook):
             raise NotFound("hook", request.hook)

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
@@ -21,8 +20,8 @@ from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream
-from appliance.api.validation import RequestFields, parse
-from appliance.errors import MalformedRequest, TooLarge, TooSlow
+from appliance.api.validation import RequestFields, parse, parse_json
+from appliance.errors import TooLarge, TooSlow
 from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
 
@@ -32,21 +31,7 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
 
     `instead` is parsed where there is no body.
     """
-    body = await read_bytes(request, limits) or instead
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise MalformedRequest(f"the body is not JSON: {_reason(body, error)}") from None
-
-
-def _reason(body: bytes, error: orjson.JSONDecodeError) -> str:
-    if not body:
-        return "it is empty"
-    try:
-        body.decode()
-    except UnicodeDecodeError as fault:
-        return f"byte {fault.start + 1} is not UTF-8"
-    return f"{error.msg}, line {error.lineno} column {error.colno}"
+    return parse_json(await read_bytes(request, limits) or instead)
 
 
 async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int | None = None) -> bytes:

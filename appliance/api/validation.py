@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import orjson
+
 from appliance.errors import Invalid, MalformedRequest
 from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables import checks
@@ -55,6 +57,24 @@ def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     for fault in table.findings.faults:
         raise MalformedRequest(str(fault)) if fault.is_missing else Invalid(str(fault))
     return values
+
+
+def parse_json(body: bytes) -> Any:
+    """The JSON value that the body is; raises `MalformedRequest`, which says where it is none."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequest(f"the body is not JSON: {_json_fault(body, error)}") from None
+
+
+def _json_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
+    if not body:
+        return "it is empty"
+    try:
+        body.decode()
+    except UnicodeDecodeError as fault:
+        return f"byte {fault.start + 1} is not UTF-8"
+    return f"{error.msg}, line {error.lineno} column {error.colno}"
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
@@ -115,7 +135,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 def _json_value(value: Any) -> Any:
     if value is None:
-        raise Invalid("must be a value, not null")
+        raise Invalid("must not be null: DELETE removes a variable")
     return value
 
 

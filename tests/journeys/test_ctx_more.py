@@ -289,9 +289,10 @@ async def test_what_is_no_variable_is_refused() -> None:
     async with open_app(adapters={}) as app:
         for name, body in (("A", {"value": 1}), ("a%20b", {"value": 1}), ("x" * 65, {"value": 1}), ("a", {})):
             assert (await app.ask("PUT", f"/variables/{name}", json=body)).status == 400, name
-        for value in (None, "x" * (16 << 10)):
+        large = "variable 'a': the value takes 16386 bytes as JSON; 16384 are allowed"
+        for value, said in ((None, "value must not be null: DELETE removes a variable"), ("x" * (16 << 10), large)):
             refused = await app.ask("PUT", "/variables/a", json={"value": value})
-            assert (refused.status, refused.json["code"]) == (400, "invalid_value")
+            assert (refused.status, refused.json) == (400, {"error": said, "code": "invalid_value"})
         assert (await app.ask("PUT", "/variables/a", data=LARGE)).status == 413
         assert (await app.ask("PUT", "/variables/a", json={"value": 1}, token=READER.text)).status == 403
         assert (await app.get("/variables/A")).status == 404

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, KIND_NAME, KindDefinition, parse_kind
@@ -107,8 +108,13 @@ class KindCatalog:
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Read the files again and use those that are sound: how many there are, and every fault of the others."""
+        """Read the files again and use those that are sound: how many there are, and every fault of the others.
+
+        A section that its kind refuses now is still that of the start, whatever the configuration says by now.
+        """
         reading = await self._read()
+        refused = {name: tuple(map(_of_start, faults)) for name, faults in reading.refused.items()}
+        reading = replace(reading, refused=refused)
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
 
@@ -252,6 +258,10 @@ async def enter_kinds(
     if sections:
         catalog.pool = await stack.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
     return catalog
+
+
+def _of_start(fault: Fault) -> Fault:
+    return replace(fault, message=f"{fault.message}; a section is read when the hub starts")
 
 
 def _name_fault(name: str, source: Source) -> Fault | None:

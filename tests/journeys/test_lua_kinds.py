@@ -60,6 +60,9 @@ async def test_a_kind_is_changed_broken_and_mended_without_a_restart(tmp_path: P
             assert figures["adapters"]["workers"][0]["pid"] != figures["workers"][0]["pid"]
             reloaded = await app.post("/adapters/reload")
             assert (reloaded.json["status"], reloaded.json["loaded_count"]) == ("ok", 1)
+            file.write_text(text.replace("settings = {", 'settings = { pin = { type = "string", required = true },'))
+            missing = "adapters.kitchen.pin is missing; a section is read when the hub starts"
+            await says(app, f"config/default.toml:7: {missing}")
 
 
 async def shows(app: App, holds: Callable[[Any], bool]) -> None:

@@ -114,7 +114,9 @@ class LuaAdapter(PollingAdapter):
             await self.tell_events()
         elif self.connection is not None and not self.connection.is_open:
             error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
-            if isinstance(error, Unreachable):
+            if self._push_error is None and self.misses == 0:  # it is about to be opened
+                self.misses = 1
+            elif isinstance(error, Unreachable):
                 self._on_miss(error, self.misses + 1)
             else:  # it was answered, and that is no outage
                 self.misses = 0

@@ -243,15 +243,31 @@ async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
     assert (await shared.ask("POST", path, data=b" " * (limit + 1))).status == 413
 
 
-async def test_while_a_body_of_many_chunks_is_read_the_loop_turns(shared: App) -> None:
-    chunks, turns = 20_000, 0
+@pytest.mark.parametrize(
+    ("sent", "statuses", "least_turns"),
+    [
+        (CHUNKED + b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n", [400], 20_000 // CHUNKS_A_TURN),
+        (request("GET", "/health") * 2000, [200] * 2000, 2000),
+        (request("GET", "/nothing") * 2000, [401] * 2000, 2000),
+    ],
+    ids=["a body of many chunks", "many requests", "many refused"],
+)
+async def test_while_all_that_one_client_has_sent_is_read_the_loop_turns(
+    shared: App, sent: bytes, statuses: list[int], least_turns: int
+) -> None:
+    turns = 0
     async with call(shared.url) as caller:
-        asking = asyncio.ensure_future(caller.ask(CHUNKED + b"1\r\n \r\n" * chunks + b"0\r\n\r\n"))
-        while not asking.done():
+        caller.send_at_once(sent)
+        reading = asyncio.ensure_future(read_statuses(caller, len(statuses)))
+        while not reading.done():
             await asyncio.sleep(0)
             turns += 1
-    assert asking.result().status == 400
-    assert turns >= chunks // CHUNKS_A_TURN
+    assert reading.result() == statuses and turns >= least_turns
+
+
+async def read_statuses(caller: Caller, count: int) -> list[int]:
+    """The statuses of so many answers."""
+    return [(await caller.reply()).status for _ in range(count)]
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])

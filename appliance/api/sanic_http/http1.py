@@ -107,6 +107,8 @@ class StrictHttp1(Http):
             head = head if response.status == EXPECTATION_FAILED else _CONTINUE + head
         await self._send(head if self.head_only else head + response.body)
         self.stage = Stage.IDLE
+        if self.recv_buffer:  # thousands of requests may be there already
+            await _next_turn()
 
     def create_empty_request(self) -> None:
         """Make the stand-in for a request whose head could not be read; its target may be what was wrong."""
@@ -207,9 +209,7 @@ class StrictHttp1(Http):
         """The size of the next chunk; 0 for the last one, whose trailers are read too."""
         self._chunks += 1
         if self._chunks % CHUNKS_A_TURN == 0:
-            turn = asyncio.Event()
-            asyncio.get_running_loop().call_soon(turn.set)
-            await turn.wait()
+            await _next_turn()
         if await self._take_line(0):
             raise BadRequest("a chunk is longer than it says")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))
@@ -242,3 +242,10 @@ class StrictHttp1(Http):
         if self._discarded > self._limits.body_bytes * MAX_DISCARDED_BODIES:
             raise BadRequest("the rest of the body is too long")
         return piece
+
+
+async def _next_turn() -> None:
+    """Let the loop do what else is due: others would wait for all that one client has sent."""
+    turn = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turn.set)
+    await turn.wait()

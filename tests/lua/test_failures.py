@@ -47,6 +47,10 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
     ("return ('5'):nothing()", 2, "attempt to call a nil value (method 'nothing')"),
     ("return 5 < '6'", 2, "attempt to compare number with string (a number in quotes is text"),
     (f"error('{FILE}:99999999999999999999: x', 0)", 2, f"{FILE}:99999999999999999999: x"),
+    ("\nload('\\n\\n\\nlocal ctx = ... ctx:command(5)')(ctx)", 3, "bad argument #1 to ctx:command"),
+    ("\nload('\\n\\n\\nerror(\"in\")', '=text')()", 3, "text:4: in"),
+    ("local function f()\n  return ctx:command('a')\nend\nf()", 5, "bad argument #2 to ctx:command"),
+    ("\nreturn ctx:command('a')", 1, "bad argument #2 to ctx:command"),  # of execute itself: where it begins
     ("require 'x'", 2, "require 'x': scripts are disabled (scripts.enabled in the configuration)"),
 )
 

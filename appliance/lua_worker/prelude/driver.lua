@@ -17,6 +17,13 @@ function lares.line_of(f)
   return line > 0 and line or 0                      -- Lua's own functions have none
 end
 
+-- The user's function begins. Where it ends in a tail call, its frame is gone, and this is all that is known of where.
+local began = ''
+local function enter(run, name)
+  began = name .. ':' .. lares.line_of(run)
+  lares.poll(began)
+end
+
 local function definition_of(text, name)
   local definition = lares.compile(text, name)()
   if type(definition) ~= 'table' then
@@ -28,7 +35,7 @@ end
 local function execute(text, name, event)
   local run = definition_of(text, name).execute
   if type(run) ~= 'function' then error('execute must be a function, not ' .. type(run), 0) end
-  lares.poll(name .. ':' .. lares.line_of(run))
+  enter(run, name)
   if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
 end
 
@@ -45,7 +52,7 @@ local function call(text, name, given)
   for index = 1, #job.path do run = type(run) == 'table' and run[job.path[index]] or nil end
   if type(run) == 'table' then run = run.run end
   if type(run) ~= 'function' then error(path .. ' must be a function, not ' .. type(run), 0) end
-  lares.poll(name .. ':' .. lares.line_of(run))
+  enter(run, name)
   return lares.call_kind(job, path, run, definition.name)
 end
 
@@ -82,7 +89,7 @@ end
 -- Where the execution is. A coroutine that died of a full stack cannot be looked into.
 local function place()
   local ok, at = lares.raw_pcall(place_at, 0, lares.main)
-  return lares.place or ok and at or ''
+  return lares.place or ok and at or began
 end
 
 -- The message without a place that stands in front again and again: coroutine.wrap puts one there at every level.

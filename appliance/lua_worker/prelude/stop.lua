@@ -12,7 +12,7 @@ end
 for _, name in next, {'execute', 'exit', 'getenv', 'remove', 'rename', 'setlocale', 'tmpname'} do os[name] = nil end
 
 local poll = lares.poll
-local error, type, find = error, type, string.find
+local error, type, find, sub = error, type, string.find, string.sub
 local sethook, getinfo, time, clock = debug.sethook, debug.getinfo, os.time, os.clock
 
 local EVERY = 500              -- instructions between two looks, each of which may be a long call of C
@@ -26,13 +26,14 @@ lares.place = false            -- where it was found, as 'file:line'
 local asked, second = 0, time()
 local hook
 
--- The user's innermost line from this level of the stack on. Frames of the stripped prelude and of C have no line.
+-- The innermost line of a file from this level of the stack on. Frames of the stripped prelude and of C have no line,
+-- and a line of loaded text is in no file.
 local function place(level, co)
   for each = level, level + 30 do
     local info
     if co then info = getinfo(co, each, 'Sl') else info = getinfo(each, 'Sl') end
     if not info then return nil end
-    if info.currentline > 0 then return info.short_src .. ':' .. info.currentline end
+    if info.currentline > 0 and sub(info.source, 1, 1) == '@' then return info.short_src .. ':' .. info.currentline end
   end
 end
 

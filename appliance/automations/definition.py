@@ -168,7 +168,7 @@ def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...
         table.fault("triggers", "cannot stand beside trigger; choose one")
         return ()
     if table.has("trigger"):
-        one = table.table("trigger")
+        one = table.table("trigger", "one table (a list of them is called triggers)")
         tables = [] if one is None else [one]
     elif not table.has("triggers"):
         table.fault("trigger", "is missing")

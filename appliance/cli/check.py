@@ -126,7 +126,7 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
             warnings += await find_undefined(sources, pool.describe)
-            warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True))
+            warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True), is_kind=True)
             ids = [each.definition.id for each in scenes.checked]
             operations = {**list_operations(settings.adapters), **kinds.list_operations()}
             warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, operations)

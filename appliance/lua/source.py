@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from appliance.errors import Fault, Invalid
-from appliance.lua_worker.ctx_methods import CTX_METHODS
+from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
 from appliance.tables.checks import nearest
 
 MAX_FILE_BYTES = 1 << 20
@@ -187,14 +187,20 @@ def called_names(source: Source) -> Iterator[CalledName]:
 
 
 async def find_undefined(
-    sources: Sequence[Source], describe: Callable[[Source], Awaitable[Mapping[str, Any]]]
+    sources: Sequence[Source],
+    describe: Callable[[Source], Awaitable[Mapping[str, Any]]],
+    *,
+    is_kind: bool = False,
 ) -> list[Fault]:
-    """A sentence for each line with such a name; none at all where globals are made in ways that cannot be seen."""
+    """A sentence for each line with such a name, or with a call of a method that ctx has not, in kinds of adapter or
+    elsewhere; none at all where globals are made in ways that cannot be seen.
+    """
+    methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
     known = await describe(Source(name="names", text=_NAMES))
-    return await asyncio.to_thread(_find, sources, known)
+    return await asyncio.to_thread(_find, sources, known, methods)
 
 
-def _find(sources: Sequence[Source], known: Known) -> list[Fault]:
+def _find(sources: Sequence[Source], known: Known, methods: frozenset[str]) -> list[Fault]:
     words = {source: [NO_TOKEN, *tokens_of(source.chunk), NO_TOKEN, NO_TOKEN] for source in sources}
     if any(token.kind == "name" and token.word in _MAKERS for tokens in words.values() for token in tokens):
         return []
@@ -203,10 +209,10 @@ def _find(sources: Sequence[Source], known: Known) -> list[Fault]:
     sentences: dict[tuple[str, str | None], str] = {}
     faults = set()
     for source, tokens in words.items():
-        for line, name, member in _undefined(tokens, known, given):
+        for line, name, member in (*_undefined(tokens, known, given), *_no_methods(tokens, methods, given)):
             if (name, member) not in sentences:
-                candidates = every if member is None else known[name]
-                near = nearest(member or name, candidates) if len(sentences) < MAX_HINTS else None
+                candidates = every if member is None else known.get(name, methods)
+                near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
                 sentences[name, member] = _sentence(name, member, near)
             faults.add(Fault(source.name, line, sentences[name, member]))
     return sorted(faults)
@@ -215,7 +221,8 @@ def _find(sources: Sequence[Source], known: Known) -> list[Fault]:
 def _sentence(name: str, member: str | None, near: str | None) -> str:
     if member is None:
         return f"{name} is given no value in any file, so it is nil" + (f"; did you mean {near}" if near else "")
-    return f"{name} has no {member}" + (f"; did you mean {name}.{near}" if near else "")
+    dot = ":" if name == "ctx" else "."
+    return f"{name} has no {member}" + (f"; did you mean {name}{dot}{near}" if near else "")
 
 
 def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
@@ -252,3 +259,14 @@ def _undefined(tokens: Sequence[LuaToken], known: Known, given: set[str]) -> Ite
             yield token.line, name, None
         elif dot == "." and known[name] and member not in known[name] and member not in given:
             yield token.line, name, member
+
+
+def _no_methods(
+    tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
+) -> Iterator[tuple[int, str, str]]:
+    """The line where a method of ctx is called that there is not, with "ctx" and the method's name."""
+    for index, token in enumerate(tokens[:-2]):
+        method = tokens[index + 2].word
+        is_call = token.word == "ctx" and tokens[index + 1].word == ":" and tokens[index - 1].word not in (".", ":")
+        if is_call and method not in methods and method not in given:
+            yield token.line, "ctx", method

@@ -30,7 +30,7 @@ class Words(Struct, frozen=True):
 
 
 JSON = Words("an object", "an array", "null")
-LUA = Words("a table", "a table", "nil")
+LUA = Words("a table", "a list", "nil")
 TOML = Words("a section", "an array", "nothing")
 
 

@@ -45,6 +45,9 @@ def definition(**fields: Any) -> AutomationDefinition:
     return parsed.definition
 
 
+ONE = "one table (a list of them is called triggers)"
+
+
 def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
     """What is wrong with the table."""
     return list(read(raw, locale).faults)
@@ -95,7 +98,8 @@ def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> 
         ),
         ({"trigger": None}, ["trigger is missing"]),
         ({"trigger": []}, ["trigger.type is missing"]),
-        ({"trigger": "cron"}, ["trigger must be a table, not 'cron'"]),
+        ({"trigger": "cron"}, [f"trigger must be {ONE}, not 'cron'"]),
+        ({"trigger": [{"type": "sunset"}]}, [f"trigger must be {ONE}, not a list"]),
         ({"conditions": "x"}, ["conditions must be a list of tables, not 'x'"]),
         ({"conditions": {"type": "presence"}}, ["conditions must be a list of tables: { { type = … }, … }"]),
         ({"conditions": [1]}, ["conditions[1] must be a table, not 1"]),
@@ -175,7 +179,7 @@ KINDS = (
         (POWER | {"room_id": "r"}, ["room_id cannot stand beside device_id; choose one"]),
         (
             {"type": "device_event", "device_id": []},
-            ["device_id must be a string or a list of at most 1000 strings, not a table"],
+            ["device_id must be a string or a list of at most 1000 strings, not a list"],
         ),
         ({"type": "cron", "expression": 5}, ["expression is no cron expression: must be a string, not 5"]),
         (

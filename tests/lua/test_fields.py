@@ -87,7 +87,7 @@ def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
 
 @each_row(
     ("value", "sentence"),
-    [(None, "nil"), (False, "false"), ([], "a table"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
+    [(None, "nil"), (False, "false"), ([], "a list"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
 )
 def test_values_are_shown_as_lua_writes_them_and_never_long(value: Any, sentence: str) -> None:
     assert shown(value, LUA) == sentence
@@ -119,7 +119,7 @@ def test_a_mode_is_written_as_a_name_or_as_a_table_of_it(name: str) -> None:
         ("", f"must be one of {NAMES}, not ''"),
         (7, 'must be a name like "single", or a table like { type = "queued", max = 3 }, not 7'),
         (True, 'must be a name like "single", or a table like { type = "queued", max = 3 }, not true'),
-        (["single"], 'must be a name like "single", or a table like { type = "queued", max = 3 }, not a table'),
+        (["single"], 'must be a name like "single", or a table like { type = "queued", max = 3 }, not a list'),
         (Function(3), 'must be a name like "single", or a table like { type = "queued", max = 3 }, not a function'),
         ({}, f"needs a type: one of {NAMES}"),
         ({"max": 3}, f"needs a type: one of {NAMES}"),

@@ -37,6 +37,10 @@ WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("nope() nope()\nnope()", (f"1: nope {NIL}", f"2: nope {NIL}")),
     ("local x = 1\n" * 150 + "pritn()", (f"151: {PRINT}",)),
     ("return function(ctx)" + "\n" * 300 + "pritn() end", (f"301: {PRINT}",)),
+    (
+        "return function(ctx)\n ctx:start_timr('x', 5) end",
+        ("2: ctx has no start_timr; did you mean ctx:start_timer",),
+    ),
 )
 
 
@@ -61,6 +65,7 @@ RIGHT = (
     "local s = string s.trim = print return string.trim('x')",
     "local mine = { fomat = print } return (mine or string).fomat('x')",
     "return ('x'):anything()",
+    "return function(ctx, e) function ctx:twice() end ctx:twice() ctx.again = print ctx:again() e.ctx:other() end",
     "return { fomat = string }.fomat",
     f"{MANY} made = 1 print(made)",
     "return {",

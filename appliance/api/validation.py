@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -162,8 +162,8 @@ def _instant(value: Any) -> datetime:
     try:
         if _INSTANT.fullmatch(value) is None:
             raise ValueError
-        return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper())
-    except ValueError:
+        return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {shown(value)}") from None
 
 

@@ -187,5 +187,5 @@ def _instant(text: str | None, flag: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        example = "a time like 2026-11-01, 2026-11-01T18:00 (local) or 2026-11-01T17:00:00Z"
+        example = "a time like 2026-11-01, 2026-11-01T18:00 (by this box's clock) or 2026-11-01T17:00:00Z"
         raise StartFailed(f"{flag} must be {example}, not {text!r}", os.EX_USAGE) from None

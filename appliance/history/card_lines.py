@@ -184,7 +184,7 @@ def fit_for_card(value: Any) -> Any:
 
 def month_of(secs: float) -> str:
     """The month of a moment, in seconds since 1970, in UTC: `2026-11`."""
-    return datetime.fromtimestamp(secs, UTC).strftime("%Y-%m")
+    return datetime.fromtimestamp(secs, UTC).isoformat()[:7]  # strftime writes the year 999 with three digits
 
 
 def _cut(text: str | None) -> str | None:

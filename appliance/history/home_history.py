@@ -179,7 +179,7 @@ class AttributeReader:
     def _day_of(self, secs: float) -> int:
         """When the day of the moment began; both in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
-        return int(local.replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
+        return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
 
 def _hour_of(secs: float) -> int:

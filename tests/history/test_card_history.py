@@ -111,6 +111,7 @@ async def test_the_last_hours_before_a_stop_are_there_after_it(tmp_path: Path) -
         assert await box.values("temperature", Resolution.HOUR) == before == hours
         assert await box.values("temperature") == hours
         assert await box.values("power") == ["on", "off"] and await box.values("motion") == [True, False]
+        assert await box.values("power", period=Period(start=datetime(999, 1, 1, tzinfo=UTC))) == ["on", "off"]
         found = await box.history.attributes.list_values("lamp", "temperature", ALL, Resolution.RAW)
         assert found.resolution is Resolution.HOUR
         found = await box.history.attributes.list_values("lamp", "power", ALL, Resolution.RAW)
@@ -154,14 +155,23 @@ async def test_it_is_written_four_times_a_day_and_at_the_stop(tmp_path: Path) ->
 
 
 async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
-    box = Box(tmp_path, zone="Asia/Kolkata")
-    async with box.run():
-        for hour in range(48):
-            box.show(brightness=hour)
-            box.pass_time(hours=1)
-        found = await box.history.attributes.list_values("lamp", "brightness", ALL, Resolution.DAY)
-        times = [entry.observed_at.astimezone(box.zone).isoformat() for entry in found.entries]
-    assert times == [f"2026-12-0{day}T00:00:00+05:30" for day in (9, 8, 7)]
+    for zone, since, midnights in (
+        ("Asia/Kolkata", MONDAY, [f"2026-12-0{day}T00:00:00+05:30" for day in (9, 8, 7)]),
+        (
+            "America/Havana",
+            datetime(2027, 11, 6, 5, tzinfo=UTC),
+            ["2027-11-07T00:00:00-04:00", "2027-11-06T00:00:00-04:00"],
+        ),
+    ):  # there the clocks show the first hour of the 7th twice
+        box = Box(tmp_path / zone[:4], zone)
+        box.clock = VirtualClock(since)
+        async with box.run():
+            for hour in range(48):
+                box.show(brightness=hour)
+                box.pass_time(hours=1)
+            found = await box.history.attributes.list_values("lamp", "brightness", ALL, Resolution.DAY)
+            times = [entry.observed_at.astimezone(box.zone).isoformat() for entry in found.entries]
+        assert times == midnights
 
 
 async def test_a_meter_counts_over_resets_and_restarts(tmp_path: Path) -> None:

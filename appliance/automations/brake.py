@@ -63,20 +63,28 @@ class Brake:
             causes |= before[1]
         self._note(kind, name, causes)
 
+    def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
+        """An execution calls an operation: what that has a device show, or send, is its doing as by a command."""
+        device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
+        for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
+            self._expect(source, f"{device_id} {name}", Matcher(equals=value))
+        if "event" in payload:
+            self.note_effect(source, "device_event", device_id)
+
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CommandStarted):
-            self._on_command(event)
+            command = event.command
+            self._expect(event.source, f"{event.device_id} {command.capability}", _expected_of(command))
         elif isinstance(event, DeviceStateChanged) and event.previous is not None:
             self._on_change(event.device, event.previous)
 
-    def _on_command(self, event: CommandStarted) -> None:
-        """Expect what the command asks for; what was expected before, by whomever, is outdated."""
-        name = f"{event.device_id} {event.command.capability}"
-        if not self._causes_behind(event.source):
+    def _expect(self, source: str, name: str, matcher: Matcher) -> None:
+        """Expect what is asked of a device's attribute; what was expected before, by whomever, is outdated."""
+        if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
-            self.note_effect(event.source, "command", name)
-            self._expected[name] = _expected_of(event.command)
+            self.note_effect(source, "command", name)
+            self._expected[name] = matcher
 
     def _on_change(self, device: Device, previous: Device) -> None:
         """Note who caused the change of each attribute, and of the device; nothing where nobody caused anything."""
@@ -155,7 +163,7 @@ class Brake:
         kind = str(event.get("type"))
         if kind in ("device_state_change", "weather_state"):
             return self._causes_of_thing("device", f"{event.get('device_id')} {event.get('attribute', '')}")
-        return self._causes_of_thing(kind.removesuffix("_change"), str(event.get("name")))
+        return self._causes_of_thing(kind.removesuffix("_change"), str(event.get("name", event.get("device_id"))))
 
     def _causes_of_thing(self, kind: str, name: str) -> frozenset[str]:
         found = self._causes.get((kind, name))

@@ -106,6 +106,7 @@ class CtxCalls:
     async def _invoke(self, context: Context, target: str, payload: Any, _: None) -> Any:
         if payload is not None and not isinstance(payload, dict):
             raise Invalid("ctx:invoke: the payload must be a table with named fields")
+        self._brake.note_invoke(context.source, payload or {})
         return await context.invoke(target, payload or {})
 
     async def _sleep(self, context: Context, seconds: float, *_: None) -> None:
@@ -204,7 +205,7 @@ class CtxCalls:
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
-        """Send the message to every target; what came of it, in the order of the targets."""
+        """Send the message to every target at once; what came of it, in the order of the targets."""
         if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
             raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
         if fields is not None and not isinstance(fields, dict) and fields != []:
@@ -217,7 +218,7 @@ class CtxCalls:
         title = payload["fields"].get("title")
         if isinstance(title, str):
             payload["title"] = title
-        return [await self._notify_target(context, target, payload) for target in self._targets]
+        return await asyncio.gather(*(self._notify_target(context, target, payload) for target in self._targets))
 
     async def _notify_target(self, context: Context, target: str, payload: dict[str, Any]) -> dict[str, Any]:
         try:

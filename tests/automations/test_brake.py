@@ -121,3 +121,18 @@ async def test_a_lamp_that_its_automation_switches_on_and_off_is_braked(tmp_path
             it.show(power=action)
             await it.drain()
         assert len(it.fired) == 10
+
+
+@pytest.mark.parametrize("trigger", [CHANGES, {"type": "device_event", "device_id": "desk:light:0"}])
+async def test_what_an_operation_has_a_device_show_or_send_is_the_doing_of_who_calls_it(
+    trigger: dict[str, Any], tmp_path: Path
+) -> None:
+    async with bench(tmp_path, automation(trigger)) as it:
+        it.show(brightness=50)
+        for number in range(30):
+            stated = {"attributes": {"brightness": number}} if trigger is CHANGES else {"event": "press"}
+            it.brake.note_invoke("automation:a", {"device_id": "desk:light:0", **stated})
+            it.show(brightness=number)
+            it.bus.publish(DeviceEvent(device_id="desk:light:0", event="press", data={}))
+            await it.drain()
+        assert 10 <= len(it.fired) <= 12

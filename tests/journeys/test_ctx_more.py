@@ -7,6 +7,9 @@ import errno
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from appliance.lua.context import Context
 from tests.fakes.app import LARGE, LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import automation, scene, write
@@ -207,7 +210,14 @@ async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) 
         assert told["sentence"].endswith("ms: notify: no targets are configured: [notify] targets")
 
 
-async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
+async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke, both = Context.invoke, asyncio.Barrier(2)
+
+    async def together(context: Context, target: str, payload: Any) -> Any:
+        await both.wait()
+        return await invoke(context, target, payload)
+
+    monkeypatch.setattr(Context, "invoke", together)
     toml = '[notify]\ntargets = ["elgato_lights:info", "nobody:send"]\n'
     files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello"))')}
     async with open_app(root=write(tmp_path, files), toml=toml) as app:

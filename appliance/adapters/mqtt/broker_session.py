@@ -34,6 +34,9 @@ TAKES_TOO_LONG = (
 MAX_WAITING_ENTITIES = 10_000
 """Entities whose newest message waits because their announcers have taken too much time."""
 
+MAX_WAITING_PRESSES, MAX_PRESS_CHARS = 10, 1_024
+"""Messages that wait of an entity that reports events, the latest ones, and their characters."""
+
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of the newest messages that are kept, so that a device that is announced anew has its state at once."""
 
@@ -60,6 +63,7 @@ class LiveDevices:
         self._zone = zone
         self.shares = TimeShares(clock)
         self._waiting: dict[tuple[str, str, str], str] = {}
+        self._presses: dict[tuple[str, str, str], list[Message]] = {}
         self._named: set[str] = set()
         self._changed: dict[str, MqttDevice] = {}
         self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
@@ -120,13 +124,23 @@ class LiveDevices:
                 if (entity := device.find(key)) is not None:
                     self._take_for(self._message(received), pattern, device, entity)
                 yield
+        for device_id, key, pattern in list(self._presses):
+            for message in self._presses.pop((device_id, key, pattern), ()):
+                device = self.catalog.devices.get(device_id)
+                if device is not None and (entity := device.find(key)) is not None:
+                    self._take_for(message, pattern, device, entity)  # in order: behind one that waits again, all do
+            yield
         self.shares.forget_idle()
 
     def _take_for(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
         """Process a message for one entity; it waits where the messages of its device have taken too much time."""
         announcer, waiting = device.parent_id or device.id, (device.id, entity.announcement.key, pattern)
-        if self.has_to_wait(announcer) or self.shares.is_crowded_out(announcer):
-            if len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
+        if self.has_to_wait(announcer) or self.shares.is_crowded_out(announcer) or waiting in self._presses:
+            if entity.reports_events and len(message.text) <= MAX_PRESS_CHARS:
+                if len(self._presses) < MAX_WAITING_ENTITIES // 10 or waiting in self._presses:
+                    known = self._presses.get(waiting, [])
+                    self._presses[waiting] = [*known, message][-MAX_WAITING_PRESSES:]
+            elif len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
                 self._waiting[waiting] = message.topic
             return
         self._waiting.pop(waiting, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,7 @@ from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
+from appliance.home.events import DeviceEvent
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import Noted, announce, config, hear, live_devices, new_catalog, rebuild, take
@@ -390,18 +392,22 @@ def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
     assert unquote(level) == id_
 
 
-def test_two_long_ids_share_no_topic_of_a_configuration() -> None:
+def test_two_ids_share_no_topic_of_a_configuration() -> None:
     levels = [discovery_id(f"hue:{'灯' * 40}{number}") for number in (1, 2)]
     assert levels[0] != levels[1] and all(len(each) == 200 for each in levels)
     assert discovery_id("tv:a_b") == "tv_3a_a_b"
+    short = ["".join(each) for length in range(1, 7) for each in itertools.product(":_3a", repeat=length)]
+    assert len({discovery_id(each) for each in short}) == len(short)
 
 
 async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_delays_no_other(
     clock: VirtualClock,
 ) -> None:
-    live, dropped = live_devices(clock), list[str]()
+    live, dropped, pressed = live_devices(clock), list[str](), list[str]()
     live._publish._bus.listen(lambda event: dropped.append(getattr(event, "reason", "")))
-    announce(live, sensor("greedy"), sensor("modest"))
+    live._publish._bus.listen(lambda event: pressed.append(getattr(event, "event", "")), DeviceEvent)
+    remote = {"state_topic": "greedy/p", "event_types": ["hold"], "device": {"identifiers": ["greedy"]}}
+    announce(live, sensor("greedy"), sensor("modest"), config("event/p", **remote))
 
     def shown(identifier: str) -> Any:
         return live.catalog.devices[f"mqtt:{identifier}"].attributes.get("custom.mqtt.t")
@@ -414,11 +420,13 @@ async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_del
     live.shares.spend("mqtt:greedy", 1.1)
     send("2")
     send("3")
+    for each in ("hold", "release", ""):
+        hear(live, "greedy/p", json.dumps({"event_type": each}).encode())
     list(live.taking_waiting())
-    assert (shown("greedy"), shown("modest")) == ("1", "3")
+    assert (shown("greedy"), shown("modest"), pressed) == ("1", "3", [])
     await clock.advance(10.5, sleepers=0)
     list(live.taking_waiting())
-    assert (shown("greedy"), shown("modest")) == ("3", "3")
+    assert (shown("greedy"), shown("modest"), pressed) == ("3", "3", ["hold", "release"])
     assert [each for each in dropped if each] == [TAKES_TOO_LONG]
     send("4")
     assert (shown("greedy"), shown("modest")) == ("4", "4")

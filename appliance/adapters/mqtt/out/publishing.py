@@ -26,8 +26,11 @@ MAX_LEVEL_CHARS = 200
 
 
 def discovery_id(id_: str) -> str:
-    """An id as a level of a discovery topic, which knows only letters, digits, `_` and `-`."""
-    level = re.sub(r"[^a-zA-Z0-9-]", lambda char: "_" if char[0] == "_" else f"_{ord(char[0]):x}_", id_)
+    """An id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two have the same.
+
+    Any other character is its code between two `_`; so is a `_` that seems to begin such a code.
+    """
+    level = re.sub(r"[^a-zA-Z0-9_-]|_(?=[0-9a-f]{2,}[^a-zA-Z0-9-])", lambda char: f"_{ord(char[0]):x}_", id_)
     if len(level) <= MAX_LEVEL_CHARS:
         return level
     return f"{level[: MAX_LEVEL_CHARS - 13]}_{hashlib.sha256(id_.encode()).hexdigest()[:12]}"

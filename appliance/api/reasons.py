@@ -97,7 +97,7 @@ class Reasons:
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
-        """Why there is no such automation, scene or device, where a file has a fault; how an adapter does."""
+        """Why there is no such automation, scene or device, where that is known; how an adapter does."""
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
@@ -108,9 +108,9 @@ class Reasons:
         if health is None and section in (await asyncio.to_thread(self._hub.names.known)).adapters:
             off = f"[adapters.{section}] says enabled = false; set it to true, then start the hub again"
             return {"kind": "adapter" if word == section else "device", "summary": [off]}
-        if health is None or (word != section and health.file_fault is None):
+        if health is None or (word != section and health.file_fault is None and not _drops_of(health, word)):
             return None
-        return {"kind": "adapter" if word == section else "device", "summary": [*_describe_adapter(health)]}
+        return {"kind": "adapter" if word == section else "device", "summary": [*_describe_adapter(health, word)]}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
         """What of the automations waits for the device, also by its room or a group, or asks for it."""
@@ -188,7 +188,10 @@ class Reasons:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         health = self._hub.health.get_adapter(device.metadata.source)
-        summary = [f"it has been {state} since {timestamp(self.state_since(device))}", *_describe_adapter(health)]
+        summary = [
+            f"it has been {state} since {timestamp(self.state_since(device))}",
+            *_describe_adapter(health, id_),
+        ]
         commands = await self._commands(id_)
         summary += [f"the last command came at {at}: {sentence}" for at, sentence in commands[:1]]
         summary += self._listeners_to(device)
@@ -224,7 +227,12 @@ class Reasons:
             yield self._hub.safe_because
 
 
-def _describe_adapter(health: AdapterHealth) -> Iterator[str]:
+def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
+    """What an adapter received of a device, or as a whole, and could not use."""
+    return [f"{each.attribute} was dropped: {each.reason}" for each in health.dropped if each.device_id == id_]
+
+
+def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
     yield f"its adapter {health.name} is {health.status}" + (f": {health.message}" if health.message else "")
     if health.file_fault is not None and health.file_fault != health.message:
         yield f"the file of its kind has a fault: {health.file_fault}"
@@ -232,6 +240,9 @@ def _describe_adapter(health: AdapterHealth) -> Iterator[str]:
         yield HOW_TO_LOAD.format("adapters")
     if health.last_success is not None:
         yield f"{health.name} answered last at {timestamp(health.last_success)}"
+    yield from _drops_of(health, id_)[:MAX_DECISIONS]
+    if id_ == health.name and health.dropped:
+        yield f"GET /adapters/{id_} lists all that it could not use"
 
 
 async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from appliance.home import events
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
@@ -308,6 +309,14 @@ async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(app: App
         ("roku_tv:probe", attribute) for attribute in ("brightness", "colour", "humidity")
     ]
     assert dropped[0]["reason"] == "must be an integer from 0 to 100, not 300"
+    lost = events.ObservationDropped(adapter="roku_tv", device_id="roku_tv:lost", attribute="x", reason="is no JSON")
+    app.hub.bus.publish(lost)
+    for id_, sentence in (
+        ("roku_tv:probe", "brightness was dropped: must be an integer from 0 to 100, not 300"),
+        ("roku_tv:lost", "x was dropped: is no JSON"),
+        ("roku_tv", "GET /adapters/roku_tv lists all that it could not use"),
+    ):
+        assert sentence in (await app.get(f"/why?id={id_}")).json["summary"]
 
 
 async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(app: App) -> None:

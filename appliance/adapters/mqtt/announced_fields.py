@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from appliance.adapters.mqtt.payloads import Message, is_filter, is_topic
-from appliance.adapters.mqtt.templates.template import Template, template
+from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 
 _YES = ("true", "yes", "on", "1")
@@ -35,7 +35,7 @@ def preparing(config: Any) -> Iterator[None]:
             waiting.extend(each.values() if isinstance(each, dict) else each)
         elif isinstance(each, str) and ("{{" in each or "{%" in each):
             with contextlib.suppress(TemplateFailed):
-                template(each)
+                Template(each)
             unparsed += len(each)
         if unparsed > MAX_QUICK_CHARS:
             unparsed = 0
@@ -102,7 +102,7 @@ class AnnouncedFields:
         for key in keys:
             if isinstance(text := self.raw.get(key), str) and text:
                 try:
-                    return template(text)
+                    return Template(text)
                 except TemplateFailed as fault:
                     self._note(f"{key} {fault}")
                     return _UNREADABLE

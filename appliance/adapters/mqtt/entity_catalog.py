@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -36,11 +37,16 @@ MAX_WILDCARDS = 200
 MAX_CONFIGS = 60_000
 """Configurations that are kept; the devices' own limits are reached before."""
 
-MAX_CONFIGS_BYTES = 32 * 1024 * 1024
-"""Bytes of all of them; what is made of them takes up to ten times as much memory."""
+MAX_CONFIGS_BYTES = 320 * 1024 * 1024
+"""Bytes of memory that may be made of all of them."""
+
+ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
+"""Bytes of it for an entity that shows little, for each of its availability topics, and for each part of the JSON."""
 
 ORIGIN = "Lares"
 """What a hub names as the origin of what it announces."""
+
+T = TypeVar("T")
 
 
 class DeviceCatalog:
@@ -65,7 +71,7 @@ class DeviceCatalog:
         self._announced: dict[str, list[Announcement]] = {}
         self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
-        self._configs_bytes = 0
+        self._bytes = 0
         self._device_ids: dict[str, str] = {}
         self._listeners: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         self._filters = Filters()
@@ -86,25 +92,29 @@ class DeviceCatalog:
         """Process a configuration; whether it changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
-        is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
-        grows = len(payload) - len(self._payloads.get(topic, b""))
-        if payload and (is_one_more or (grows > 0 and self._configs_bytes + grows > MAX_CONFIGS_BYTES)):
-            most = f"{MAX_CONFIGS} or {MAX_CONFIGS_BYTES // 1024**2} MiB"
-            self.limits["configurations"] = f"there are more than {most}; the others are left out"
-            return False
-        self._configs_bytes += grows
-        if payload:
-            self._payloads[topic] = payload
-        else:
-            del self._payloads[topic]
-        self.refused.pop(topic, None)
+        source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
         try:
             if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
-                self._take_tasmota(topic, payload)
+                source, found, parts = self._tasmota(topic, payload)
             else:
-                self._take_announcements(topic, payload)
+                found = self._announcements(topic, payload)
         except Exception as error:  # whatever is announced, the adapter goes on, and a known device stays as it was
-            self.refused[topic] = Refusal(self._device_of(topic), "announcement", reason_of(error))
+            refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
+        former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
+        grows = _memory_of(payload, found) - former
+        is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
+        if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
+            most = f"{MAX_CONFIGS}, or than fit in {MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
+            self.limits["configurations"] = f"there are more than {most}; the others are left out"
+            return False
+        self._bytes += grows
+        for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
+            self.refused.pop(key, None)
+        _put(self._payloads, topic, payload)
+        _put(self._announced, source, found)
+        if parts is not None:
+            _put(self._tasmotas, source, parts)
+        _put(self.refused, topic, refusal)
         return True
 
     def _device_of(self, topic: str) -> str:
@@ -222,16 +232,13 @@ class DeviceCatalog:
         """Note what could not be read of a message to an entity; once an entity."""
         self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
 
-    def _take_announcements(self, topic: str, payload: bytes) -> None:
+    def _announcements(self, topic: str, payload: bytes) -> list[Announcement]:
         found = announced(self._prefix, topic, payload)
         if found is None:
-            self._announced[topic] = [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
-        elif found:
-            former = {each.key: each for each in self._announced.get(topic, ())}
-            usable = (self._usable(each, former.get(each.key)) for each in found)
-            self._announced[topic] = [each for each in usable if not self._is_own(each)]
-        else:
-            self._announced.pop(topic, None)
+            return [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
+        former = {each.key: each for each in self._announced.get(topic, ())}
+        usable = (self._usable(each, former.get(each.key)) for each in found)
+        return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
         """The announcement, or the former one where no entity can be made of it: what is known stays as it was."""
@@ -246,12 +253,13 @@ class DeviceCatalog:
         self.refused.pop(announcement.key, None)
         return announcement
 
-    def _take_tasmota(self, topic: str, payload: bytes) -> None:
+    def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
+        """The first topic of a Tasmota, what it announces at both, and what it says at each."""
         mac, part = tasmota.mac_of(topic)
-        parts = self._tasmotas.setdefault(mac, {})
-        parts[part] = parse_config(payload) if payload else {}
         source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
-        self._announced[source] = tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {}))
+        parts = {each: said for each, said in self._tasmotas.get(source, {}).items() if each != part}
+        parts |= {part: parse_config(payload)} if payload else {}
+        return source, tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {})), parts
 
     def _is_own(self, announcement: Announcement) -> bool:
         identifiers = announcement.device.identifiers
@@ -289,9 +297,29 @@ class DeviceCatalog:
         self._device_ids = ids
         wild = [topic for topic in wanted if is_wild(topic)]
         for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, wanted):
+            self.limits.pop(kind, None)
             if (beyond := len(topics) - limit) > 0:
                 self.limits[kind] = f"more than {limit} are announced; {beyond} are not listened to"
                 for topic in sorted(topics, key=lambda topic: topic not in self._listeners)[limit:]:
                     del wanted[topic]
         self._listeners = wanted
         self._filters = Filters(wanted)
+
+
+def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
+    """The bytes of memory that a configuration and what it announces take, about; rather more than less.
+
+    Templates count as their texts: what they are parsed to has a bound of its own.
+    """
+    parts = sum(map(payload.count, (b"{", b"[", b",")))
+    topics = (each.config.get("availability") for each in found)
+    entities = sum(ENTITY_BYTES + AVAILABILITY_BYTES * len(each if isinstance(each, list) else ()) for each in topics)
+    return 3 * len(payload) + JSON_PART_BYTES * parts + entities
+
+
+def _put(table: dict[str, T], key: str, value: T | None) -> None:
+    """Keep a value, or none where it is empty."""
+    if value:
+        table[key] = value
+    else:
+        table.pop(key, None)

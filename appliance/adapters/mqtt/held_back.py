@@ -131,11 +131,18 @@ class Duplicates:
         return False
 
 
-MAX_REPORTED = 100
-"""Announcements and messages that are reported as unusable within `REPEAT_SECS`; further ones are not."""
+MAX_REPORTED = 50
+"""Announcements and messages that are reported as unusable within `REPEAT_SECS`; one line says that there are more.
+
+The log takes twice as many of a minute."""
 
 REPEAT_SECS = 3600.0
 """Seconds after which a limit that is still exceeded is said again, and as many more faults are reported."""
+
+
+MORE_FAULTS = (
+    f"more than {MAX_REPORTED} announcements and messages of an hour cannot be used; the others are not listed"
+)
 
 
 class Refusal(Struct, frozen=True):
@@ -165,15 +172,14 @@ class Reports:
 
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
         """Publish what has come since the last time; a limit again every `REPEAT_SECS`."""
-        self._report_limits(limits)
         self._reported = {key: each for key, each in self._reported.items() if refused.get(key) == each}
-        if self._is_full() or len(refused) == len(self._reported):
-            return
-        for key, refusal in list(refused.items()):
+        for key, refusal in () if self._is_full() else list(refused.items()):
             if key not in self._reported and not self._is_full():
                 self._reported[key] = refusal
                 self._reported_at.append(self._clock.monotonic())
                 self._publish.dropped(refusal.device_id[:200], refusal.attribute[:200], refusal.reason[:300])
+        more = {"faults": MORE_FAULTS} if len(refused) > len(self._reported) else {}
+        self._report_limits({**limits, **more})
 
     def _is_full(self) -> bool:
         """Whether as many as may be were reported lately."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcements import MAX_COMPONENTS, Announcement, DeviceFacts
 from appliance.adapters.mqtt.payloads import is_topic
 from appliance.errors import Invalid
 
@@ -140,7 +141,7 @@ class _Tasmota:
                 yield self._switch(number, shows_state=mode in _STATE_MODES)
         found = sensors.get("sn")
         if isinstance(found, dict):
-            yield from map(self._sensor, sensor_paths(found))
+            yield from map(self._sensor, islice(sensor_paths(found), MAX_COMPONENTS + 1))  # one more: that is said
 
     def _outputs(self) -> Iterator[Announcement]:
         relays = self._numbers("rl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import tracemalloc
 import weakref
 from typing import Any
 
@@ -14,10 +15,12 @@ from appliance.adapters.mqtt import broker_session, entity_catalog, payloads
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements import announced
 from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.held_back import MAX_PRESSES
+from appliance.adapters.mqtt.held_back import MAX_PRESSES, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
 from appliance.adapters.mqtt.payloads import parse_json
+from appliance.adapters.mqtt.templates.template import _parse
 from appliance.errors import Invalid
+from appliance.log_buffer import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import PLAIN
@@ -78,13 +81,62 @@ def test_what_components_inherit_is_there_once() -> None:
 
 
 def test_configurations_are_bounded_in_bytes_and_those_that_are_there_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entity_catalog, "MAX_CONFIGS_BYTES", 2_000)
+    monkeypatch.setattr(entity_catalog, "MAX_CONFIGS_BYTES", 20_000)
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
-    assert "or 0 MiB" in catalog.limits["configurations"]
+    assert "than fit in 0 MiB" in catalog.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
     assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
+
+
+MANY: dict[str, Any] = {"rl": [1] * 32, "btn": [1] * 32, "swc": [1] * 32, "so": {"73": 1, "114": 1}}
+TASMOTA = {"t": "<n>", "ft": "%prefix%/%topic%/", "tp": [1, 2, 3], **MANY}
+
+
+def parts_of(component: str, **fields: Any) -> str:
+    """A configuration in the device form with as many components as it may have."""
+    return json.dumps({**fields, "cmps": {number: {"p": component, "t": "c", "cmd_t": "c"} for number in range(256)}})
+
+
+@each_row(
+    ("topic", "payload"),
+    [
+        ("homeassistant/sensor/<n>/config", '{"state_topic":"t"}'),
+        ("homeassistant/sensor/<n>/config", '{"state_topic":"t","value_template":"{{[<n>' + ",a" * 400 + ']}}"}'),
+        ("homeassistant/sensor/<n>/config", '{"state_topic":"t","x":[' + "{}," * 5_000 + "0]}"),
+        ("homeassistant/sensor/<n>/config", '{"state_topic":"t","x":[' + "[[]]," * 5_000 + "0]}"),
+        ("homeassistant/sensor/<n>/config", '{"state_topic":"t","avty":[' + '{"t":"a"},' * 49 + '{"t":"b"}]}'),
+        ("homeassistant/device/<n>/config", parts_of("switch")),
+        ("homeassistant/device/<n>/config", parts_of("light")),
+        ("homeassistant/device/<n>/config", parts_of("tag", avty=[{"t": "a"}] * 50)),
+        ("tasmota/discovery/0000000000<n>/config", json.dumps(TASMOTA)),
+    ],
+)  # fmt: skip
+def test_what_is_announced_takes_no_more_memory_than_is_counted_of_it(topic: str, payload: str) -> None:
+    catalog = new_catalog()
+    take(catalog, (config("sensor", value_template="{{ value }}"),))
+    tracemalloc.start()
+    try:
+        for number in range(10, 30):
+            catalog.take_config(topic.replace("<n>", f"{number}"), payload.replace("<n>", f"{number}").encode())
+        rebuild(catalog)
+        _parse.cache_clear()
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < catalog._bytes
+        assert len(catalog.devices) > 20 and not catalog.refused
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_faults_beyond_those_that_are_named_it_is_said_that_there_are_more(clock: VirtualClock) -> None:
+    live, said = live_devices(clock), list[Any]()
+    live._publish._bus.listen(said.append)
+    reports = Reports(live._publish, clock)
+    for count in (MAX_REPORTED, 2_000, 2_000):
+        reports.report({f"{number}": Refusal("x", "y", "is no JSON") for number in range(count)}, {})
+        assert [each.reason for each in said[MAX_REPORTED:]] == ([MORE_FAULTS] if count > MAX_REPORTED else [])
+    assert MAX_REPORTED < MAX_SAME_KIND, "the log takes all of them within a minute"
 
 
 async def test_endless_topics_below_a_wildcard_fill_no_memory(

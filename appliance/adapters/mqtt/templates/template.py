@@ -1,44 +1,43 @@
-"""A template, parsed once and rendered often: the text that Jinja would give, or the reason why not."""
+"""A template, rendered often: the text that Jinja would give, or the reason why not."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from appliance.adapters.mqtt.templates.template_limits import MAX_TEMPLATE_BYTES, Rendering, TemplateFailed
 
+MAX_PARSED_TEMPLATES = 1_024
+"""Templates that are kept as they were parsed, those rendered last; each is up to 70 KB. Others are parsed anew."""
+
 
 class Template:
-    """One template. Rendering changes nothing of it, so that it may be shared."""
+    """One template. It holds its text alone: what a text is parsed to takes far more memory, and has a bound."""
 
     def __init__(self, text: str) -> None:
         """Raises `TemplateFailed` for a text that is not in the subset or beyond its limits."""
         if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
             raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
-        # It imports Jinja, which takes a fifth of a second: only where there is a template.
-        from appliance.adapters.mqtt.templates.evaluator import parse, write
+        self._text = text
+        self._parsed()
 
-        try:
-            self._body, self._literals = parse(text)
-        except TemplateFailed:
-            raise
-        except RecursionError:
-            raise TemplateFailed("is nested too deep") from None
-        except Exception as error:  # a syntax error, or what Jinja's parser does not foresee
-            raise TemplateFailed(f"cannot be read: {str(error)[:200]}") from None
-        self._write = write
+    def _parsed(self) -> tuple[Callable[..., Any], Any, frozenset[str]]:
+        if isinstance(found := _parse(self._text), str):
+            raise TemplateFailed(found)
+        return found
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """The text, without white space around it; `now` has the zone of the home.
 
         Raises `ValueMissing` where it looks into what is not there, and `TemplateFailed` for what it cannot do.
         """
-        run = Rendering(dict(names), now, self._literals)
+        write, body, literals = self._parsed()
+        run = Rendering(dict(names), now, literals)
         output: list[str] = []
         try:
-            self._write(run, output, self._body)
+            write(run, output, body)
             text = output[0] if len(output) == 1 else "".join(output)
             return run.bounded(text).strip()
         except TemplateFailed:
@@ -49,22 +48,17 @@ class Template:
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
-MAX_KEPT_TEMPLATES = 1_024
-"""Templates that are kept by their texts though maybe nobody uses them, with those that cannot be read."""
+@functools.lru_cache(maxsize=MAX_PARSED_TEMPLATES)
+def _parse(text: str) -> tuple[Callable[..., Any], Any, frozenset[str]] | str:
+    """What runs a template, its statements and the texts in them; else why it cannot be read."""
+    # It imports Jinja, which takes a fifth of a second: only where there is a template.
+    from appliance.adapters.mqtt.templates.evaluator import parse, write
 
-
-def template(text: str) -> Template:
-    """The template of this text, read once; raises `TemplateFailed`."""
-    found = _parsed(text)
-    if isinstance(found, str):
-        raise TemplateFailed(found)
-    return found
-
-
-@functools.lru_cache(maxsize=MAX_KEPT_TEMPLATES)
-def _parsed(text: str) -> Template | str:
-    """The template, or the fault of one that cannot be read."""
     try:
-        return Template(text)
+        return write, *parse(text)
     except TemplateFailed as fault:
         return str(fault)
+    except RecursionError:
+        return "is nested too deep"
+    except Exception as error:  # a syntax error, or what Jinja's parser does not foresee
+        return f"cannot be read: {str(error)[:200]}"

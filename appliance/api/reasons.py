@@ -33,6 +33,11 @@ MAX_DECISIONS = 10
 
 ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
 
+WHY_MISSED = (
+    "the hub was off or the machine slept then, or the clock was set past it; "
+    "what is more than five minutes late is not made up for"
+)
+
 HOW_TO_LOAD = "`lares check` lists every fault; mend it, then POST /{0}/reload (or save it: [{0}] watch = true)"
 """What to do about a file that is not loaded; of scenes, automations or adapters."""
 
@@ -146,11 +151,13 @@ class Reasons:
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
-        summary = [*as_it_was, *now, *_describe(view, armed, now or automations.list_runs(id_, ONE)), *waits, *wrong]
+        missed = [*_describe_missed(automations.engine.find_missed(id_))] if view.is_enabled else []
+        idle = _describe(view, armed, now or automations.list_runs(id_, ONE))
+        summary = [*as_it_was, *now, *idle, *missed, *waits, *wrong]
         stated = {
             "triggers": [state_fields(trigger) for trigger in view.definition.triggers],
             "conditions": self._state_conditions(view.definition.conditions, instant),
-            "notes": [*as_it_was, *wrong],
+            "notes": [*as_it_was, *missed, *wrong],
         }
         return "automation", summary, await self._runs("automation", id_), stated
 
@@ -267,6 +274,11 @@ def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> I
         yield f"it waits for its trigger, {trigger}"
     if not runs:
         yield "nothing has triggered it since the hub started"
+
+
+def _describe_missed(at: datetime | None) -> Iterator[str]:
+    if at is not None:
+        yield f"it was due at {timestamp(at)} and did not run: {WHY_MISSED}"
 
 
 def _run(entry: ExecutionEntry) -> ReportedDecision:

@@ -16,10 +16,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.definition import AutomationDefinition, state_fields
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
-from appliance.automations.scheduler import Alarm, Scheduler, TimerHandle
+from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States, fingerprint, plain, read_instant
 from appliance.automations.time_triggers import Interval
 from appliance.automations.triggers import Match, TimedTrigger, Trigger

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from appliance.automations.active_triggers import ActiveTrigger, Schedules, Waits
+from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.automation_executor import AutomationExecutor
 from appliance.automations.automation_fields import Subject
 from appliance.automations.condition_kinds import list_nested
@@ -17,7 +18,7 @@ from appliance.automations.conditions import DeviceState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
-from appliance.automations.scheduler import Scheduler, TimerHandle
+from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.time_triggers import Interval
 from appliance.automations.triggers import SUBJECTS, EventTrigger, TimedTrigger
@@ -109,6 +110,11 @@ class Engine:
         """The next times at which its schedules and intervals fall due, at most ten, the soonest first."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
         return sorted(set(times))[:MAX_NEXT]
+
+    def find_missed(self, id_: str) -> datetime | None:
+        """When it first fell due of the times that its schedules passed over since they fired last."""
+        alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
+        return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
     def figures(self) -> dict[str, Any]:
         """Of each automation whether it is armed and waits, when it is due next, and when it ran last."""

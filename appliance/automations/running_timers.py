@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.automations.scheduler import TimerHandle
+from appliance.automations.alarms import TimerHandle
 from appliance.errors import Invalid
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes

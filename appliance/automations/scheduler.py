@@ -1,7 +1,4 @@
-"""The scheduler: the one task that sleeps until something is due, and notices when the clock is set.
-
-Timers are due after spans of real time, alarms at instants of the calendar.
-"""
+"""The scheduler: the one task that sleeps until something is due, and notices when the clock is set."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from msgspec import Struct
-
+from appliance.automations.alarms import MAX_LATE, MICROSECOND, Alarm, Schedule, TimerHandle
 from appliance.automations.environment import Environment
 from appliance.clock import ClockSteps, timestamp
 from appliance.tasks import Tasks
+from appliance.version import MADE_AT
 
 log = logging.getLogger("automations")
 
@@ -31,83 +28,8 @@ MAX_ADJUSTMENT = timedelta(minutes=1)
 MAX_STALE = 64
 """Timers that were cancelled and are still kept, beyond which they are cleared away once they are the most."""
 
-MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence that is at most this old fires once, at once; older ones are only counted."""
-
 MAX_COUNTED = 1000
 """How many missed occurrences are counted one by one."""
-
-MAX_AHEAD = timedelta(days=1)
-"""An occurrence that fired by the stored state and lies further ahead than this fired by a wrong clock."""
-
-MICROSECOND = timedelta(microseconds=1)
-
-
-class Schedule(Protocol):
-    """What is due at instants of the calendar."""
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """The first occurrence later than the instant; None if there is none."""
-
-
-class TimerHandle(Struct, eq=False):
-    """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
-
-    name: str
-    due: float
-    on_due: Callable[[float], None]
-    every: float | None = None
-    is_cancelled: bool = False
-
-    def advance(self, now: float) -> tuple[float | None, int]:
-        """The seconds by which it fires late now, None if it does not fire, and how many times were missed."""
-        if self.every is None:
-            return now - self.due, 0
-        passed, late = divmod(now - self.due, self.every)
-        self.due = now - late + self.every
-        return (late, int(passed)) if late <= MAX_LATE.total_seconds() else (None, int(passed) + 1)
-
-
-class Alarm(Struct, eq=False, kw_only=True):
-    """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or none comes.
-
-    `name` is what the log calls it. Where it `never_repeats`, the same occurrence fires once though the clock be set
-    back; `last` is the latest that fired.
-    """
-
-    name: str
-    schedule: Schedule
-    on_due: Callable[[datetime], None]
-    never_repeats: bool
-    last: datetime | None
-    due: datetime | None = None
-
-    def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Find the next occurrence, as of this instant; none that fired already if the clock only `settles`."""
-        since = now
-        if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
-            since = max(now, self.last)
-        self.due = self.next_after(since)
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """The schedule's first occurrence after the instant; None where it has none, or raises, which is logged."""
-        try:
-            return self.schedule.next_after(instant)
-        except Exception as error:  # one that cannot be computed must not stop the others
-            sentence = "%s: its schedule cannot be computed: %s: %s"
-            log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
-            return None
-
-    def advance(self, now: datetime) -> datetime | None:
-        """The occurrence that fires now, the latest of those that are not too late; then the next is due."""
-        fires = None
-        if self.due is not None and now - self.due > MAX_LATE:
-            self.due = self.next_after(now - MAX_LATE - MICROSECOND)
-        while self.due is not None and self.due <= now:
-            fires, self.due = self.due, self.next_after(self.due)
-        if fires is not None:
-            self.last = fires
-        return fires
 
 
 class Scheduler:
@@ -119,6 +41,8 @@ class Scheduler:
         self._trust = trust
         self._began = clock.monotonic() if environment.began is None else environment.began
         self._stopped_at = environment.stopped_at
+        newest = trust.newest if trust.newest > MADE_AT else None  # that of the program says nothing of the home
+        self._left_at = environment.stopped_at or newest
         self._is_starting = True
         self._steps = ClockSteps(clock)
         self._timers: list[tuple[float, int, TimerHandle]] = []
@@ -240,6 +164,7 @@ class Scheduler:
             self._changed.clear()
             self._check_clock()
             self._is_starting = False
+            self._left_at = None if self._is_trusted else self._left_at
             self._fire_timers()
             self._fire_alarms()
             if self._timers or self._alarms:
@@ -304,6 +229,8 @@ class Scheduler:
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
         """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
+        if self._left_at is not None:
+            alarm.gap = self._left_at, now + MICROSECOND
         if alarm.never_repeats and alarm.last is not None:
             self._count(alarm, alarm.next_after(alarm.last), now + MICROSECOND)
         alarm.arm(now)
@@ -311,6 +238,7 @@ class Scheduler:
     def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
         """Log how many occurrences from `since` to before `until` were missed, once they are counted."""
         if since is not None and since < until:
+            alarm.gap = since - MICROSECOND, until
             self._tasks.start(self._log_counted(alarm, since, until), f"count of what {alarm.name} missed")
 
     async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:

@@ -12,10 +12,11 @@ from functools import partial
 
 from msgspec import Struct
 
+from appliance.automations.alarms import TimerHandle
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
 from appliance.automations.running_timers import RunningTimer, check_timer
-from appliance.automations.scheduler import Scheduler, TimerHandle
+from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import read_instant
 from appliance.clock import to_millis
 from appliance.errors import Invalid, NotFound, StoreFailed

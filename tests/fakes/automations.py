@@ -110,6 +110,7 @@ class FailingHistory(ExecutionHistory):
 
 class _Context:
     results: tuple[Any, ...] = ()
+    warnings: tuple[str, ...] = ()
     chain: tuple[str, ...] = ()
 
     def __init__(self, clock: VirtualClock) -> None:

@@ -165,6 +165,9 @@ async def test_a_suspend_is_slept_over_and_everything_goes_on(tmp_path: Path) ->
         it.clock.suspend(timedelta(hours=8, minutes=5).total_seconds())
         await it.pass_by(seconds=15)
         assert await it.counts() == {"c": 0, "i": 0, "w": 0, "t": 1}, "only t was due within the last five minutes"
+        told = (await it.app.get("/why?id=w")).json
+        [missed] = told["automation"]["notes"]
+        assert missed in told["summary"] and missed.startswith("it was due at 2027-06-01T12:30:00.000Z")
         await it.pass_by(hours=1)
         assert await it.counts() == {"c": 6, "i": 6, "w": 0, "t": 4}
         await it.pass_by(hours=16)

@@ -17,8 +17,15 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.connection import PushSource
 from appliance.adapters.lua_kinds.function_calls import KeptTexts, Redaction
-from appliance.adapters.lua_kinds.recording import RecordingTransport, ReplayTransport, recording_of
+from appliance.adapters.lua_kinds.recording import (
+    RecordingPush,
+    RecordingTransport,
+    ReplayPush,
+    ReplayTransport,
+    recording_of,
+)
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.publisher import Publisher
@@ -150,21 +157,23 @@ class _Attempt:
                 raise ConfigFailed(list(loaded.faults))
             context = self._context(session, file)
             inner: Transport = (origins := Origins(loaded.settings, context))
+            source: PushSource = origins.main
             if self._replay is not None:
                 redact = Redaction(origins.secrets, KeptTexts(context.secrets))
-                inner = ReplayTransport(self._replay, redact.in_value)
-            transport = RecordingTransport(inner)
+                inner, source = ReplayTransport(self._replay, redact.in_value), ReplayPush(self._replay)
+            transport, push = RecordingTransport(inner), RecordingPush(source)
             adapter = LuaAdapter(context, catalog, loaded, transport)
             try:
                 async with Tasks() as tasks:
-                    if (connection := adapter.connection) is not None and self._replay is None:
+                    if (connection := adapter.connection) is not None:
+                        connection.http = push
                         tasks.start(adapter.listen(), "listening")
                         await self._wait(lambda: connection.is_open)
                     await self._attempt(adapter)
                     if not loaded.definition.has_poll and connection is not None and connection.is_open:
                         await self._wait(self._registry.list_devices)
             finally:
-                self._tell(adapter, transport, loaded.definition.settings)
+                self._tell(adapter, transport, push, loaded.definition.settings)
 
     def _context(self, session: Any, file: Path) -> AdapterContext:
         return AdapterContext(
@@ -203,17 +212,20 @@ class _Attempt:
             raise AdapterFailed(result.error)
         say(f"done: {command}")
 
-    def _tell(self, adapter: LuaAdapter, transport: RecordingTransport, fields: Fields) -> None:
+    def _tell(self, adapter: LuaAdapter, transport: RecordingTransport, push: RecordingPush, fields: Fields) -> None:
         """Print what was asked and what is shown, and write the recording if one is wanted."""
         for exchange in transport.exchanges:
             say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in exchange.told()))
+        for each in push.kept:
+            say(adapter.redact(each.told())[:MAX_SHOWN_LINE_CHARS])
         for device in self._registry.list_devices():
             say(*_describe(device))
         for drop in self._dropped:
             say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
         if self._record is not None:
             raw = {name: value for name, value in self._section.raw.items() if name not in ("type", "enabled")}
-            made = recording_of(self._section.kind, raw, fields, transport.exchanges, adapter.redact.in_value)
+            went = (transport.exchanges, push.kept)
+            made = recording_of(self._section.kind, raw, fields, *went, adapter.redact.in_value)
             write_private(Path(self._record), orjson.dumps(made, option=orjson.OPT_INDENT_2))
             say(f"wrote {self._record}")
 

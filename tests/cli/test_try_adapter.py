@@ -141,8 +141,28 @@ async def test_a_kind_that_listens_is_connected_and_a_secret_number_replays(tmp_
     assert code == 0 and "battery = 71" in said and "asked: GET /***/ → 201" in said, said
     assert '    query: {"a":"***"}' in said and '    came: {"told": "***"}' in said
     assert "54321" not in said + (tmp_path / "it.json").read_text()
-    code, said = await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json", "--set", "flag=false")
-    assert code == 0 and "custom.it.status = 201" in said, said
+    went = ('sent over the connection: {"n":1,"id":1}', 'came over the connection: {"id": 1, "n": 71}')
+    assert all(each in said for each in went), said
+    for flag in ("true", "false"):
+        code, said = await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json", "--set", f"flag={flag}")
+        assert code == 0 and "custom.it.status = 201" in said and ("battery = 71" in said) is (flag == "true"), said
+
+
+TOLD = """return { name = "Told", listen = { path = "/events", kind = "sse", receive = function(ctx, message)
+  local shown = { battery = message.data.n }
+  return { devices = { { id = "a", kind = "Sensor", name = message.event, attributes = shown } } }
+end } }"""
+
+
+async def test_what_is_pushed_is_shown_recorded_and_replayed(tmp_path: Path) -> None:
+    write(tmp_path, {"adapters/mine.lua": TOLD})
+    async with Chatty() as vendor:
+        stated = ("--set", f"base_url={vendor.url}", "token=wonderful", "--record", "it.json")
+        shown = [await lares(tmp_path, "try-adapter", "mine", *stated)]
+    shown.append(await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json"))
+    for code, said in shown:
+        assert code == 0 and "mine:a  level" in said and "battery = 71" in said, said
+    assert "wonderful" not in (tmp_path / "it.json").read_text() + shown[0][1]
 
 
 class Chatty(SimulatedDevice):
@@ -151,13 +171,21 @@ class Chatty(SimulatedDevice):
     content_type = "application/json"
 
     def _routes(self) -> Iterable[web.RouteDef]:
-        return [web.get("/ws", self._talk), web.get("/{path:.*}", self._page)]
+        routes = [web.get("/ws", self._talk), web.get("/events", self._tell)]
+        return [*routes, web.get("/{path:.*}", self._page)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
         """Nothing is noted."""
 
     async def _page(self, request: web.Request) -> web.Response:
         return web.json_response({"told": request.query["a"]}, status=201)
+
+    async def _tell(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'event: level\ndata: {"n": 71, "by": "wonderful"}\n\n')
+        await asyncio.Event().wait()
+        return response
 
     async def _talk(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()

@@ -109,7 +109,7 @@ def is_local(address: str) -> bool:
         found = ipaddress.IPv4Address(address)
     except ValueError:
         return False
-    return (found.is_private or found.is_link_local) and not (found.is_unspecified or found.is_reserved)
+    return (found.is_private or found.is_link_local) and not (int(found) < 1 << 24 or found.is_reserved)
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:

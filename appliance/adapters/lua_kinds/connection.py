@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import orjson
 
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.http_push import Messages, ServerEvent
+from appliance.adapters.http_push import DecodeMessage, Messages, ServerEvent
 from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
@@ -42,15 +41,32 @@ class Pushed(NamedTuple):
     json: bytes = b""
 
 
+class PushSource(Protocol):
+    """Opens connections of one address, as `HttpClient` does."""
+
+    address: str
+
+    def messages(self, path: str, *, silence_secs: float, max_bytes: int, parse: DecodeMessage) -> PushContext:
+        """A WebSocket."""
+
+    def events(self, path: str, *, silence_secs: float, max_bytes: int) -> PushContext:
+        """Server-sent events."""
+
+
+PushContext = AbstractAsyncContextManager[Any]
+"""Gives the messages as they come; those of a WebSocket can `send`, too."""
+
+
 class PushConnection:
     """One section's connection, opened again and again by its adapter, whose file takes each `next_message`.
 
-    `hello` gives what is sent first, None for nothing; `on_open` is called once that is sent.
+    `hello` gives what is sent first, None for nothing; `on_open` is called once that is sent. Until it is opened,
+    another may take the place of `http`.
     """
 
     def __init__(
         self,
-        http: HttpClient,
+        http: PushSource,
         listen: ListenDefinition,
         hello: Callable[[], Awaitable[Any]],
         on_open: Callable[[], None],
@@ -58,7 +74,7 @@ class PushConnection:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
         self._has_room = asyncio.Event()
-        self._http = http
+        self.http = http
         self._listen = listen
         self._hello = hello
         self._on_open = on_open
@@ -92,11 +108,11 @@ class PushConnection:
         size = self._listen.max_message_kb << 10
         if self._listen.kind == "sse":
             path, silence = self._listen.path, EVENTS_SILENCE_SECS
-            async with self._http.events(path, silence_secs=silence, max_bytes=size) as events:
+            async with self.http.events(path, silence_secs=silence, max_bytes=size) as events:
                 async with self._standing(None):
-                    yield self._read(_message_of(each, self._http.address) async for each in events)
+                    yield self._read(_message_of(each, self.http.address) async for each in events)
             return
-        async with self._http.messages(
+        async with self.http.messages(
             self._listen.path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_pushed
         ) as socket:
             async with self._standing(socket):
@@ -115,7 +131,7 @@ class PushConnection:
             self._socket, self._is_open = None, False
             for future in self._asked.values():
                 if not future.done():
-                    future.set_exception(Unanswered(f"{self._http.address} has closed the connection"))
+                    future.set_exception(Unanswered(f"{self.http.address} has closed the connection"))
                     future.exception()
 
     async def send(self, message: Any) -> None:
@@ -123,12 +139,12 @@ class PushConnection:
         if self._listen.kind == "sse":
             raise Invalid("ctx:send: nothing can be sent over server-sent events")
         if self._socket is None:
-            raise Unreachable(f"{self._http.address}: the connection is not open")
+            raise Unreachable(f"{self.http.address}: the connection is not open")
         try:
             async with asyncio.timeout(SOCKET_SEND_SECS):
                 await self._socket.send(message)
         except TimeoutError:
-            raise Unanswered(f"{self._http.address} does not read what is sent to it") from None
+            raise Unanswered(f"{self.http.address} does not read what is sent to it") from None
 
     async def ask(self, message: Any, timeout_secs: float) -> Any:
         """Send the message with a fresh id, and wait for the one that bears it."""
@@ -147,7 +163,7 @@ class PushConnection:
             async with time_limit(timeout_secs):
                 return await future
         except TimeoutError:
-            raise Unanswered(f"{self._http.address} gave no answer within {timeout_secs:g} s") from None
+            raise Unanswered(f"{self.http.address} gave no answer within {timeout_secs:g} s") from None
         finally:
             del self._asked[number]
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.http_push import DecodeMessage, ServerEvent
+from appliance.adapters.lua_kinds.connection import PushSource
 from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
 from appliance.tables.fields import Field, Fields
@@ -19,6 +22,10 @@ from appliance.tables.fields import Field, Fields
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
 """Headers that no recording holds."""
 
+NO_RECORDING = "what is replayed is no recording of lares try-adapter"
+
+MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
+"""Messages over a connection that are kept, and their bytes."""
 
 _SENT = ("origin", "query", "json", "form")
 
@@ -40,6 +47,120 @@ class WebExchange(Struct, frozen=True, kw_only=True):
         return lines + [
             f"    {name}: {' '.join(body.decode(errors='replace').split())}" for name, body in bodies.items() if body
         ]
+
+
+class PushedMessage(Struct, frozen=True, kw_only=True):
+    """What went over a connection: a body that was `sent`, one that came, or an event that came."""
+
+    sent: bool = False
+    body: bytes = b""
+    event: ServerEvent | None = None
+
+    def told(self) -> str:
+        """The line for people."""
+        shown = self.body if self.event is None else orjson.dumps(to_builtins(self.event))
+        words = " ".join(shown.decode(errors="replace").split())
+        return f"{'sent' if self.sent else 'came'} over the connection: {words}"
+
+
+class RecordingPush:
+    """Keeps what goes over the connections of another `PushSource`, as far as there is room, in `kept`."""
+
+    def __init__(self, inner: PushSource) -> None:
+        self._inner = inner
+        self.address = inner.address
+        self.kept: list[PushedMessage] = []
+        self._left = MAX_MESSAGE_BYTES
+
+    def keep(self, message: PushedMessage) -> None:
+        """Keep one, if there is room."""
+        self._left -= len(message.body if message.event is None else message.event.data)
+        if len(self.kept) < MAX_MESSAGES and self._left >= 0:
+            self.kept.append(message)
+
+    @asynccontextmanager
+    async def messages(self, path: str, *, parse: DecodeMessage, **limits: Any) -> AsyncIterator[_RecordedSocket]:
+        """As the other one's."""
+        async with self._inner.messages(path, parse=lambda body, _: body, **limits) as socket:
+            yield _RecordedSocket(socket, self, parse)
+
+    @asynccontextmanager
+    async def events(self, path: str, **limits: Any) -> AsyncIterator[AsyncIterator[ServerEvent]]:
+        """As the other one's."""
+
+        async def noted() -> AsyncIterator[ServerEvent]:
+            async for each in events:
+                self.keep(PushedMessage(event=each))
+                yield each
+
+        async with self._inner.events(path, **limits) as events:
+            yield noted()
+
+
+class _RecordedSocket(AsyncIterator[Any]):
+    def __init__(self, inner: Any, recording: RecordingPush, parse: DecodeMessage) -> None:
+        self._inner = inner
+        self._recording = recording
+        self._parse = parse
+
+    async def __anext__(self) -> Any:
+        body = await anext(self._inner)
+        self._recording.keep(PushedMessage(body=_encoded(body)))
+        return self._parse(body, self._recording.address)
+
+    async def send(self, message: Any) -> None:
+        self._recording.keep(PushedMessage(sent=True, body=_encoded(message)))
+        await self._inner.send(message)
+
+
+class ReplayPush:
+    """Brings what came in a recording, each after as many messages were sent as there; then nothing.
+
+    Raises `Invalid` for what is no recording.
+    """
+
+    address = "the recording"
+
+    def __init__(self, recorded: Any) -> None:
+        try:
+            self._rows = [_message(each) for each in recorded.get("messages", [])]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Invalid(NO_RECORDING) from error
+
+    @asynccontextmanager
+    async def messages(self, path: str, *, parse: DecodeMessage, **limits: Any) -> AsyncIterator[_ReplayedSocket]:
+        """The WebSocket of the recording."""
+        yield _ReplayedSocket(self._rows, parse)
+
+    @asynccontextmanager
+    async def events(self, path: str, **limits: Any) -> AsyncIterator[AsyncIterator[ServerEvent]]:
+        """The events of the recording."""
+        yield _ReplayedSocket([each for each in self._rows if each.event is not None], lambda body, _: body)
+
+
+class _ReplayedSocket(AsyncIterator[Any]):
+    def __init__(self, rows: Sequence[PushedMessage], parse: DecodeMessage) -> None:
+        self._rows = list(rows)
+        self._parse = parse
+        self._sent = asyncio.Semaphore(0)
+
+    async def __anext__(self) -> Any:
+        while self._rows:
+            row = self._rows.pop(0)
+            if not row.sent:
+                return row.event or self._parse(row.body, ReplayPush.address)
+            await self._sent.acquire()
+        return await asyncio.Event().wait()
+
+    async def send(self, message: Any) -> None:
+        self._sent.release()
+
+
+def _encoded(message: Any) -> bytes:
+    """A message as bytes; a table as its JSON."""
+    if isinstance(message, bytes):
+        return message
+    return message.encode() if isinstance(message, str) else orjson.dumps(message)
 
 
 class RecordingTransport:
@@ -71,7 +192,7 @@ class ReplayTransport:
         try:
             self._rows = [_row(each) for each in recorded["exchanges"]]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise Invalid("what is replayed is no recording of lares try-adapter") from error
+            raise Invalid(NO_RECORDING) from error
         self._used: set[int] = set()
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
@@ -95,9 +216,10 @@ def recording_of(
     settings: Mapping[str, Any],
     fields: Fields,
     exchanges: Sequence[WebExchange],
+    messages: Sequence[PushedMessage],
     redact: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """The exchanges as JSON, with every secret taken out by `redact`; `fields` are those of the kind's settings."""
+    """What went over as JSON, with every secret taken out by `redact`; `fields` are those of the kind's settings."""
     rows = []
     for each in exchanges:
         request = {name: getattr(each.request, name) for name in each.request.__struct_fields__}
@@ -110,7 +232,20 @@ def recording_of(
             row["response"] = {"status": each.response.status, "headers": headers, "body": each.response.body}
         rows.append({name: _recorded(value, redact) for name, value in row.items()})
     stated = {name: _without_secret(value, redact(value), fields[name]) for name, value in settings.items()}
-    return {"kind": kind, "settings": stated, "exchanges": rows}
+    pushed = [_recorded_message(each, redact) for each in messages]
+    return {"kind": kind, "settings": stated, "exchanges": rows, **({"messages": pushed} if pushed else {})}
+
+
+def _recorded_message(message: PushedMessage, redact: Callable[[Any], Any]) -> dict[str, Any]:
+    if message.event is not None:
+        return {"event": redact(to_builtins(message.event))}
+    return {"sent": message.sent, **_recorded({"body": message.body}, redact)}
+
+
+def _message(raw: Any) -> PushedMessage:
+    if "event" in raw:
+        return PushedMessage(event=ServerEvent(**raw["event"]))
+    return PushedMessage(sent=bool(raw["sent"]), body=_bytes_of(raw["body"]))
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:

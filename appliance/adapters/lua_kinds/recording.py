@@ -24,7 +24,7 @@ UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate
 
 NO_RECORDING = "what is replayed is no recording of lares try-adapter"
 
-MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
+MAX_KEPT_MESSAGES, MAX_KEPT_MESSAGE_BYTES = 200, 16 << 20
 """Messages over a connection that are kept, and their bytes."""
 
 _SENT = ("origin", "query", "json", "form")
@@ -70,12 +70,12 @@ class RecordingPush:
         self._inner = inner
         self.address = inner.address
         self.kept: list[PushedMessage] = []
-        self._left = MAX_MESSAGE_BYTES
+        self._left = MAX_KEPT_MESSAGE_BYTES
 
     def keep(self, message: PushedMessage) -> None:
         """Keep one, if there is room."""
         self._left -= len(message.body if message.event is None else message.event.data)
-        if len(self.kept) < MAX_MESSAGES and self._left >= 0:
+        if len(self.kept) < MAX_KEPT_MESSAGES and self._left >= 0:
             self.kept.append(message)
 
     @asynccontextmanager

@@ -1,9 +1,9 @@
 -- When everybody has left, all lights go out, and in the evening one light or another shows that somebody might be there.
 --
--- Name the devices that tell who is at home, and make a group "pretend" of the lights to be seen from outside. The
+-- Name the devices that show who is at home, and make a group "pretend" of the lights to be seen from outside. The
 -- variable `away` tells other automations.
 --
--- Yours to change: PEOPLE, the ids of the devices that tell who is at home; GROUP and the hours.
+-- Yours to change: PEOPLE, the ids of the devices that show who is at home; GROUP and the hours.
 -- Then reload, and switch it on. It works when `lares why away` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")

@@ -1,18 +1,18 @@
--- A door that stands open for five minutes is told of, and again every ten until somebody closes it.
+-- Sends a message when a door has been open for five minutes, and again every ten until somebody closes it.
 --
--- Yours to change: DOORS, the ids of your doors' sensors; `[notify] targets`, where it tells of them.
+-- Yours to change: DOORS, the ids of your doors' sensors; `[notify] targets`, where the message goes.
 -- Then reload, and switch it on. It works when `lares why door_left_open` says `ran`; where nothing happens, that command says why.
 
 local triggers = require("triggers")
 
-local DOORS = {} -- such as { "zigbee:front_door" }
+local DOORS = {} -- such as { "mqtt:front_door" }
 local AGAIN_SECS = 600
 
 ---@type Automation
 return {
   id = "door_left_open",
   name = "Door left open",
-  description = "Tells of a door that is open for more than five minutes.",
+  description = "Sends a message when a door is open for more than five minutes.",
   enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   triggers = triggers.of(DOORS, {
     { type = "device_state_change", attribute = "contact", equals = "open", duration_secs = 300 },

@@ -6,7 +6,7 @@
 local lights = require("lights")
 local triggers = require("triggers")
 
-local BUTTONS = {} -- such as { "zigbee:bed_button" }
+local BUTTONS = {} -- such as { "mqtt:bed_button" }
 local GROUP = "bedroom"
 
 ---@type Automation

@@ -1,8 +1,8 @@
--- Every evening, the devices whose battery has become low are told of, each once until it is charged.
+-- Every evening, sends a message for each device whose battery has become low, once until it is charged.
 --
--- `resumable_schedule` remembers over restarts what has fired, so that no evening is told of twice.
+-- `resumable_schedule` remembers over restarts what has fired, so that it never runs twice on one evening.
 --
--- Yours to change: LOW and CHARGED, the time; `[notify] targets`, where it tells of them.
+-- Yours to change: LOW and CHARGED, the time; `[notify] targets`, where the message goes.
 -- Then reload, and switch it on. It works when `lares why low_batteries` says `ran`; where nothing happens, that command says why.
 
 local LOW, CHARGED = 20, 40
@@ -11,7 +11,7 @@ local LOW, CHARGED = 20, 40
 return {
   id = "low_batteries",
   name = "Low batteries",
-  description = "Tells of devices whose battery is below 20 %, at 18:30.",
+  description = "Sends a message at 18:30 for each device whose battery is below 20 %.",
   enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells
   trigger = { type = "wall_clock", time = "18:30" },
   state = { resumable_schedule = true },

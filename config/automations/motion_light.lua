@@ -8,7 +8,7 @@
 local lights = require("lights")
 local triggers = require("triggers")
 
-local SENSORS = {} -- such as { "zigbee:hall_motion" }
+local SENSORS = {} -- such as { "mqtt:hall_motion" }
 local GROUP = "hall"
 local HOLD_SECS = 180
 local MAX_SECS = 3600 -- for a sensor that falls silent after it saw somebody

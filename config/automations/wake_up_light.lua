@@ -1,4 +1,4 @@
--- On weekday mornings the lights of the group "bedroom" grow bright within twenty minutes.
+-- On weekday mornings the lights of the group "bedroom" brighten over twenty minutes.
 --
 -- Whoever switches one off meanwhile wants to sleep on, or is awake: it stays off. Without the group nothing happens.
 --
@@ -15,7 +15,7 @@ local MINUTES = 20
 return {
   id = "wake_up_light",
   name = "Wake-up light",
-  description = "The lights of the group bedroom grow bright from 6:30 on weekdays, unless nobody is at home.",
+  description = "The lights of the group bedroom brighten from 6:30 on weekdays, unless nobody is at home.",
   enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   trigger = { type = "wall_clock", time = "06:30", weekdays = { "mon", "tue", "wed", "thu", "fri" } },
   mode = "single",

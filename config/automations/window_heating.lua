@@ -6,8 +6,8 @@
 local climate = require("climate")
 local triggers = require("triggers")
 
-local WINDOWS = {} -- such as { "zigbee:kitchen_window", "zigbee:kitchen_door" }
-local HEATING = {} -- such as { "zigbee:kitchen_radiator" }
+local WINDOWS = {} -- such as { "mqtt:kitchen_window", "mqtt:kitchen_door" }
+local HEATING = {} -- such as { "mqtt:kitchen_radiator" }
 
 -- Whether one of them is open; of one that is not there nothing is known, and it counts as closed.
 local function is_one_open(ctx)

@@ -45,7 +45,7 @@
 ---@class State
 ---@field cooldown_secs? number After a run that went well, triggers are ignored for so many seconds.
 ---@field dedupe_window_secs? number The same event is ignored when it comes again within so many seconds.
----@field resumable_schedule? boolean An interval keeps its beat over a restart; no time of day fires twice.
+---@field resumable_schedule? boolean An interval keeps its phase over a restart; no time of day fires twice.
 
 -- Triggers --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
--- Wake up: the bedroom grows bright in a quarter of an hour.
+-- Wake up: the bedroom brightens over a quarter of an hour.
 --
 -- Its lights are those of the group "bedroom"; without that group, all lights of the home.
 --
@@ -15,7 +15,7 @@ local BRIGHTEST = 80
 return {
   id = "wake_up",
   name = "Wake up",
-  description = "The lights of the group bedroom grow bright in a quarter of an hour.",
+  description = "The lights of the group bedroom brighten over a quarter of an hour.",
   mode = "single",
   execute = function(ctx)
     local found = lights.find(ctx, "bedroom")

@@ -1,7 +1,7 @@
 -- Wind down: the lights that are on turn warm, grow dimmer for ten minutes, and go out.
 --
--- A scene that sleeps holds up nothing else. Started again, this one begins anew: its mode is "restart". Who asks for
--- it over HTTP is answered when it has ended, and need not wait for that: it runs on.
+-- A scene that sleeps holds up nothing else. Started again, this one begins again: its mode is "restart". Whoever
+-- starts it over HTTP is answered when it has ended, but may hang up before: it keeps running.
 --
 -- Yours to change: MINUTES.
 -- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why wind_down` says why.
@@ -15,7 +15,7 @@ local MINUTES = 10
 return {
   id = "wind_down",
   name = "Wind down",
-  description = "Lights that are on turn warm, grow dimmer for ten minutes, and go out.",
+  description = "Lights that are on turn warm, dim for ten minutes, and go out.",
   mode = "restart",
   execute = function(ctx)
     local lit = {}

@@ -40,7 +40,7 @@
 ---@field receive fun(ctx: KindContext, message: any): KindUpdate? A message: a table where it is JSON, else text.
 ---@field hello? fun(ctx: KindContext): any What is sent first, each time it opens.
 ---@field kind? "websocket"|"sse" "sse": server-sent events, each `{ event, data, id }`.
----@field reply? string The field that bears the id of a message, for `ctx:ask`.
+---@field reply? string The field with the id of a message, for `ctx:ask`.
 ---@field max_message_kb? integer The largest message, up to 16384; 1024 when left out.
 
 ---A device, as `poll` tells it.
@@ -134,7 +134,7 @@ function KindContext:fetch(request, field, reasons) end
 ---@param message any
 function KindContext:send(message) end
 
----Send a table with a fresh id, and wait for the message that bears it.
+---Send a table with a fresh id, and wait for the message with that id.
 ---@param message table
 ---@param timeout_secs? number
 ---@return table

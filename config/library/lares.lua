@@ -58,8 +58,8 @@
 ---@field type "device_state_change"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field device_id? string|string[] Which device, as GET /devices names it: "elgato_lights:light:0"; or a list of them.
----@field room_id? string Whoever is in this room at the moment; in place of device_id.
----@field group_id? string Whoever belongs to this group at the moment; in place of device_id.
+---@field room_id? string All that are in this room at the moment; instead of device_id.
+---@field group_id? string All that belong to this group at the moment; instead of device_id.
 ---@field attribute? Capability|string Which of its attributes; left out: any, and then no other field may stand here.
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
@@ -72,8 +72,8 @@
 ---@field type "weather_state"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field device_id? string|string[] Which device, or which.
----@field room_id? string Whoever is in this room; in place of device_id.
----@field group_id? string Whoever belongs to this group; in place of device_id.
+---@field room_id? string All that are in this room; instead of device_id.
+---@field group_id? string All that belong to this group; instead of device_id.
 ---@field attribute Capability|string Which of its attributes.
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this.
@@ -86,8 +86,8 @@
 ---@field type "device_event"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field device_id? string|string[] Which device, or which.
----@field room_id? string Whoever is in this room; in place of device_id.
----@field group_id? string Whoever belongs to this group; in place of device_id.
+---@field room_id? string All that are in this room; instead of device_id.
+---@field group_id? string All that belong to this group; instead of device_id.
 ---@field event? string Only what is called so: "single", "double", "long"; left out: anything.
 
 ---A variable, which ctx:set or PUT /variables/{name} changed. Where nothing is wanted of its value, also that it was
@@ -385,10 +385,10 @@ function Context:get(name, default) end
 ---@param options? SetOptions
 function Context:set(name, value, options) end
 
----Start a timer, anew where it runs already. It outlives restarts; automations hear of its end by a "timer" trigger.
+---Start a timer, or restart it. It outlives restarts of the hub; at its end the trigger "timer" fires.
 ---@param name string
 ---@param secs number 0 to 34560000 (400 days).
----@param payload? any What the event bears as `payload`; at most 16 KiB as JSON.
+---@param payload? any The `payload` of the event; at most 16 KiB as JSON.
 function Context:start_timer(name, secs, payload) end
 
 ---Cancel a timer.

@@ -1,7 +1,7 @@
 -- Lights: finding them, switching, dimming and fading them, and leaving alone what somebody has switched by hand.
 --
 -- A file in this folder is a module: it returns a table of functions, and a scene or automation gets that table with
--- `local lights = require("lights")`. A module has no ctx of its own; it is handed the one of whoever calls it.
+-- `local lights = require("lights")`. A module has no ctx of its own; its caller hands it one.
 --
 -- `which` is the id of a light, a list of ids, or a list of devices. What does not exist is passed over, and a light
 -- that has no brightness or colour temperature is not asked for one. Nothing here raises because a light does not obey.

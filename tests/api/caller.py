@@ -6,14 +6,15 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.fakes import contract_recorder
 from tests.fakes.app import MASTER, App
 
+T = TypeVar("T")
 KEY = f"Authorization: Bearer {MASTER}"
 UPGRADE = (
     "Upgrade: websocket",
@@ -142,6 +143,19 @@ class Caller:
     def close(self) -> None:
         """Close at once."""
         self._writer.transport.abort()
+
+
+async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[list[T], int]:
+    """What was read, so many times, and how many turns of the loop that took, which is the hub's own as well."""
+
+    async def read_all() -> list[T]:
+        return [await read() for _ in range(count)]
+
+    reading, turns = asyncio.ensure_future(read_all()), 0
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+    return reading.result(), turns
 
 
 @asynccontextmanager

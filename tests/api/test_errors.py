@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,7 +15,7 @@ from appliance import errors
 from appliance.api.codes import CODES, status_of
 from appliance.api.responses import ERROR_HEADERS, error_response
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
-from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
+from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, turns_while
 from tests.fakes.app import App, open_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -255,19 +254,10 @@ async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
 async def test_while_all_that_one_client_has_sent_is_read_the_loop_turns(
     shared: App, sent: bytes, statuses: list[int], least_turns: int
 ) -> None:
-    turns = 0
     async with call(shared.url) as caller:
         caller.send_at_once(sent)
-        reading = asyncio.ensure_future(read_statuses(caller, len(statuses)))
-        while not reading.done():
-            await asyncio.sleep(0)
-            turns += 1
-    assert reading.result() == statuses and turns >= least_turns
-
-
-async def read_statuses(caller: Caller, count: int) -> list[int]:
-    """The statuses of so many answers."""
-    return [(await caller.reply()).status for _ in range(count)]
+        replies, turns = await turns_while(caller.reply, len(statuses))
+    assert [each.status for each in replies] == statuses and turns >= least_turns
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])

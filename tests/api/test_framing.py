@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sanic.exceptions import BadRequest
 
-from appliance.api.sanic_http.framing import check_trailer, parse_chunk, parse_head
+from appliance.api.sanic_http.framing import check_beginning, check_trailer, parse_chunk, parse_head
 from tests.api.caller import KEY, call, request
 from tests.fakes.app import App
 
@@ -131,6 +131,15 @@ async def test_heads_that_could_be_read_in_two_ways_are_refused() -> None:
         except BadRequest:
             continue
     assert not taken
+
+
+async def test_what_no_head_holds_is_refused_as_it_comes() -> None:
+    for raw in (b"\x16\x03", b"GET /rooms HTTP/1.1\n", b"GET /\x00", LINE + b"\r\nX: y\n", LINE + b"\r\nX: \x7f"):
+        with pytest.raises(BadRequest):
+            check_beginning(raw, len(raw) - 1)
+    whole = LINE + b"\r\nX: \xe4\ty\r\nY"
+    for end in range(1, len(whole)):
+        check_beginning(whole[:end], end - 1)
 
 
 async def test_a_transfer_coding_that_is_not_known_is_told_so_and_ends_the_connection(shared: App) -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from appliance.api.websocket import MAX_READ_BYTES
 from tests.api.caller import (
     BINARY,
     CLOSE,
@@ -25,6 +26,7 @@ from tests.api.caller import (
     frame,
     read_events,
     request,
+    turns_while,
 )
 from tests.fakes.app import App
 
@@ -242,6 +244,13 @@ class TestGoodbye:
             await stream.send(frame(PING, b"a") + said)
             assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, code)]
             assert await stream.rest() == b""
+
+
+async def test_while_a_flood_of_pings_is_answered_the_loop_turns(shared: App) -> None:
+    async with read_events(shared.url) as stream:
+        stream.send_at_once(frame(PING) * 20_000)
+        _, turns = await turns_while(stream.frame, 20_000)
+    assert turns >= 20_000 * len(frame(PING)) // MAX_READ_BYTES >= 100
 
 
 async def test_compression_is_not_taken_up(shared: App) -> None:

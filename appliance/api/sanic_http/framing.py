@@ -61,11 +61,14 @@ class Head(Struct, frozen=True, kw_only=True):
     fields: HeadFields
 
 
-def check_beginning(head: bytes | bytearray) -> None:
-    """Raise `BadRequest` where no head begins so: whoever sent it need not wait until its end is late."""
+def check_beginning(head: bytes | bytearray, checked: int) -> None:
+    """Raise `BadRequest` where no head begins so: whoever sent it need not wait until its end is late.
+
+    So many bytes of it were `checked` before.
+    """
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
-    if _NEVER.search(head) is not None:
+    if _NEVER.search(head, checked) is not None:
         parse_head(bytes(head))
 
 

@@ -167,10 +167,12 @@ class StrictHttp1(Http):
         return self.recv_buffer.find(_END_OF_HEAD, 0, self.HEADER_MAX_SIZE + len(_END_OF_HEAD) - 1)
 
     async def _receive_head(self) -> int:
+        checked = 0
         try:
             async with asyncio.timeout(self._limits.head_secs):
                 while self._end_of_head() < 0 and len(self.recv_buffer) < self.HEADER_MAX_SIZE:
-                    check_beginning(self.recv_buffer)
+                    check_beginning(self.recv_buffer, checked)
+                    checked = len(self.recv_buffer)
                     await self._receive_more()
         except asyncio.CancelledError:
             self.create_empty_request()  # Sanic logs it

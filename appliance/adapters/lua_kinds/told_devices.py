@@ -17,7 +17,7 @@ from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.observations import check_event
 from appliance.home.values import CHECKS, Value
 from appliance.tables.checks import LUA, Mismatch, boolean, listed, number, one_of, shown, string
-from appliance.tables.fields import Field, Fields, Findings, Table
+from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 
 MAX_DEVICES = 2000
 """How many devices one answer may tell."""
@@ -55,6 +55,18 @@ def _listed(each: Callable[[Any], str], value: Any) -> tuple[str, ...]:
 _texts = partial(_listed, string)
 
 
+def _actions(value: Any) -> tuple[str, ...]:
+    if not (found := _texts(value)):
+        raise Invalid("must name an action at least")
+    return found
+
+
+def _above_zero(value: Any) -> float:
+    if (found := number(value)) <= 0:
+        raise Mismatch("a number above 0", value)
+    return found
+
+
 _INFO: Fields = {
     name: Field(string, required=False)
     for name in ("manufacturer", "model", "firmware", "serial", "parent_id", "area", "class")
@@ -69,10 +81,10 @@ _DEVICE: Fields = {
 }
 _COMMAND: Fields = {
     "capability": Field(string),
-    "actions": Field(_texts),
+    "actions": Field(_actions),
     "min": Field(number, required=False),
     "max": Field(number, required=False),
-    "step": Field(number, required=False),
+    "step": Field(_above_zero, required=False),
     "unit": Field(string, required=False),
     "values": Field(_texts, required=False),
     "type": Field(one_of(*CHECKS, "enum"), required=False),
@@ -211,7 +223,7 @@ class DeviceReader:
         if found["kind"] is None and known is None and not table.has("kind"):
             table.fault("kind", f"is missing; it is one of {', '.join(DeviceKind)}")
         for problem in findings.faults:
-            self._fault(id_, str(problem.path[0]) if problem.path else "device", problem.message)
+            self._fault(id_, dotted(problem.path) or "device", problem.message)
         if findings.faults:
             return
         shown_before = {} if known is None or not in_part else known.attributes
@@ -246,7 +258,7 @@ class DeviceReader:
         if not table.has("commands"):
             table.raw("commands")
             return () if known is None else known.commands or ()
-        specs = []
+        specs: list[CommandSpec] = []
         for inner in table.tables("commands", '{ { capability = "power", actions = { "on", "off" } } }'):
             count = len(inner.findings.faults)
             found = inner.read(_COMMAND)
@@ -254,6 +266,11 @@ class DeviceReader:
             if (known_capability := CAPABILITIES.get(found["capability"])) is not None:
                 check = one_of(*known_capability.actions)
                 inner.read({"actions": Field(partial(_listed, check), required=False)})
+            low, high = found["min"], found["max"]
+            if low is not None and high is not None and low > high:
+                inner.fault("min", f"is more than max, {shown(low)} and {shown(high)}")
+            if any(found["capability"] == each.capability for each in specs):
+                inner.fault("capability", f"stands twice, {shown(found['capability'])}")
             if len(inner.findings.faults) == count:
                 specs.append(CommandSpec(**{**found, "values": tuple(found["values"] or ())}))
         return tuple(sorted(specs, key=lambda spec: spec.capability))
@@ -267,7 +284,7 @@ class DeviceReader:
             found = table.read(_EVENT)
             table.refuse_others("a field of an event")
             for problem in findings.faults:
-                self._fault(what, str(problem.path[0]), problem.message)
+                self._fault(what, dotted(problem.path), problem.message)
             if findings.faults:
                 return
             event, data = check_event(found["event"], found["data"] or {})

@@ -322,6 +322,8 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
       { id = "latin", kind = "Sensor", name = "K\\xfcche" }, { id = print, kind = "Sensor" },
       { id = "good", kind = "Light", name = "again" },
       { id = "wild", kind = "Light", commands = { { capability = "power", actions = { "explode" }, values = {} } } },
+      { id = "told", kind = "Light", info = { model = 5 }, commands = { { capability = "hue", actions = {} },
+        { capability = "brightness", actions = { "set" }, min = 9, max = 1, step = 0 }, "power", "power" } },
     }"""
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     for _ in range(2):
@@ -334,7 +336,12 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
         ("it:latin", "device", "name holds text that is not valid UTF-8"),
         ("device 8 of poll", "id", "id holds a function, which is not data"),
         ("it:good", "id", "stands twice in the list; the first counts"),
-        ("it:wild", "commands", "must be one of on, off, toggle, not 'explode'"),
+        ("it:wild", "commands[1].actions", "must be one of on, off, toggle, not 'explode'"),
+        ("it:told", "info.model", "must be a string, not 5"),
+        ("it:told", "commands[1].actions", "must name an action at least"),
+        ("it:told", "commands[2].step", "must be a number above 0, not 0"),
+        ("it:told", "commands[2].min", "is more than max, 9 and 1"),
+        ("it:told", "commands[4].capability", "stands twice, 'power'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
     ]
 

@@ -55,6 +55,12 @@ CRASHED_OFTEN = (
 )
 """Why no automation runs after such a series of crashes."""
 
+CUT_OFF = (
+    "the hub before this one was cut off, by the power, a kill or a crash: what changed in its last %g s may be as "
+    "it was before, its history since the last writing is lost, and what ran ended half-way"
+)
+"""What the log says at the start then."""
+
 STARTED_SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
 """Why none runs then, which is what a reload of the automations answers, too."""
 
@@ -64,8 +70,9 @@ class DirectoryLock:
 
     Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for a command's lock
     (`is_brief`), which leaves the file's content as it was. `stopped_at` is when the hub before this one
-    stopped in order; None where it did not, or where that is unknown. `is_crash`: the process before this one ended
-    without releasing it and without having been asked to, and the machine was not started anew since.
+    stopped in order; None where it did not, or where that is unknown. `was_cut_off`: the process before this one
+    ended without releasing it; `is_crash`: also without having been asked to, and the machine was not started anew
+    since.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
@@ -73,7 +80,8 @@ class DirectoryLock:
         before = self._before = _read(self._descriptor).removeprefix(_BRIEF)
         self.stopped_at = _parse_stop(before)
         boot = read_boot_id().encode()
-        self.is_crash = bool(boot) and before[:1].isdigit() and before.split()[1:] == [boot]
+        self.was_cut_off = before[:1].isdigit()
+        self.is_crash = bool(boot) and self.was_cut_off and before.split()[1:] == [boot]
         self._own = b"%d\n%b\n" % (os.getpid(), boot)
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 

@@ -17,7 +17,7 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
-from appliance.store.lock import CrashCounter, DirectoryLock
+from appliance.store.lock import CUT_OFF, CrashCounter, DirectoryLock
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
 from appliance.store.records import ADAPTER_PREFIX, layout_changes, read_devices, read_layout
@@ -114,6 +114,8 @@ class Store:
             lock = self._lock = DirectoryLock(self._disk.folder)
             stack.callback(self._release, lock)  # the last of all: until then nobody else may read what is written
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
+            if lock.was_cut_off:
+                log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)
             finish_at_start(self._disk.folder, self._clock.now())
             self.document = await stack.enter_async_context(Document(self._disk, self._clock))
             layout = read_layout(self.document, self._leave_out)

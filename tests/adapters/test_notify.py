@@ -203,8 +203,11 @@ async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
             51,
             "… and 8 more",
         )
+        assert [await send(adapter) for _ in range(2)] == [{"status": "sent"}, {"status": "gathered"}]
         running.cancel()
-    assert sum("gathered into one" in record.message for record in caplog.records) == 1
+        await asyncio.wait({running})
+    assert sum("gathered into one, sent in 60 min" in record.message for record in caplog.records) == 2
+    assert caplog.records[-1].message == "phone stops; gathered messages that are lost: 1"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tests.fakes.clock import VirtualClock
 def test_the_lock_file_is_private_and_names_its_holder(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("4711\nanother-boot\n")
     held = DirectoryLock(tmp_path)
-    assert not held.is_crash, "the machine was started anew since"
+    assert held.was_cut_off and not held.is_crash, "the machine was started anew since"
     assert (tmp_path / "lock").read_text().splitlines()[0] == f"{os.getpid()}"
     with pytest.raises(StartFailed):
         DirectoryLock(tmp_path)

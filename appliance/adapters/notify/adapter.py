@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Mapping
 from importlib import import_module
+from math import ceil
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -75,10 +76,17 @@ class NotifyAdapter(Adapter):
         self.publish.full_list([])
         self.publish.answered()
         self.publish.started()
-        while True:
-            await self._is_gathering.wait()
-            await self.clock.sleep(max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0))
-            await self._send_gathered()
+        try:
+            while True:
+                await self._is_gathering.wait()
+                await self.clock.sleep(self._secs_to_room())
+                await self._send_gathered()
+        finally:
+            if self._gathered_count:
+                log.warning("%s stops; gathered messages that are lost: %d", self.name, self._gathered_count)
+
+    def _secs_to_room(self) -> float:
+        return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of an operation; `Unanswered` where it takes longer than `SEND_TIMEOUT_SECS`."""
@@ -105,8 +113,9 @@ class NotifyAdapter(Adapter):
 
     def _gather(self, text: str) -> None:
         if not self._gathered:
-            limit = self._settings.max_per_hour
-            log.warning("%s: more than %d messages an hour; the next are gathered into one", self.name, limit)
+            limit, mins = self._settings.max_per_hour, ceil(self._secs_to_room() / 60)
+            told = "%s: more than %d messages an hour (max_per_hour); the next are gathered into one, sent in %d min"
+            log.warning(told, self.name, limit, mins)
         self._gathered_count += 1
         if len(self._gathered) < MAX_GATHERED:
             self._gathered.append(text if len(text) <= MAX_GATHERED_CHARS else f"{text[: MAX_GATHERED_CHARS - 1]}…")
@@ -114,13 +123,14 @@ class NotifyAdapter(Adapter):
 
     async def _send_gathered(self) -> None:
         count, lines = self._gathered_count, self._gathered
-        self._gathered_count, self._gathered = 0, []
+        self._gathered = []
         self._is_gathering.clear()
         more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
         try:
             await self._deliver("\n".join([*lines, *more]), f"{count} messages")
         except AdapterFailed as error:
             log.warning("%s: %d gathered messages were not sent: %s", self.name, count, error)
+        self._gathered_count -= count
 
     async def _deliver(self, message: str, title: str | None) -> None:
         """Send in turn, with three tries; raises what the last one failed with."""

@@ -69,14 +69,14 @@ class Home:
 
 
 @asynccontextmanager
-async def open_home(folder: Path) -> AsyncIterator[Home]:
-    """A home with one light, as the first evening makes it."""
+async def open_home(folder: Path, sections: str = "") -> AsyncIterator[Home]:
+    """A home with one light, and with these sections of the configuration beside."""
     home = folder / "home"
     make_tools(folder / "bin")
     (home / "config").mkdir(parents=True)
     async with LightSimulator() as light:
         section = f'[adapters.elgato_lights]\nbase_url = "{light.url}"\npoll_interval_secs = 1\n'
-        (home / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{section}')
+        (home / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{section}{sections}')
         await _init(home)
         async with running(home) as hub:
             await hub.ready()

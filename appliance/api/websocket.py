@@ -259,7 +259,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     """
     exchange: Any = request.stream
     if exchange.request_body == "chunked" or exchange.request_bytes_left:  # it would be read as frames
-        raise MalformedRequest("this path is a WebSocket, and its handshake has a body: send none")
+        raise MalformedRequest("the handshake of a WebSocket has no body: send none")
     protocol = StrictProtocol(
         limits.message_bytes,
         select_subprotocol=lambda _, offered: SUBPROTOCOL if SUBPROTOCOL in offered else None,
@@ -269,7 +269,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     if (problem := protocol.handshake_exc) is not None:
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
-        raise kind(f"this path is a WebSocket, and its handshake failed: {problem}")
+        raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")
     if request.method != "GET":
         raise UpgradeRequired("a WebSocket is opened with GET")
     return protocol, response.serialize()

@@ -291,6 +291,7 @@ async def test_half_sent_requests_of_one_client_shut_out_nobody_else_behind_the_
         for caller in callers[5:]:  # the loop takes them in the order in which they connected
             refused = await caller.reply()
             assert (refused.status, refused.json["code"]) == (429, "rate_limited")
+            assert "203.0.113.7 has as many connections as one address may" in refused.json["error"]
         async with call(app.url) as other:
             reply = await other.ask(request("GET", "/rooms", KEY, "X-Forwarded-For: 203.0.113.8"))
             assert reply.status == 200

@@ -109,7 +109,8 @@ SAID = {
     "a header with a zero": "header 2 is malformed: it must be like 'Name: value'",
     "a header that goes on in the next line": "header 3 is malformed",
     "headers that are too many": "the request line and headers are larger than 8192 bytes",
-    "a handshake with a body": "its handshake has a body: send none",
+    "a WebSocket without an upgrade": "this path is for WebSocket clients, and the handshake failed: missing",
+    "a handshake with a body": "the handshake of a WebSocket has no body: send none",
 }
 """What the sentence about some of these must say: what is wrong, where, and what to do."""
 

@@ -148,7 +148,8 @@ class StrictConnection(HttpProtocol):
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
             if not self._connections.hand_over(self.peer, client, self):
-                raise TooManyRequests(f"{client} has too many requests under way")
+                limit = "as many connections as one address may (api.max_connections_per_peer)"
+                raise TooManyRequests(f"{client} has {limit}: close some, or try again")
             self.peer = client
         self._connections.refresh(self.peer, self)
 
@@ -209,7 +210,7 @@ class StrictConnection(HttpProtocol):
 
     def eof_received(self) -> bool:
         """Called by the loop when the client sends no more: true where it is answered first, as `nc -N` expects."""
-        if self.websocket is not None or self.is_idle:
+        if self.websocket is not None or self.is_idle or self._linger_timer is not None:
             return False
         self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self.close)
         self._data_received.set()

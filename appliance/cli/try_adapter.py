@@ -40,7 +40,7 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.lua.kind_catalog import catalog_of_kinds
+from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, catalog_of_kinds
 from appliance.tables.fields import Fields
 from appliance.tables.plain_files import read_plain
 from appliance.tasks import Tasks
@@ -147,7 +147,7 @@ class _Attempt:
 
     async def run(self, file: Path, data_dir: Path) -> None:
         """Poll and command. Raises `StartFailed` where that fails, `ConfigFailed` for faults of file and settings."""
-        settings = config.parse("", str(file), {})
+        settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = catalog_of_kinds(file, [self._section], pool.describe, self._bus)
             catalog.pool = pool
@@ -160,7 +160,10 @@ class _Attempt:
             source: PushSource = origins.main
             if self._replay is not None:
                 redact = Redaction(origins.secrets, KeptTexts(context.secrets))
-                inner, source = ReplayTransport(self._replay, redact.in_value), ReplayPush(self._replay)
+                try:
+                    inner, source = ReplayTransport(self._replay, redact.in_value), ReplayPush(self._replay)
+                except Invalid as fault:
+                    raise StartFailed(str(fault), os.EX_DATAERR) from None
             transport, push = RecordingTransport(inner), RecordingPush(source)
             adapter = LuaAdapter(context, catalog, loaded, transport)
             try:

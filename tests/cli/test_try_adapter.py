@@ -206,12 +206,19 @@ async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> N
         assert code == os.EX_USAGE and "lares: --command" in said, (text, said)
     code, said = await lares(tmp_path, "try-adapter", "mqtt")
     assert code == os.EX_USAGE and "there is no kind mqtt in Lua" in said
-    for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{"):
+    rows = ('{"exchanges": [7]}', '{"exchanges": [], "messages": [{"sent": true}]}')
+    for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{", *rows):
         (tmp_path / "odd.json").write_text(text)
-        code, said = await lares(tmp_path, "try-adapter", "shelly", "--replay", "odd.json")
+        code, said = await lares(
+            tmp_path, "try-adapter", "shelly", "--set", "base_url=http://x", "--replay", "odd.json"
+        )
         assert code == os.EX_DATAERR and "no recording of lares try-adapter" in said, (text, said)
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "default.toml").touch()
     (tmp_path / "config" / "adapters" / "mine.lua").write_text("return {\n  name = 'x',\n  poll = 7,\n}\n")
     code, said = await lares(tmp_path, "try-adapter", "mine")
     assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in said
+    endless = "return {\n  name = 'x',\n  poll = function() while true do end end,\n}\n"
+    (tmp_path / "config" / "adapters" / "mine.lua").write_text(endless)
+    code, said = await lares(tmp_path, "try-adapter", "mine")
+    assert code == os.EX_UNAVAILABLE and "config/adapters/mine.lua:3: ran for 2 s without waiting" in said

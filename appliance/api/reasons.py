@@ -38,7 +38,7 @@ WHY_MISSED = (
     "what is more than five minutes late is not made up for"
 )
 
-HOW_TO_LOAD = "`lares check` lists every fault; mend it, then POST /{0}/reload (or save it: [{0}] watch = true)"
+HOW_TO_LOAD = "`lares check` lists every fault; correct it, then POST /{0}/reload (or save it: [{0}] watch = true)"
 """What to do about a file that is not loaded; of scenes, automations or adapters."""
 
 ReportedDecision = tuple[str, str]

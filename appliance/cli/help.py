@@ -12,7 +12,7 @@ from appliance.errors import StartFailed
 EXIT_CODES: Mapping[int, str] = {
     os.EX_OK: "done, or stopped as asked",
     1: "lares doctor has found something that needs care",
-    os.EX_USAGE: "wrong usage: the command line cannot be understood, or what was asked cannot be done so",
+    os.EX_USAGE: "wrong usage: the command line cannot be understood, or what was asked cannot be done that way",
     os.EX_DATAERR: "a file that was named, or the store, is damaged",
     os.EX_NOINPUT: "a file or folder that was named, or the data directory, is not there or cannot be read",
     os.EX_NOUSER: "there is no such key, automation, scene or device",
@@ -20,7 +20,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_SOFTWARE: "a fault of Lares itself; please report it",
     os.EX_CANTCREAT: "a file or folder cannot be made",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
-    os.EX_TEMPFAIL: "another hub uses the data directory, or the hub starts, stops or has too much to do; try again",
+    os.EX_TEMPFAIL: "another hub uses the data directory, or the hub is starting, stopping or busy; try again",
     os.EX_NOPERM: "this user may not do that",
     os.EX_CONFIG: "the configuration or a Lua file has faults",
     130: "interrupted with Ctrl-C",

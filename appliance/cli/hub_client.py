@@ -103,7 +103,7 @@ class _UnixConnection(http.client.HTTPConnection):
 def _hangs(folder: Path) -> StartFailed:
     return StartFailed(
         f"the hub of {folder} runs and does not answer: it is stopped (`kill -STOP`, a debugger) or the machine is "
-        "overloaded; try again, or end it and start it anew",
+        "overloaded; try again, or restart it",
         os.EX_UNAVAILABLE,
     )
 

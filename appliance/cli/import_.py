@@ -131,7 +131,7 @@ def _describe_not_taken(stated: Mapping[str, Any]) -> Steps:
     if isinstance(auth := stated.get("auth"), Mapping) and "master_key" in auth:
         yield False, "auth.master_key: a secret stays where it is; the first start makes one, or set your own"
     if isinstance(api := stated.get("api"), Mapping) and "cors" in api:
-        yield False, "api.cors: which pages may use this hub is for you to say anew"
+        yield False, "api.cors: name the pages that may use this hub yourself"
 
 
 def _take_lua(lua: Iterable[tuple[str, Path, bytes | str]], folder: Path) -> Steps:

@@ -113,7 +113,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
             failed.lines[0],
             os.EX_CONFIG,
             *failed.lines[1:],
-            "nothing is restored, for the master key in it would be lost: mend the file or move it away",
+            "nothing is restored, because the master key in it would be lost: correct the file or move it away",
         ) from None
 
 

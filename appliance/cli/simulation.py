@@ -160,7 +160,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
             tasks.start(self._feed(events), "device events")
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
-            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} goes on and on and lets no time pass"
+            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs without end at one instant"
             raise StartFailed(f"{stuck}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
 

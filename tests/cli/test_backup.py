@@ -320,7 +320,7 @@ class TestMasterKey:
         before = everything(home(tmp_path, text="[auth\n"))
         code, result = command(tmp_path, "restore", "b")
         assert code == 78
-        assert "default.toml:1: is not TOML" in result and "mend the file or move it away" in result
+        assert "default.toml:1: is not TOML" in result and "correct the file or move it away" in result
         assert everything(tmp_path) == before
 
 

@@ -216,7 +216,7 @@ def test_one_that_lets_no_time_pass_is_named_and_ends_it(tmp_path: Path) -> None
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
-    sentence = "goes on and on and lets no time pass; let it sleep for some time, or end"
+    sentence = "runs without end at one instant; let it sleep for some time, or end"
     assert result.code == 78
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 

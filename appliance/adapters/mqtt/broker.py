@@ -179,7 +179,7 @@ class Broker:
         """The sentence about another client that uses the same client id."""
         return (
             f"it seems that another client takes over the session of the client id {self._client_id} at "
-            f"{self.address} again and again, unless the broker was started anew: a second hub runs with a copy of "
+            f"{self.address} again and again, unless the broker was restarted: a second hub runs with a copy of "
             "this data directory. Stop one of the two; a hub that is restored from a backup has an id of its own"
         )
 

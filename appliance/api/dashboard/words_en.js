@@ -33,7 +33,7 @@ broken: This cannot be shown.
 delete.what: Delete {name}
 offline.since: The hub has been unreachable since {time}.
 confirm.command: {action}: {name}?
-confirm.others: {action}: also what is no light ({names})?
+confirm.others: {action}, including what is not a light ({names})?
 confirm.delete: Delete {name}?
 confirm.revoke: Revoke the key {name}? Whoever uses it is cut off at once.
 period.hour: Hour
@@ -231,7 +231,7 @@ revoke: Revoke
 made: Key for {name}
 once: Shown only now: scan it with a phone to open the home there, or copy the text.
 qr: QR code with the address and the key
-loopback: "{host}" is an address of this device alone: the code leads a phone nowhere. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
+loopback: "{host}" is an address of this device alone: a phone cannot use the code. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
 [pairing]
 code: Pairing code, or text of the QR code
 pair: Pair
@@ -251,7 +251,7 @@ paste: Put this line into the section [adapters.{name}] of config/default.toml a
 [hook]
 label: Id of a new hook
 what: An address that a phone, a button or a script calls; an automation with the trigger webhook hears it.
-once: Shown only now: who has this address can call the hook, and nothing else.
+once: Shown only now: anyone with this address can call the hook, and nothing else.
 unheard: Nothing listens to this hook yet.
 qr: QR code with the address of the hook
 address: Address

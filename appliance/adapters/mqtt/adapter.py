@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import sys
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TypeVar
@@ -35,6 +36,9 @@ SETTLE_SECS = 1.0
 
 MAX_GATHER_SECS = 0.5
 """Seconds after which devices are built though configurations keep coming."""
+
+RETURN_SECS = 10.0
+"""Seconds after that in which who keeps no configuration at the broker may announce its devices anew."""
 
 BIRTH_SECS = 300.0
 """Seconds between two birth messages, at least: each makes every announcer publish its states again."""
@@ -80,6 +84,7 @@ class MqttAdapter(Adapter):
         self._born_at: float | None = None
         self._config_at = 0.0
         self._has_new_configs = False
+        self._is_complete = False
         self._seen_configs: set[str] = set()
         self._late_configs: dict[str, Received] = {}
         self._subscriptions: Subscriptions
@@ -156,6 +161,7 @@ class MqttAdapter(Adapter):
     async def _session(self, connection: BrokerConnection) -> None:
         """The work of one connection, until it is lost."""
         self.inbox.clear()
+        self._is_complete = False
         self._seen_configs.clear()
         self._late_configs.clear()
         self.live.catalog.names.known = {
@@ -169,6 +175,8 @@ class MqttAdapter(Adapter):
         # Before any message is subscribed to: the acknowledgement would come behind all that are retained.
         await connection.publish_status("online")
         self.connection = connection
+        for id_ in self.publish.devices().keys() - self.live.catalog.devices if self.publish.is_lost else ():
+            self.publish.availability(id_, is_available=False)  # of what was stored nothing is heard yet
         self.publish.answered()
         try:
             await run_together(self._subscriptions.keep(connection), self._follow(connection))
@@ -178,19 +186,21 @@ class MqttAdapter(Adapter):
     async def _follow(self, connection: BrokerConnection) -> None:
         """Build devices of what is announced, until cancelled."""
         now = began = self._config_at = self.clock.monotonic()
-        gather, is_settled = MAX_GATHER_SECS, False
+        gather, settled_at = MAX_GATHER_SECS, math.inf
         while True:
             await self.clock.sleep(QUIET_SECS)
             if self._has_new_configs and (now - self._config_at >= QUIET_SECS or now - began >= gather):
                 self._has_new_configs = False
-                await self._rebuild(complete=is_settled)
+                await self._rebuild(complete=now >= settled_at)
                 # Building takes the longer the more there is: in a flood most of the time is for reading.
                 began, gather = self.clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self.clock.monotonic() - now))
-            if not is_settled:
+            if now < settled_at:
                 self._report_progress()
                 if self._is_quiet(now):
-                    is_settled = True
+                    settled_at = now
                     await self._finish_discovery(connection)
+            elif not self._is_complete and now - settled_at >= RETURN_SECS:
+                await self._forget_missing()
             now = self.clock.monotonic()
 
     def _is_quiet(self, now: float) -> bool:
@@ -209,10 +219,7 @@ class MqttAdapter(Adapter):
         return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
-        """All retained configurations have come: forget what is missing, and request states that are not retained."""
-        if self._seen_configs:
-            await in_steps(self.clock, self.live.catalog.forgetting_configs_but(self._seen_configs))
-        self.live.catalog.known = frozenset()
+        """All retained configurations have come: ask for those, and for states, that are not retained."""
         await self._rebuild(complete=True)
         self.publish.started()
         self.publish.answered()
@@ -223,8 +230,20 @@ class MqttAdapter(Adapter):
         for topic, payload in self.live.catalog.state_requests():
             await connection.publish(Outgoing(topic, payload))
 
+    async def _forget_missing(self) -> None:
+        """Forget what is announced no longer, unless nothing is: then the broker has lost what it kept."""
+        self._is_complete = True
+        if self._seen_configs:
+            await in_steps(self.clock, self.live.catalog.forgetting_configs_but(self._seen_configs))
+        self.live.catalog.known = frozenset()
+        await self._rebuild(complete=True)
+
     async def _rebuild(self, *, complete: bool) -> None:
-        """Rebuild devices whose announcements changed, and publish them, in steps; their topics are subscribed to."""
+        """Rebuild devices whose announcements changed, and publish them, in steps; their topics are subscribed to.
+
+        Where all retained configurations have come, what is not announced is unavailable, and removed once that is
+        complete.
+        """
         rebuilt: list[MqttDevice] = []
         await in_steps(self.clock, self.live.catalog.rebuilding(rebuilt))
         await self._subscriptions.renew()
@@ -232,10 +251,11 @@ class MqttAdapter(Adapter):
         await in_steps(self.clock, self._publishing(rebuilt))
         if complete:
             built, refused, known = self.live.catalog.devices, self.live.catalog.refused, self.publish.devices()
-            broken = [id_ for id_ in known.keys() - built if _topics_of(known[id_]) & refused.keys()]
+            absent = known.keys() - built
+            kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
             self.live.forget_restored()
-            self.publish.full_list((), present=(*built, *broken))
-            for id_ in broken:
+            self.publish.full_list((), present=(*built, *kept))
+            for id_ in kept:
                 self.publish.availability(id_, is_available=False)
 
     def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import BadAnswer, Invalid, Unsupported
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device
 
@@ -255,11 +255,14 @@ class LiveDevices:
     async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
         """Publish what a command means and wait for its result.
 
-        Raises `Unreachable` where the connection is lost, `BadAnswer` where the result is not shown in time.
+        Raises `Unreachable` where the connection is lost, `Unanswered` where the device is not announced, `BadAnswer`
+        where the result is not shown in time.
         """
         async with self._locks[device_id]:
             device = self.catalog.devices.get(device_id)
-            if device is None or command.capability not in device.offers:
+            if device is None:
+                raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
+            if command.capability not in device.offers:
                 raise Unsupported(f"device '{device_id}' does not offer {command}")
             entity, _ = device.offers[command.capability]
             entity.written_at = self._clock.now().astimezone(self._zone)

@@ -11,9 +11,11 @@ from typing import Any
 import aiomqtt
 import pytest
 
+from appliance.adapters.mqtt import adapter as mqtt_adapter
 from appliance.adapters.mqtt.broker_session import MQTT_RESULT_SECS
-from appliance.errors import BadAnswer
+from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
 from tests.adapters.mqtt.homes import BrokerHome, until
@@ -63,6 +65,34 @@ async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_k
         await home.shows(device_id, battery=33)
         assert home.happened() == [(device_id, "on")] * 2
         assert "custom.mqtt.action" not in home.attributes(device_id)
+
+
+async def test_after_an_outage_who_is_not_announced_yet_is_unavailable_and_has_time_to_return(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_adapter, "RETURN_SECS", 2.0)
+    switch, stored = capture("ha-mqtt-discoverable/switch"), "mqtt:stored"
+    broker.stop()
+    home = BrokerHome(broker)
+    seen = Observation(device_id=stored, kind=DeviceKind.SWITCH, attributes={"power": "on"})
+    home.registry.apply(Report(adapter="mqtt", observations=(seen,)))
+    async with home:
+        await home.shows(stored, state="offline")
+        await broker.start()
+        async with broker.client() as client:
+            await announce(client, home, switch)
+            await home.shows("mqtt:node_7f3a", state="online")
+            assert home.attributes(stored) == {"power": "on", "state": "unavailable"}
+            with pytest.raises(Unanswered, match="mqtt:stored is not announced at the broker"):
+                await home.command(stored, "power", "off")
+        broker.stop()
+        await home.shows("mqtt:node_7f3a", state="offline")
+        await broker.start()
+        async with broker.client() as client:
+            await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
+            await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
+            assert home.attributes("mqtt:node_7f3a")["state"] == "online"
+            await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 
 async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Broker) -> None:

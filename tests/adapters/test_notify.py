@@ -246,6 +246,7 @@ FAULTS = {
     "service = 'ntfyy'": "did you mean ntfy",
     "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which means nothing beside service",
     "smtp = 'a:25'": "needs from and to",
+    "smtp = 'a'": 'must be a server and its port like "smtp.example.org:587", not',
     "smtp = 'a:25'\nfrom = 'x'\nto = 'a@b'": "must be an address like",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must name somebody",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = 'c@d'\nfingerprint = '"
@@ -253,6 +254,7 @@ FAULTS = {
     + "'": "fingerprint, which means nothing beside smtp",
     "url = 'http://a/'\ntoken = 'x'\ntoken_file = 'y'": "both token and token_file",
     "url = 'http://a/{token}'": "names {token} and has neither",
+    "url = 'http://a/'\nbody = '{\"a\": \"{Mesage}\"}'": "names {Mesage}; did you mean {message}",
     "url = 'http://a/'\nusername = 'x'": "needs username together with password",
     "url = 'http://me:secret@a/'": "must be an address like",
     "url = 'http://{message}/'": "must be an address like",
@@ -396,3 +398,12 @@ async def test_a_mail_that_is_refused_for_now_comes_with_the_next_try(
     async with mail_server(certificate, "starttls", {"DATA": ["451 later"]}) as (server, lines):
         assert await send(section(lines, session, InstantClock())) == {"status": "sent"}
     assert (server.connections, len(server.mails)) == (2, 1)
+
+
+async def test_who_has_a_mail_has_it_once_though_another_recipient_is_refused(
+    session: DeviceSession, certificate: Path
+) -> None:
+    async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):
+        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost refuses a@home\.example; the others"):
+            await send(section(lines, session, InstantClock()))
+    assert (server.connections, len(server.mails)) == (1, 1)

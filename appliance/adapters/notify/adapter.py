@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Notification
-from appliance.adapters.notify.kind import NotifySection
+from appliance.adapters.notify.kind import NotifySection, PartlySent
 from appliance.errors import AdapterFailed, Busy, LaresError, Unanswered, Unreachable
 from appliance.home.values import Value
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
@@ -149,7 +149,7 @@ class NotifyAdapter(Adapter):
             try:
                 await self._try(message, title)
             except AdapterFailed as error:
-                if pause is None:
+                if pause is None or isinstance(error, PartlySent):
                     self._fail(error)
                 log.info("%s: not sent yet, tried again in %g s: %s", self.name, pause, self._redacted(error))
                 await self.clock.sleep(pause)
@@ -167,7 +167,8 @@ class NotifyAdapter(Adapter):
             raise Unreachable(f"no answer within {TRY_TIMEOUT_SECS:g} s") from None
 
     def _fail(self, error: AdapterFailed) -> NoReturn:
-        failure = type(error)(f"three tries failed: {self._redacted(error)}")
+        tries = "" if isinstance(error, PartlySent) else "three tries failed: "
+        failure = type(error)(f"{tries}{self._redacted(error)}")
         self.publish.record_error(failure)
         raise failure from None
 

@@ -14,17 +14,23 @@ from appliance.adapters.access_settings import fingerprint as certificate
 from appliance.adapters.access_settings import headers as header_table
 from appliance.adapters.access_settings import secret as secret_text
 from appliance.adapters.kind import AdapterKind
-from appliance.errors import Invalid
+from appliance.errors import BadAnswer, Invalid
 from appliance.tables import addresses
 from appliance.tables.addresses import Address
-from appliance.tables.checks import listed, matching, one_of, string, whole
+from appliance.tables.checks import listed, matching, nearest, one_of, shown, string, whole
 from appliance.tables.fields import Settings, key
 
-PLACEHOLDER = re.compile(r"\{(message|title|token)\}")
+PLACEHOLDERS = ("message", "title", "token")
+
+PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 """What stands in a URL, a header or a body for a part of the message, or for the section's token."""
 
 _word = matching(r"[!-~]+", "a word of visible ASCII characters")
 _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address like "hub@example.org"')
+
+
+class PartlySent(BadAnswer):
+    """Some recipients have the message, and would have it again if it were tried again."""
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -82,6 +88,13 @@ def _url(value: Any) -> str:
     return text
 
 
+def _server(value: Any) -> Address:
+    try:
+        return addresses.address(value)
+    except Invalid:
+        raise Invalid(f'must be a server and its port like "smtp.example.org:587", not {shown(value)}') from None
+
+
 def _recipients(value: Any) -> tuple[str, ...]:
     found = listed(_mailbox)(value if isinstance(value, list) else [value])
     if not found:
@@ -110,7 +123,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
     password_file: str | None = key(file_path, required=False)
     ca_file: str | None = key(file_path, required=False)
     fingerprint: str | None = key(certificate, required=False)
-    smtp: Address | None = key(addresses.address, required=False)
+    smtp: Address | None = key(_server, required=False)
     tls: str | None = key(one_of("starttls", "tls", "none"), required=False)
     from_: str | None = key(_mailbox, required=False)
     to: tuple[str, ...] | None = key(_recipients, required=False)
@@ -140,6 +153,10 @@ class NotifySection(Settings, frozen=True, kw_only=True):
             texts = [self.url or "", self.body or "", *(self.headers or {}).values()]
             if any("{token}" in each for each in texts) and self.token is None and self.token_file is None:
                 raise Invalid("names {token} and has neither token nor token_file")
+            for word in re.findall(r"\{(\w+)\}", " ".join(texts)):
+                near = None if word in PLACEHOLDERS else nearest(word.lower(), PLACEHOLDERS, 0.75)
+                if near is not None:
+                    raise Invalid(f"names {{{word}}}; did you mean {{{near}}}")
             return
         self._refuse(f'service = "{self.service}"', "headers", "body")
         for each in SERVICES[self.service].needs:

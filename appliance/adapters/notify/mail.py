@@ -10,7 +10,7 @@ from typing import Any
 import aiosmtplib
 
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.notify.kind import NotifySection
+from appliance.adapters.notify.kind import NotifySection, PartlySent
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 
 MAX_MAIL_SUBJECT_CHARS = 78
@@ -30,7 +30,7 @@ class MailSender:
         self._ca_file = None if settings.ca_file is None else context.root / settings.ca_file
 
     async def send(self, message: str, title: str | None) -> None:
-        """Send it once; raises `Unreachable`, or `BadAnswer` for a refusal."""
+        """Send it once; raises `Unreachable`, `BadAnswer` for a refusal, or `PartlySent`."""
         settings, address = self._settings, self._settings.smtp
         assert address is not None
         tls = settings.tls or "starttls"
@@ -54,7 +54,7 @@ class MailSender:
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             raise Unreachable(f"{where} gives no usable answer ({_reason(error)})") from None
         if refused:
-            raise BadAnswer(f"{where} refuses {len(refused)} of {len(settings.to or ())} recipients")
+            raise PartlySent(f"{where} refuses {', '.join(sorted(refused))}; the others have the message")
 
     def _compose(self, message: str, title: str | None) -> EmailMessage:
         settings = self._settings

@@ -198,6 +198,7 @@ class Waits:
         self._trust = environment.trust
         self._fire = fire
         self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
+        scheduler.on_step(self._date_anew)
 
     def of(self, device_id: str) -> list[ActiveTrigger]:
         """The triggers that wait for the device."""
@@ -253,9 +254,21 @@ class Waits:
         timer = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, trigger, device_id))
         active.waits[device_id] = Wait(match=match, timer=timer)
         self._by_device[device_id][active] = None
+        self._store(active, device_id, match, elapsed)
+
+    def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
         began_at = self._clock.now() - timedelta(seconds=elapsed)
         stored: dict[str, Any] = {"began_at": to_millis(began_at), "event": dict(match.event)}
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
+
+    def _date_anew(self) -> None:
+        """The clock was set: what is under way began at another time by it."""
+        for device_id, waiting in self._by_device.items():
+            for active in waiting:
+                wait, trigger = active.waits[device_id], active.trigger
+                secs = trigger.wait_secs if isinstance(trigger, DeviceTrigger) else None
+                left = wait.timer.due - self._clock.monotonic()
+                self._store(active, device_id, wait.match, (secs or 0.0) - left)
 
     def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, _: float) -> None:
         wait = active.waits.get(device_id)

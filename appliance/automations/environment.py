@@ -11,7 +11,7 @@ from msgspec import Struct
 from appliance.automations.automation_fields import same, variable_name
 from appliance.automations.brake import Brake
 from appliance.automations.states import read_instants
-from appliance.clock import Clock, ClockTrust, to_millis
+from appliance.clock import Clock, ClockSteps, ClockTrust, to_millis
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event, VariableChanged
@@ -174,10 +174,15 @@ def _check_depth(value: Value, left: int) -> None:
 
 
 class ChangeTimes:
-    """Remembers when attributes last changed, of those that `watch` names, over restarts too."""
+    """Remembers when attributes last changed, of those that `watch` names, over restarts too.
+
+    Where the clock is set, what was seen to change before has another time by it.
+    """
 
     def __init__(self, storage: Storage, bus: Bus, clock: Clock) -> None:
         self._clock = clock
+        self._steps = ClockSteps(clock)
+        self._seen: dict[tuple[str, str], None] = {}
         self._remember = storage.remember
         self._watched: Mapping[str, frozenset[str]] = {}
         self._times: dict[str, dict[str, datetime]] = {}
@@ -193,6 +198,7 @@ class ChangeTimes:
 
     def get(self, device: Device, attribute: str) -> datetime:
         """When the attribute last changed; where that was not observed, when the device did."""
+        self._follow_clock()
         return self._times.get(device.id, {}).get(attribute, device.updated_at)
 
     def _on_event(self, event: Event) -> None:
@@ -206,9 +212,21 @@ class ChangeTimes:
             elif name not in self._times.get(event.device.id, {}):
                 self._note(event.device.id, name, event.previous.updated_at)
 
+    def _follow_clock(self) -> None:
+        step = self._steps.poll()
+        for device_id, name in self._seen if step else ():
+            if name in self._times.get(device_id, {}):
+                self._keep(device_id, name, self._times[device_id][name] + step)
+
     def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
+        self._follow_clock()
+        if at is None:
+            self._seen[device_id, name] = None
+        self._keep(device_id, name, self._clock.now() if at is None else at)
+
+    def _keep(self, device_id: str, name: str, at: datetime) -> None:
         times = self._times.setdefault(device_id, {})
-        times[name] = self._clock.now() if at is None else at
+        times[name] = at
         self._remember(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
 
     def _forget(self, device_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,9 @@ def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart()
     it.show(power="on", brightness=2)
     it.show(power="on", brightness=3)
     assert it.since(times) == it.since(it.times()) == 2
+    for hours in (8, -1):
+        it.clock.set(START + timedelta(hours=hours, seconds=4))
+        assert it.since(times) == it.since(it.times()) == hours * 3600 + 2, "it is as long ago as it was"
 
 
 def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() -> None:

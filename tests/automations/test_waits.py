@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ HOLDS = {"type": "device_state_change", "device_id": LAMP, "attribute": "power",
 RESTS = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightness", "debounce_secs": 600}
 
 
+@pytest.mark.parametrize("hours", [0, 8, -8])
 @pytest.mark.parametrize(
     ("trigger", "first", "then", "again", "fires_after"),
     [
@@ -32,12 +34,15 @@ async def test_a_wait_that_a_stop_interrupts_goes_on_from_where_it_began_if_the_
     then: dict[str, Any],
     again: dict[str, Any],
     fires_after: int | None,
+    hours: int,
     tmp_path: Path,
 ) -> None:
     card = Card()
     async with bench(tmp_path, automation(trigger), card=card) as it:
         it.show(**first)
-        await it.pass_by(300)
+        await it.pass_by(100)
+        it.clock.set(it.clock.now() + timedelta(hours=hours))
+        await it.pass_by(200)
         assert it.fired == []
         stopped_at = it.clock.now()
     async with bench(tmp_path, automation(trigger), card=card, start=stopped_at) as it:

@@ -249,7 +249,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),
     (
         r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
-        "ctx is the first parameter of execute: execute = function(ctx) … end",
+        "ctx is the first parameter of execute, or of a function of a kind: execute = function(ctx) … end",
     ),
     (r"\Aattempt to call a nil value \(global '(\w+)'\)", _keyword),
     (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),

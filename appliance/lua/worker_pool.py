@@ -267,7 +267,7 @@ class _FileCalls:
         self._file = file
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        raise Invalid(f"ctx:{operation} is there in execute only")
+        raise Invalid(f"{operation} is there in the functions of a kind, not while its file is read")
 
     def log(self, level: str, message: str, fields: Any) -> None:
         scripts_log.info("%s", message, extra={"file": self._file})

@@ -129,8 +129,8 @@ AT_CHECK = (
     Mistake(
         'ctx:log("info", "x")\nreturn {}\n',
         1,
-        "attempt to index a nil value (global 'ctx') (ctx is the first parameter of execute: execute = "
-        "function(ctx) … end)",
+        "attempt to index a nil value (global 'ctx') (ctx is the first parameter of execute, or of a "
+        "function of a kind: execute = function(ctx) … end)",
     ),
     Mistake(
         'local lamps = require("lib/lamps")\nreturn {}\n',

@@ -237,8 +237,8 @@ class LuaAdapter(PollingAdapter):
         self.note_heard()
         self.publish.answered()
         if update.send is not None:
-            if self.connection is None:
-                raise AdapterFailed(f"{function} returned something to send, and the kind has no listen")
+            if self.connection is None or not self.connection.can_send:
+                raise AdapterFailed(f"{function} returned something to send, and the kind listens to no WebSocket")
             await self.connection.send(update.send)
         if update.poll:
             self.poll_now()

@@ -91,6 +91,11 @@ class PushConnection:
         return self._is_open
 
     @property
+    def can_send(self) -> bool:
+        """Whether anything can be sent over it."""
+        return self._listen.kind != "sse"
+
+    @property
     def waiting(self) -> int:
         """How many messages wait for the file."""
         return self._waiting.qsize()
@@ -136,7 +141,7 @@ class PushConnection:
 
     async def send(self, message: Any) -> None:
         """Send a text, or anything else as JSON. Raises `Unreachable` where the connection is not open."""
-        if self._listen.kind == "sse":
+        if not self.can_send:
             raise Invalid("ctx:send: nothing can be sent over server-sent events")
         if self._socket is None:
             raise Unreachable(f"{self.http.address}: the connection is not open")

@@ -44,8 +44,7 @@ KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS = 64, 16, 32
 MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
-MAX_SETTING = float(1 << 53)
-MAX_DURATION_SECS = 400 * 86_400.0
+MAX_SETTING, MAX_DURATION_SECS = float(1 << 53), 400 * 86_400.0
 
 _SECRET_NAME = re.compile(r".*(password|token|secret|key)")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -140,7 +139,7 @@ _LISTEN: Fields = {
     "kind": Field(one_of("websocket", "sse"), "websocket"),
     "hello": Field(function, required=False),
     "receive": Field(function),
-    "reply": Field(string, required=False),
+    "reply": Field(text(MAX_NAME_CHARS), required=False),
     "max_message_kb": Field(whole(1, 16_384), 1024),
 }
 _SETTING: Fields = {
@@ -242,6 +241,8 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
     is_numeric = kind in ("integer", "number", "duration")
     if not is_numeric and (low is not None or high is not None):
         raise Invalid(f"{kind} has neither min nor max; only integer, number and duration do")
+    if low is not None and high is not None and low > high:
+        raise Invalid(f"{kind} has a min above its max, {low:g} and {high:g}")
     if values is not None and kind == "boolean":
         raise Invalid("boolean has no values; it is true or false")
     if is_secret and kind == "string":
@@ -320,15 +321,14 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
 
 
 def _read_listen(table: Table) -> ListenDefinition | None:
-    if not table.has("listen"):
-        table.raw("listen")
-        return None
-    inner = table.table("listen")
+    inner: Table | None = table.table("listen") if table.has("listen") else table.raw("listen")
     if inner is None:
         return None
     count = len(inner.findings.faults)
     found = inner.read(_LISTEN)
     inner.refuse_others("a field of listen")
+    if found["kind"] == "sse" and (found["hello"] or found["reply"]) is not None:
+        inner.fault("kind", "is sse, over which nothing can be sent: leave hello and reply away")
     if len(inner.findings.faults) > count:
         return None
     stated = {name: found[name] for name in ("path", "kind", "reply", "max_message_kb")}

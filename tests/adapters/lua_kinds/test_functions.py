@@ -471,6 +471,16 @@ async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tm
             "return { name = 'x', settings = { a = { type = 'integer', default = 'x' } } }",
             ["settings.a.default must be a whole number"],
         ),
+        (
+            "return { name = 'x', settings = { a = { type = 'number', min = 9, max = 1 } } }",
+            ["settings.a.type number has a min above its max, 9 and 1"],
+        ),
+        (
+            "return { name = 'x', listen = { path = '/', kind = 'sse', receive = print, hello = print } }",
+            ["listen.kind is sse, over which nothing can be sent: leave hello and reply away"],
+        ),
+        ("local x = json.decode('1') return {}", ["json is there in the functions of a kind, not while its file"]),
+        ("ctx:now() return {}", ["ctx is the first parameter of execute, or of a function of a kind"]),
         ("return { name = 'x', origins = { api = 'ftp://x' } }", ["origins.api must be an address"]),
         ("return { name = 'x', origins = { api = { setting = 'nowhere' } } }", ["names no setting, 'nowhere'"]),
         ("return { name = 'x', operations = { chat = {} } }", ["operations.chat.run is missing"]),

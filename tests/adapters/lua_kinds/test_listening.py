@@ -224,7 +224,10 @@ async def test_a_hook_that_fails_is_a_line_of_the_log_and_the_last_error(
         for data in asked:
             with pytest.raises(AdapterFailed):
                 await it.runner.hook(HookRequest(hook="it", method="POST", data=data))
-    sentences = ["config/adapters/mine.lua:1: no bell", "hook returned something to send, and the kind has no listen"]
+    sentences = [
+        "config/adapters/mine.lua:1: no bell",
+        "hook returned something to send, and the kind listens to no WebSocket",
+    ]
     errors = [each.message for each in it.happened if isinstance(each, events.AdapterErrored)]
     assert errors == [sentences[0], *sentences]
     assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
@@ -274,13 +277,18 @@ async def _flood(vendor: Chatty) -> None:
         await asyncio.sleep(0)  # it shares the loop of the test, which a vendor does not
 
 
-async def test_server_sent_events_are_read_with_their_names(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_server_sent_events_are_read_with_their_names(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     text = """return { name = "Told", listen = { path = "/events", kind = "sse", receive = function(ctx, message)
-      return { devices = { { id = "lamp", kind = "Light", name = message.event .. message.id,
+      return { send = "thanks", devices = { { id = "lamp", kind = "Light", name = message.event .. message.id,
         attributes = { brightness = message.data.level } } } } end } }"""
     async with listening(pool, tmp_path, text) as it:
         await until(lambda: it.shows(brightness=33))
         assert it.registry.get_device("it:lamp").name == "level4"
+        await until(lambda: caplog.records)
+    said = "it: receive returned something to send, and the kind listens to no WebSocket"
+    assert [each.getMessage() for each in caplog.records] == [said]
 
 
 async def test_a_connection_that_is_refused_or_whose_hello_fails_says_why_and_is_no_outage(

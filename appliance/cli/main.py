@@ -163,13 +163,13 @@ def _parser() -> argparse.ArgumentParser:
     init = commands.add_parser("init", parents=common, help="write a fresh configuration to begin with")
     _add_kinds(commands, common, init)
     _add_backup(commands, common)
-    restore = commands.add_parser("restore", parents=common, help="put a backup in place; not while the hub runs")
+    restore = commands.add_parser("restore", parents=common, help="restore a backup; the hub must be stopped")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
-    simulate = commands.add_parser("simulate", parents=common, help="tell what the automations would do, and why not")
+    simulate = commands.add_parser("simulate", parents=common, help="show what the automations would do, and why not")
     simulate.add_argument("--from", dest="start", metavar="T", help="from when, 2026-12-24T18:00 or with Z (now)")
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="how many hours to look ahead (24)")
     simulate.add_argument(
-        "--events", metavar="FILE", help="let devices do what its lines say: at device attribute value"
+        "--events", metavar="FILE", help="what devices do, one line each: at device attribute value"
     )
     simulate.add_argument("--run", action="store_true", help="run the Lua, and print what it would command")
     simulate.add_argument("--json", action="store_true", help="print one JSON object a line")
@@ -177,9 +177,9 @@ def _parser() -> argparse.ArgumentParser:
     clock = commands.add_parser("clock", help="say that the clock is right, where nothing synchronises it")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     clocks.add_parser("trust", parents=common, help="trust the clock as it is now, also after restarts")
-    import_ = commands.add_parser("import", help="take over what another hub left; nothing is overwritten")
+    import_ = commands.add_parser("import", help="import from another hub; nothing is overwritten")
     hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)
-    homecmdr = hubs.add_parser("homecmdr", parents=common, help="take over from HomeCmdr")
+    homecmdr = hubs.add_parser("homecmdr", parents=common, help="import from HomeCmdr")
     homecmdr.add_argument("path", metavar="PATH", help="its folder, or its SQLite file alone")
     _add_reports(commands, common)
     key = commands.add_parser("key", help="make, list and revoke keys, also while the hub runs")
@@ -193,14 +193,14 @@ def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
     backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
     backup.add_argument("file", metavar="FILE", help="the archive to write")
     backup.add_argument("--with-secrets", action="store_true", help="also what devices in Lua keep, such as pairings")
-    backup.add_argument("--without-history", action="store_true", help="leave out what devices showed before")
+    backup.add_argument("--without-history", action="store_true", help="leave out the history")
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
     """What `init` takes, and the command that tries a kind in Lua."""
     init.add_argument("folder", metavar="DIR", nargs="?", help="the folder that gets a config/")
     init.add_argument("--adapter", metavar="NAME", help="write a bundled kind in Lua to config/adapters/, to edit it")
-    attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
+    attempt = commands.add_parser("try-adapter", parents=common, help="try a kind in Lua once, without a hub")
     attempt.add_argument("name", metavar="NAME", nargs="?", help="a kind in Lua, or a section of one")
     attempt.add_argument(
         "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
@@ -209,7 +209,7 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
         "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="command a device after that"
     )
     files = attempt.add_mutually_exclusive_group()
-    files.add_argument("--record", metavar="FILE", help="keep what was asked and answered, without secrets")
+    files.add_argument("--record", metavar="FILE", help="save what was asked and answered, without secrets")
     files.add_argument("--replay", metavar="FILE", help="answer from a recording, without the device")
 
 
@@ -223,10 +223,10 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     why.add_argument("id", metavar="ID", help="the id or name of an automation, a scene or a device")
     why.add_argument("--json", action="store_true", help="print one JSON object")
     discover = commands.add_parser("discover", parents=common, help="find devices in the local network")
-    discover.add_argument("--seconds", type=float, default=3.0, metavar="N", help="how long to listen (3)")
+    discover.add_argument("--seconds", type=float, default=3.0, metavar="N", help="seconds to listen (3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")
     notify = commands.add_parser("notify", parents=common, help="send a message through a section, to try it")
-    notify.add_argument("section", metavar="SECTION", help="the section, by its operation send; or SECTION:OPERATION")
+    notify.add_argument("section", metavar="SECTION", help="the section (its operation send), or SECTION:OPERATION")
     notify.add_argument("text", metavar="TEXT", help="the message")
     notify.add_argument("--title", help="its title")
     log = commands.add_parser("log", parents=common, help="the latest lines of the running hub's log")
@@ -236,7 +236,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     log.add_argument("--contains", metavar="TEXT", help="only lines with this text")
     log.add_argument("--lines", type=_lines, default=100, metavar="N", help="how many lines to begin with (100)")
     log.add_argument("--json", action="store_true", help="print one JSON object a line")
-    completion = commands.add_parser("completion", help="print what makes a shell complete commands")
+    completion = commands.add_parser("completion", help="print the completion script of a shell")
     completion.add_argument("shell", choices=SHELLS, help="the shell")
     help_ = commands.add_parser("help", help="explain a command, or list the exit codes")
     help_.add_argument("topic", nargs="?", metavar="COMMAND", help="a command, or exit-codes")
@@ -261,17 +261,17 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
     create.add_argument("--role", required=True, help="read, write, admin, automation or hook")
     create.add_argument("--hook", metavar="ID", help="with --role hook: the id of the one hook that the key opens")
     subcommands.add_parser("list", parents=common, help="list the keys")
-    revoke = subcommands.add_parser("revoke", parents=common, help="end a key")
+    revoke = subcommands.add_parser("revoke", parents=common, help="revoke a key")
     revoke.add_argument("key_id", metavar="ID", help="its id, as `lares key list` shows it")
     subcommands.add_parser("reset-master", parents=common, help="make a new master key; the old one ends")
 
 
 def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
-    history = commands.add_parser("history", help="what devices showed, as the card has it")
+    history = commands.add_parser("history", help="the history on the card")
     subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     export = subcommands.add_parser("export", parents=common, help="print it, one line an hour, change or command")
     export.add_argument("--start", metavar="T", help="from when, 2026-11-01, 2026-11-01T18:00 or with Z")
-    export.add_argument("--end", metavar="T", help="until when; it is included itself")
+    export.add_argument("--end", metavar="T", help="until when (included)")
     forms = export.add_mutually_exclusive_group()
     forms.add_argument("--csv", action="store_true", help="as a table (also without this)")
     forms.add_argument("--json", action="store_true", help="one JSON object a line")

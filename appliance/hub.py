@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -80,7 +79,7 @@ class Hub:
     schedule: Scheduler
     timers: Timers
     variables: Variables
-    started_at: datetime
+    began: float
 
     def __init__(
         self,
@@ -118,7 +117,7 @@ class Hub:
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
 
     async def __aenter__(self) -> Hub:
-        config, began, self.started_at = self._config, self.clock.monotonic(), self.clock.now()
+        config, self.began = self._config, self.clock.monotonic()
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             stack.enter_context(self.log)
@@ -141,7 +140,7 @@ class Hub:
             runners = self._build_runners(session.open)
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.scenes = await enter(self._build_scenes())
-            await self._enter_automations(stack, began)
+            await self._enter_automations(stack)
             self.executors = (self.scenes.executor, self.automations.executor)
             self.reloaders = self._build_reloaders()
             for reloader in self.reloaders.values():
@@ -225,7 +224,7 @@ class Hub:
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
         return Scenes(catalog, self._new_executor(self.history.new_executions("scene")))
 
-    async def _enter_automations(self, stack: AsyncExitStack, began: float) -> None:
+    async def _enter_automations(self, stack: AsyncExitStack) -> None:
         """Load and arm the automations."""
         config = self._config
         environment = Environment(
@@ -240,7 +239,7 @@ class Hub:
                 is_being_flushed=self.recorder.is_being_flushed,
             ),
             limits=config.automations.runner,
-            began=began,
+            began=self.began,
             stopped_at=self._store.stopped_at,
         )
         self.environment, self.variables, storage = environment, environment.variables, environment.storage

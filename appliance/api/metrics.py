@@ -11,6 +11,7 @@ import resource
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ class Metrics:
             "hub": {
                 "version": VERSION,
                 "python": platform.python_version(),
-                "started_at": timestamp(hub.started_at),
+                "started_at": timestamp(started_at(hub)),
                 "now": timestamp(hub.clock.now()),
                 "uptime_secs": uptime_secs(hub),
                 "safe": hub.safe_because,
@@ -164,7 +165,7 @@ def _of_hub(hub: Hub) -> Iterator[Family]:
     longest = "The longest wait for the event loop in the latest ten seconds."
     which = labels({"version": VERSION, "python": platform.python_version()})
     yield Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(which, 1)])
-    yield metric("lares_start_time_seconds", "When the hub started, since 1970.", hub.started_at.timestamp())
+    yield metric("lares_start_time_seconds", "When the hub started, since 1970.", round(started_at(hub).timestamp()))
     yield metric("lares_ready", "1 once every adapter has finished its first poll.", not hub.health.list_missing())
     yield metric("lares_safe_mode", "1 while the hub runs without automations.", hub.safe_because is not None)
     yield metric("lares_clock_trusted", "1 once the clock is believed.", clock["trusted"])
@@ -289,7 +290,12 @@ def _count_things(hub: Hub) -> dict[str, int]:
 
 def uptime_secs(hub: Hub) -> float:
     """Seconds since the hub was started."""
-    return round((hub.clock.now() - hub.started_at).total_seconds(), 3)
+    return round(hub.clock.monotonic() - hub.began, 3)
+
+
+def started_at(hub: Hub) -> datetime:
+    """When the hub started, by the clock as it is now."""
+    return hub.clock.now() - timedelta(seconds=uptime_secs(hub))
 
 
 def _diagnose_scripts(hub: Hub) -> dict[str, Any]:

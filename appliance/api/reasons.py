@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from appliance.api.metrics import started_at
+from appliance.automations.automation_fields import UNTRUSTED
 from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.condition_kinds import Combination, list_nested
 from appliance.automations.conditions import Condition
@@ -137,20 +139,22 @@ class Reasons:
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
-            return entries[0].observed_at
+            return max(entries[0].observed_at, started_at(self._hub))  # before that the clock was not set yet
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
-        return device.updated_at if was_offline else self._hub.started_at
+        return device.updated_at if was_offline else started_at(self._hub)
 
     async def _of_automation(self, id_: str, known: HomeNames) -> Explained:
         hub, automations = self._hub, self._hub.automations
         view, asset = automations.view(id_), automations.catalog.get(id_)
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
-        waits = view.definition.explain(hub.environment, instant)
+        waits = [*view.definition.explain(hub.environment, instant)]
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
+        if any(UNTRUSTED in each for each in waits):
+            as_it_was += filter(None, [hub.recorder.trust.distrust_reason()])
         missed = [*_describe_missed(automations.engine.find_missed(id_))] if view.is_enabled else []
         idle = _describe(view, armed, now or automations.list_runs(id_, ONE))
         summary = [*as_it_was, *now, *idle, *missed, *waits, *wrong]

@@ -148,6 +148,9 @@ def present(value: Value, matcher: Matcher) -> str:
     return describe(value) + (": only a change to that counts" if is_waited_for else "")
 
 
+UNTRUSTED = "the clock is not trusted yet"
+"""What is said of what depends on the time then."""
+
 Subject = tuple[str, str]
 """A kind of thing and the name of one: `("device", "desk:light:0")`."""
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import (
+    UNTRUSTED,
     Matcher,
     NamedThing,
     describe,
@@ -50,7 +51,7 @@ HOLDS = ConditionResult(holds=True)
 
 def untrusted(needs: object) -> ConditionResult:
     """The result for what depends on the time, and needs this, while the clock is not trusted."""
-    return refused(f"the clock is not trusted yet, needs {needs}")
+    return refused(f"{UNTRUSTED}, needs {needs}")
 
 
 def refused(reason: str, branch: str = "") -> ConditionResult:

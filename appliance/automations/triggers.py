@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import (
+    UNTRUSTED,
     Matcher,
     NamedThing,
     Subject,
@@ -92,7 +93,7 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
         if instant is None:
-            return f"waits for {self}; the clock is not trusted yet"
+            return f"waits for {self}; {UNTRUSTED}"
         due = self.next_after(instant)
         return f"waits for {self}; " + ("it never comes again" if due is None else f"next {timestamp(due)}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -150,41 +150,40 @@ class CardHistory:
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """The commands of the period before those that memory knows, newest first, as the audit shows them."""
-        before = datetime.fromisoformat(known[-1]["recorded_at"]) if known else None
-        return await self._read_older(command_beginning(device_id), period, len(known), before, decode_command)
+        """The commands of the period beside those that memory knows, newest first, as the audit shows them."""
+        times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
+        return await self._read_older(command_beginning(device_id), period, times, decode_command)
 
     async def older_executions(
         self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
     ) -> list[ExecutionEntry]:
-        """The executions of the period before those that memory knows, newest first."""
-        before = known[-1].executed_at if known else None
-        return await self._read_older(execution_beginning(kind, id_), period, len(known), before, decode_execution)
+        """The executions of the period beside those that memory knows, newest first."""
+        times = [to_millis(each.executed_at) for each in known]
+        return await self._read_older(execution_beginning(kind, id_), period, times, decode_execution)
 
     async def _read_older(
         self,
         beginning: bytes,
         period: Period,
-        known: int,
-        before: datetime | None,
+        known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """The entries whose lines begin so, as many as the period has room for beside those that are known."""
-        if known >= period.max_entries:
+        """The entries whose lines begin so, as many as the period has room for beside those of the known times."""
+        if len(known) >= period.max_entries:
             return []
         async with self._lock:
             lines = await self._find(period, beginning, period.max_entries)
         first, last = period.bounds_ms()
-        last = last if before is None else min(last, to_millis(before) - 1)
+        known_times = {*known}
         found: list[tuple[int, T]] = []
         for line in lines:
             try:
-                if first <= line["t"] <= last:
+                if first <= line["t"] <= last and line["t"] not in known_times:
                     found.append((line["t"], decode(line)))
             except Faulty:
                 continue
         found.sort(key=lambda each: each[0])  # what bears the same time stays in the order in which it was written
-        return [each for _, each in found[::-1][: period.max_entries - known]]
+        return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
         """What `GET /diagnostics` shows of it; `bytes` is what was written since the start."""

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.clock import Clock, from_millis, to_millis
-from appliance.history.period import Period
+from appliance.history.period import FIRST_DATED, Period
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
@@ -231,9 +231,10 @@ class DeviceHistory:
         return entries
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
-        """The time of the oldest entry of the attribute; None where there is none."""
+        """The time of the attribute's oldest entry whose time is none of an unset clock; None where there is none."""
         series = self._devices.get(device_id, {}).get(attribute)
-        return from_millis(series.times[0]) if series is not None and series.times else None
+        times = () if series is None else series.times[bisect_left(series.times, to_millis(FIRST_DATED)) :]
+        return from_millis(times[0]) if times else None
 
     def list_states(
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.clock import Clock, from_millis, to_millis
+from appliance.clock import EPOCH, Clock, from_millis, to_millis
 from appliance.history.card_history import CardHistory, CardValues
 from appliance.history.card_lines import ValueChange
 from appliance.history.card_writer import Written
@@ -20,7 +20,7 @@ from appliance.history.device_history import HOUR_MS, AttributeEntry, Beside, De
 from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory
 from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.line_writer import LineWriter, PostLines
-from appliance.history.period import MILLISECOND, Period
+from appliance.history.period import FIRST_DATED, MILLISECOND, Period
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
@@ -44,7 +44,8 @@ class HomeHistory:
     `devices` and `commands` are in memory; `card` is what outlives a restart, None where `history.keep_days` is 0;
     `writer` sends values to a server, None where there is none. `attributes` reads from memory and card. `write_on`
     runs work on the store's thread, `lines_to` makes of an address and a token a way there.
-    `list_commands` and `list_executions` read from memory and card, newest first.
+    `list_commands` and `list_executions` read from memory and card, newest first; what this run knows comes first,
+    whatever its clock showed.
     """
 
     def __init__(
@@ -145,7 +146,8 @@ class AttributeReader:
         is_covered = since is not None and period.start is not None and since <= period.start
         if len(recent) >= period.max_entries or is_covered:
             return AttributeValues(resolution=resolution, entries=recent)
-        before = period if since is None else replace(period, end=_earlier(period.end, since - MILLISECOND))
+        end = period.end if since is None else _earlier(period.end, since - MILLISECOND)
+        before = replace(period, start=max(period.start or EPOCH, FIRST_DATED), end=end)
         known = await self._read_card(device_id, attribute, before)
         hours = _in_spans(CardValues(hours=known.hours, changes=[]), int, int)
         entries = [*recent, *_of_changes(known.changes), *hours]

@@ -7,11 +7,15 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from appliance.clock import EPOCH, to_millis
+from appliance.version import MADE_AT
 
 DEFAULT_LIMIT = 200
 """Entries that are returned where no limit is stated."""
 
 MILLISECOND = timedelta(milliseconds=1)
+
+FIRST_DATED = MADE_AT.replace(day=1)
+"""What bears an earlier time came from a clock that was not set yet; the card has no such month."""
 
 
 class Period(Struct, frozen=True, kw_only=True):

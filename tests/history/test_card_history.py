@@ -241,6 +241,11 @@ async def test_commands_and_executions_are_there_after_a_restart(tmp_path: Path)
         [run] = await box.card.older_executions([], ALL, "scene", "evening")
         assert (run.status, run.error, run.duration_ms, run.results) == (ExecutionStatus.ERROR, "it failed", 12, ())
         assert await box.card.older_executions([], ALL, "automation", "evening") == []
+        first = {"recorded_at": "1970-01-01T00:00:00.000Z"}
+        assert await box.card.older_commands([newest | first], ALL, None) == [newest, oldest]
+        unset = replace(run, executed_at=datetime(1970, 1, 1, tzinfo=UTC))
+        box.history.new_executions("scene").add(unset)
+        assert await box.history.list_executions("scene", "evening", ALL) == [unset, run]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
@@ -310,6 +315,8 @@ async def test_the_clock_may_jump_by_years(tmp_path: Path) -> None:
         box.clock.set(MONDAY + timedelta(days=1))
         box.is_trusted = True
         box.show(brightness=99)
+        values = await box.values("brightness", period=BEFORE_2030)
+        assert (values[0], values[-1], len(values)) == (99, 3, 16), "the card has what was before"
     async with box.run():
         values = await box.values("brightness", period=BEFORE_2030)
         assert values[0] == (99, 99, 99) and len(values) == 15, "1970 was no time at all"

@@ -131,11 +131,14 @@ async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_p
         }
         clock = await it.time()
         assert clock["trusted"] is False and clock["waits_because"].startswith("the clock shows 1970-01-01T01:00")
+        assert (await it.app.get("/why?id=t")).json["automation"]["notes"] == [clock["waits_because"]]
         it.clock.set(NOON + timedelta(minutes=1))
         await it.pass_by(minutes=1)
         assert await it.counts() == {"c": 0, "i": 6, "w": 0, "t": 0}
         clock = await it.time()
         assert (clock["trusted"], clock["waits_because"], len(clock["steps"])) == (True, None, 1)
+        status = (await it.app.get("/diagnostics/status")).json
+        assert (status["uptime_secs"], status["started_at"]) == (3660.0, "2027-06-01T11:01:00.000Z")
         await it.pass_by(hours=1)
         assert await it.counts() == {"c": 6, "i": 12, "w": 1, "t": 4}
 

@@ -9,7 +9,7 @@ import shutil
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -363,7 +363,11 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
         async with living(tmp_path, clock, late=60.0) as app:
             return Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
 
-    async with living(tmp_path, clock):
+    async with living(tmp_path, clock) as app:
+        began = clock.now() + timedelta(days=1)
+        clock.set(began)
+        since = Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
+        assert since == began, "it came online in this run, by whatever clock"
         clock.suspend(100)
     assert await offline_since() == clock.now(), "it was online at the stop: offline since the start"
     assert await offline_since() == clock.now()

@@ -8,7 +8,7 @@ import orjson
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.metrics import resident_bytes, uptime_secs
+from appliance.api.metrics import resident_bytes, started_at, uptime_secs
 from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
@@ -144,7 +144,7 @@ class ReportsApi(ApiResource):
         hub = self.hub
         return {
             "version": VERSION,
-            "started_at": hub.started_at,
+            "started_at": started_at(hub),
             "uptime_secs": uptime_secs(hub),
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),

@@ -19,7 +19,7 @@ from appliance.settings import SECTIONS, Auth, Sections, check_master_key
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Problem, S, Table, dotted, hint_of_keys, line_at, located
 from appliance.tables.fields import Path as ValuePath
-from appliance.tables.plain_files import read_plain
+from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 
 MIN_MASTER_KEY_CHARS = 16
 
@@ -94,12 +94,20 @@ def _risks(
             yield Fault(file, line_at(path, line_of), f"{dotted(path)} {found[1]}")
 
 
+_STATED_TWICE = {
+    "Cannot declare": "the section of this line stands above already; put what belongs to it there",
+    "Cannot overwrite": "the key of this line stands above already; remove one of the two",
+}
+"""What to do, by how the parser's sentence begins, which names neither."""
+
+
 def parse_toml(text: str, name: str) -> dict[str, Any]:
     """A TOML text as it stands, unchecked; `ConfigFailed` where it is none."""
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {error.msg}")]) from None
+        hint = next((what for said, what in _STATED_TWICE.items() if error.msg.startswith(said)), error.msg)
+        raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {hint}")]) from None
     except RecursionError as error:
         raise ConfigFailed([Fault(name, 0, f"is not TOML that Lares can read: {error}")]) from None
     except ValueError:
@@ -238,7 +246,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
             source = environment.get("LARES_MASTER_KEY_FILE", "")
             if not source:
                 return in_file
-            key = Path(source).read_text(encoding="ascii", errors="replace").strip()
+            key = read_plain(Path(source), MAX_SECRET_BYTES).decode("ascii", "replace").strip()
         return Auth(master_key=check_master_key(key), source=source)
     except OSError as error:
         faults.append(Fault(source, 0, f"cannot be read (LARES_MASTER_KEY_FILE names it): {error.strerror}"))

@@ -634,6 +634,11 @@ class TestHostileFiles:
         [fault] = faults(text)
         assert fault.startswith(f"home.toml:{line}: is not TOML: ")
 
+    @each_row("text", ["[api]\n[api]", "[auth]\nmaster_key = 'a'\nmaster_key = 'b'"])
+    def test_what_is_stated_twice_is_named(self, text: str) -> None:
+        [fault] = faults(text)
+        assert re.search(r"is not TOML: the (section|key) of this line stands above already; ", fault)
+
     @pytest.mark.parametrize(
         "text",
         ["a = " + "[" * 3000, "a = " + "{a=" * 3000, "a." * 3000 + "a = 1", "a = " + "9" * 5000],
@@ -729,6 +734,8 @@ class TestTheMasterKey:
         missing = str(tmp_path / "key")
         assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: No such file or directory"]
         assert faults("", LARES_MASTER_KEY_FILE=str(tmp_path)) == [f"{tmp_path}: {why}: Is a directory"]
+        (tmp_path / "key").symlink_to("/dev/zero")
+        assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: it is no plain file"]
 
     @pytest.mark.parametrize("content", [b"", b" \n", b"two words and more", b"\xff\xfe" * 20, b"tab\tbed" * 5])
     def test_a_key_file_without_a_key_is_a_fault(self, tmp_path: Path, content: bytes) -> None:

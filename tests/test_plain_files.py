@@ -45,8 +45,9 @@ def test_what_is_no_plain_file_is_refused_at_once(
 ) -> None:
     file = tmp_path / "default.toml"
     make(file)
-    with pytest.raises(OSError, match=sentence):
+    with pytest.raises(OSError, match=sentence) as refused:
         read_plain(file, 1 << 20)
+    assert refused.value.filename == str(file)
     with pytest.raises(ConfigFailed, match=f"cannot be read: {sentence}"):
         load(file, {})
 

@@ -38,7 +38,7 @@ OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
 def backup(arguments: argparse.Namespace) -> int:
     """Write the archive and say what is in it."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
-    config, data_dir = paths.find_config(), paths.find_data_dir()
+    config, data_dir = paths.find_config(), paths.need_data_dir()
     file = Path(arguments.file)
     _check_target(file, config)
     with progress(f"writing {file}"):
@@ -84,8 +84,6 @@ def collect(
 
     What kinds in Lua keep, such as the key of a pairing, is in it only where it `has_secrets`.
     """
-    if not config.exists() and not data_dir.is_dir():
-        raise StartFailed(f"there is nothing to back up: neither {config} nor {data_dir} exists", os.EX_NOINPUT)
     found = read_present(data_dir)
     files, copies = _gather(config)
     values = {key: orjson.loads(value) for key, value in found.values.items() if not _is_of_the_box(key)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -23,7 +24,9 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
     try:
         bound = _bind(folder)
     except OSError as error:
-        log.warning("commands cannot reach this hub: %s: %s", folder / SOCKET, error.strerror or error)
+        is_other = error.errno == errno.EADDRINUSE
+        reason = "is no socket; remove it and start again" if is_other else error.strerror or error
+        log.warning("commands cannot reach this hub: %s: %s", folder / SOCKET, reason)
         yield None
         return
     try:

@@ -10,6 +10,7 @@ import re
 import shlex
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -23,12 +24,13 @@ from appliance.adapters.kinds import KINDS
 from appliance.api.auth import KeyToken
 from appliance.api.frames import frame_of
 from appliance.cli.init import program_words
-from appliance.cli.logs import discard_stdout, start_logging
+from appliance.cli.logs import discard, start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
 from appliance.cli.run import run, serve, when_ready
 from appliance.cli.terminal import say
 from appliance.config import Config
+from appliance.errors import StartFailed
 from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.settings import Auth
@@ -173,8 +175,8 @@ def _print_at_once(text: str) -> None:
     """Print and flush; the demo ends when standard output is closed."""
     try:
         say(*text.split("\n"))
-    except OSError:
-        discard_stdout()
+    except (OSError, StartFailed):
+        discard(sys.stdout)
         _end()
 
 

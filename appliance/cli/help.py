@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from appliance.cli.terminal import say
+from appliance.cli.terminal import say, write
 from appliance.errors import StartFailed
 
 EXIT_CODES: Mapping[int, str] = {
@@ -141,7 +141,7 @@ def completion(arguments: argparse.Namespace) -> int:
     """Print the script for the shell; the exit code."""
     words = dict(_words(arguments.parser, ""))
     scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-    print(scripts[arguments.shell](words), end="")
+    write(scripts[arguments.shell](words))
     return os.EX_OK
 
 

@@ -20,7 +20,7 @@ from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.errors import StartFailed
-from appliance.store.lock import DirectoryLock
+from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.replacement import finish_at_start, read_present
 
 HUB_TIMEOUT_SECS = 60.0
@@ -148,6 +148,9 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
     except PermissionError:
         raise StartFailed(f"the hub of {folder} answers only its own user and root", os.EX_NOPERM) from None
     except OSError:
+        if (holder := holder_of(folder)) is not None:
+            what = f"process {holder} runs on {folder}, but does not listen on the control.sock in it"
+            raise StartFailed(f"{what}: it starts or stops, or its log says why", os.EX_UNAVAILABLE) from None
         raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
 
 

@@ -6,8 +6,8 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,20 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
     """What a process does that has the store to itself; the same as the hub would answer."""
     if isinstance(auth, LaresError):
         raise auth
+    async with _open_document(data_dir) as (document, clock):
+        with closing(keyring_of(auth, Keys(document, Bus()), data_dir, clock)) as keyring:
+            return await act(keyring)
+
+
+@asynccontextmanager
+async def _open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
+    """The store, which no hub holds; a refusal within has the exit code that it has from a hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
-        with closing(keyring_of(auth, Keys(document, Bus()), data_dir, clock)) as keyring:
-            try:
-                return await act(keyring)
-            except LaresError as error:
-                raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None
+        try:
+            yield document, clock
+        except LaresError as error:
+            raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None
 
 
 def _create(arguments: argparse.Namespace) -> KeyCommand:
@@ -170,8 +177,7 @@ def clock(arguments: argparse.Namespace) -> int:
 
 async def _trust_alone(data_dir: Path) -> None:
     """Note it in the store, which no hub holds."""
-    clock = Clock()
-    async with Document(Disk(data_dir), clock) as document:
+    async with _open_document(data_dir) as (document, clock):
         now = clock.now()
         changes = forgetting(ClockTrust(clock, newest_time(document)), now)
         if (card := document.get(CARD)) is not None:

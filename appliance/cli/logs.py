@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -100,8 +101,28 @@ def is_harmless(text: str) -> bool:
     return text.isprintable() and (text.isascii() or not re.search(_INVISIBLE, text))
 
 
-def discard_stdout() -> None:
-    """Discard what standard output still buffers and is given from now on; for when nobody reads it any more."""
+class _Escaped(logging.Formatter):
+    """Entries of a command, a traceback's lines one below the other."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The entry; what steers a terminal as escapes."""
+        return "\n".join(map(one_line, super().format(record).split("\n")))
+
+
+def make_streams_safe() -> None:
+    """Make sure that printing works: with a closed output, and with names that are no text in the terminal's code."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Escaped())
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - it lives as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what the stream still buffers and is given from now on; for when nobody reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -6,10 +6,10 @@ import argparse
 import gc
 import importlib
 import importlib.machinery
-import io
 import logging
 import os
 import platform
+import re
 import signal
 import sys
 import time
@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from appliance.cli.help import EXAMPLES, SHELLS, subcommands
-from appliance.cli.logs import discard_stdout, one_line
+from appliance.cli.logs import discard, make_streams_safe, one_line
 from appliance.cli.single_file import list_targets
-from appliance.cli.terminal import say
+from appliance.cli.terminal import say, write
 from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.tasks import frozen_imports
@@ -46,16 +46,19 @@ MODULES = {
 }
 """The modules of commands that do not bear their name."""
 
+PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
+"""The arguments that name files and folders, whose names may be any bytes."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; the exit code, one of sysexits(3)."""
-    _make_streams_safe()
+    make_streams_safe()
     # Python 3.14 says so of Sanic's code to whoever compiles it first.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
         parsed = _parse(arguments)
         code = _version() if parsed.version else _licences() if parsed.licenses else _command(parsed)
-        sys.stdout.flush()
+        write("")
         return code
     except StartFailed as error:
         return _fail(error, error.exit_code)
@@ -64,17 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        discard_stdout()
+        discard(sys.stdout)
         return os.EX_IOERR
     except PermissionError as error:
         return _fail(f"{error.filename} may not be looked at by this user: {error.strerror}", os.EX_IOERR)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
         logging.getLogger("lares").error("a fault of Lares itself; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
 
 
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
+    _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
@@ -84,6 +90,16 @@ def _command(parsed: argparse.Namespace) -> int:
     bound_collections()
     sys.setswitchinterval(SWITCH_SECS)
     return do(parsed)
+
+
+def _check_texts(parsed: argparse.Namespace) -> None:
+    """Raise `StartFailed` for an empty path, as a variable that is not set gives, and for a text that is no UTF-8."""
+    for name, value in vars(parsed).items():
+        for each in value if isinstance(value, list) else [value]:
+            if name in PATHS and each == "":
+                raise StartFailed(f"{name.replace('_', '-')} is empty; name a path, or leave it out", os.EX_USAGE)
+            if name not in PATHS and isinstance(each, str) and re.search("[\ud800-\udfff]", each):
+                raise StartFailed(f"{each} is not UTF-8 text", os.EX_USAGE)
 
 
 def bound_collections() -> None:
@@ -115,7 +131,7 @@ class _Parser(argparse.ArgumentParser):
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Exit with everything printed."""
-        sys.stdout.flush()
+        write("")
         super().exit(status, message)
 
 
@@ -307,26 +323,6 @@ def _hours(text: str) -> float:
             f"must be a number of hours above 0, at most {MAX_HOURS} (a year), not {text!r}"
         )
     return hours
-
-
-class _Escaped(logging.Formatter):
-    """Entries of a command, a traceback's lines one below the other."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The entry; what steers a terminal as escapes."""
-        return "\n".join(map(one_line, super().format(record).split("\n")))
-
-
-def _make_streams_safe() -> None:
-    """Make sure that printing works: with a closed output, and with names that are no text in the terminal's code."""
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Escaped())
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - it lives as long as the process
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _version() -> int:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from typing import TextIO
 
-from appliance.cli.logs import one_line
+from appliance.cli.logs import discard, one_line
+from appliance.errors import StartFailed
 
 PROGRESS_AFTER_SECS = 1.0
 PROGRESS_EVERY_SECS = 0.2
@@ -25,9 +26,25 @@ _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
 def say(*lines: str, to: TextIO | None = None) -> None:
     """Print the lines, each as one line, on standard output or `to`: the only way of text to a terminal.
 
-    What steers a terminal or is invisible is printed as an escape, but for the colours of `paint`.
+    What steers a terminal or is invisible is printed as an escape, but for the colours of `paint`. Raises as `write`.
     """
-    print(*map(visible, lines), sep="\n", file=to or sys.stdout, flush=True)
+    write("\n".join(map(visible, lines)) + "\n", to)
+
+
+def write(text: str, to: TextIO | None = None) -> None:
+    """Write the text as it stands, at once. What standard error does not take is lost: the work goes on.
+
+    Raises `BrokenPipeError` where nobody reads standard output, `StartFailed` where it takes nothing.
+    """
+    try:
+        print(text, end="", file=to or sys.stdout, flush=True)
+    except OSError as error:
+        if to is not sys.stderr and isinstance(error, BrokenPipeError):
+            raise
+        discard(to or sys.stdout)
+        if to is sys.stderr:
+            return
+        raise StartFailed(f"standard output cannot be written: {error.strerror}", os.EX_IOERR) from None
 
 
 def visible(line: str) -> str:

@@ -8,6 +8,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from appliance.errors import StartFailed
 from appliance.tables.plain_files import read_plain
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
@@ -129,6 +130,11 @@ class Disk:
         finally:
             self.close(descriptor)
         self.rename(new + PART, new)
+
+
+def for_its_user(path: str | Path) -> StartFailed:
+    """What to say where this user may not use the data directory, or what is in it."""
+    return StartFailed(f"{path} is only for the hub's own user and root; `sudo` makes you root", os.EX_NOPERM)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:

@@ -17,8 +17,10 @@ import orjson
 
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
+from appliance.store.disk import for_its_user
 from appliance.store.document import Document
 from appliance.store.records import CRASHES
+from appliance.tables.plain_files import read_plain
 
 LOCK = "lock"
 
@@ -133,8 +135,8 @@ def holder_of(folder: Path) -> str | None:
         except OSError:
             continue
         if re.search(rf"^\d+: FLOCK +ADVISORY +WRITE .*:{inode} ", held, re.MULTILINE):
-            with contextlib.suppress(OSError), (folder / LOCK).open("rb") as file:
-                text = file.read(MAX_LOCK_FILE_BYTES)
+            with contextlib.suppress(OSError):
+                text = read_plain(folder / LOCK, MAX_LOCK_FILE_BYTES)
                 return None if text.startswith(_BRIEF) else _process_in(text)
             return "unknown"
     return None
@@ -165,8 +167,8 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """The process id that the file says."""
-    return (text.split() or [b"unknown"])[0].decode("ascii", "replace")
+    """The process id that the file says; on a card that takes nothing it says what the hub before left."""
+    return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 
 def read_boot_id() -> str:
@@ -199,6 +201,8 @@ def _open(file: Path) -> int:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise StartFailed(f"{file} is a symbolic link and not followed; remove it", os.EX_CANTCREAT) from None
+        if isinstance(error, PermissionError):
+            raise for_its_user(file.parent) from None
         if error.errno not in (errno.EROFS, errno.ENOSPC):
             raise StartFailed(f"cannot lock {file}: {error.strerror}", os.EX_CANTCREAT) from None
     with contextlib.suppress(FileNotFoundError):

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, for_its_user
 from appliance.store.file_format import (
     STORE_FORMAT,
     JournalContents,
@@ -33,6 +33,8 @@ Migrations = Mapping[int, Migration]
 
 def unreadable(error: OSError) -> StartFailed:
     """What to say of a store whose files cannot be read."""
+    if isinstance(error, PermissionError):
+        return for_its_user(error.filename)
     return StartFailed(f"the store cannot be read: {error.filename}: {error.strerror}", os.EX_IOERR)
 
 

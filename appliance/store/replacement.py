@@ -73,7 +73,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
     try:
         kept = finish(folder, now.strftime("%Y%m%dT%H%M%SZ"))
     except OSError as error:
-        raise StartFailed(f"a restore that was cut off cannot be finished: {error}", os.EX_IOERR) from None
+        reason = f"{error.filename}: {error.strerror}"
+        raise StartFailed(f"a restore that was cut off cannot be finished: {reason}", os.EX_IOERR) from None
     if kept:
         log.warning("a restore that was cut off is finished; what was there is kept as %s", kept[0])
 

@@ -16,13 +16,11 @@ def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
 
     Raises `OSError`, with a sentence, if it cannot be read, is no plain file, or has more bytes than that.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as stream:
+        found = os.fstat(stream.fileno())
         mode, size = found.st_mode, found.st_size
         if not stat.S_ISREG(mode):
-            reason = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "it is no plain file"
-            raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, reason, str(path))
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
         if max_bytes is None:
             return stream.read()
         data = stream.read(max_bytes + 1) if size <= max_bytes else b""

@@ -201,9 +201,9 @@ class TestBackup:
         assert everything(tmp_path) == before
 
     def test_where_there_is_nothing_it_says_so(self, tmp_path: Path, command: Command) -> None:
+        (home(tmp_path) / "data").rename(tmp_path / "elsewhere")
         code, result = command(tmp_path, "backup", "b")
-        assert code == 66
-        assert result.startswith("lares: there is nothing to back up: neither ")
+        assert (code, result) == (66, f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n")
 
     def test_a_store_that_cannot_be_read_is_not_backed_up_as_empty(self, tmp_path: Path, command: Command) -> None:
         next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"\0" * 100)

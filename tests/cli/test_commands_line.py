@@ -200,13 +200,17 @@ class TestSayings:
             (["check", "--config"], "argument --config: expected one argument"),
             (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not 65536"),
             (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not -1"),
+            (["--config", ""], "config is empty; name a path, or leave it out"),
+            (["backup", ""], "file is empty"),
+            (["why", "\udcff"], r"\udcff is not UTF-8 text"),
+            (["try-adapter", "hue", "--set", "token=\udcff"], r"token=\udcff is not UTF-8 text"),
         ],
     )
     def test_wrong_usage_is_64_and_a_sentence(self, tmp_path: Path, arguments: list[str], message: str) -> None:
         done = ended(tmp_path, *arguments)
         assert done.code == 64
-        usage, *_, sentence = done.err.splitlines()
-        assert usage.startswith("usage: lares")
+        *usage, sentence = done.err.splitlines()
+        assert not usage or usage[0].startswith("usage: lares")
         # Pythons differ in whether they quote the choices.
         assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
         assert not (tmp_path / "config").exists()
@@ -214,9 +218,21 @@ class TestSayings:
     def test_a_reader_that_goes_away_or_never_was_is_no_reason_for_a_traceback(self, tmp_path: Path) -> None:
         command = f"{sys.executable} -m appliance --version"
         helped = command.replace("--version", "--help")
-        for shell in (f"{command} | true", f"{helped} | true", f"{command} >&-", f"{command} >&- 2>&-"):
+        full = "lares: standard output cannot be written: No space left on device\n"
+        for shell, code, said in (
+            *((f"{command} | true", 0, ""), (f"{helped} | true", 0, "")),
+            *((f"{command} >&-", 0, ""), (f"{command} >&- 2>&-", 0, "")),
+            *((f"{command} >/dev/full", 74, full), (f"{helped} >/dev/full", 74, full)),
+            (f"{command.replace('--version', 'completion bash')} >/dev/full", 74, full),
+            (f"{command.replace('--version', 'status')} 2>/dev/full", 69, ""),
+            (
+                f"{command.replace('--version', '--config ' + 'x' * 300)}",
+                74,
+                f"lares: {tmp_path}/{'x' * 300}: File name too long\n",
+            ),
+        ):
             done = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
-            assert done.stderr == b""
+            assert (done.returncode, done.stderr.decode()) == (code, said), shell
 
 
 class TestCheck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -143,7 +144,9 @@ def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int
         ("care", f"{tmp_path}/data (mode {mode:04o}) belongs to user 0; this user cannot use it")
     ]
     assert found.of("store")[0][0] == "care"
-    assert re.fullmatch(r"the store cannot be read: \S+: Permission denied", found.of("store")[0][1])
+    assert re.fullmatch(
+        r"\S+ is only for the hub's own user and root; `sudo` makes you root", found.of("store")[0][1]
+    )
 
 
 @pytest.mark.slow
@@ -234,6 +237,11 @@ def test_what_was_written_is_told(tmp_path: Path, command: Command) -> None:
     assert found.of("written") == [("ok", "7.3 MB in 2081 syncs since 2026-01-01T00:00:00.000Z")]
 
 
+def refuse(*_: object) -> None:
+    """What a full disk does with a write."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_a_clock_that_was_never_set_needs_care(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +251,13 @@ def test_a_clock_that_was_never_set_needs_care(
     [(_, sentence)] = found.of("clock")
     assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and it was ")
     assert sentence.endswith("before; set it, or say `lares clock trust` if it is right")
+    with monkeypatch.context() as full:
+        full.setattr(Disk, "write", refuse)
+        result, text = command(tmp_path, "clock", "trust")
+        assert (result, text.splitlines()[-1]) == (
+            74,
+            "lares: the change cannot be stored now: no space left on device",
+        )
     result, text = command(tmp_path, "clock", "trust")
     assert (result, text) == (0, "the clock is trusted: 1970-01-01T00:00:00.000Z\n")
     monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, 0, 1, tzinfo=UTC))

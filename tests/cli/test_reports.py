@@ -28,6 +28,7 @@ from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
+from appliance.store.lock import DirectoryLock
 from tests.cli.test_commands_line import Ended, ended
 from tests.fakes.app import LIGHT
 from tests.fakes.process import ROOT, Process, configure, light_section, running
@@ -144,6 +145,11 @@ def test_without_a_hub_each_says_so(tmp_path: Path) -> None:
     for arguments in (("status",), ("why", "x"), ("log",)):
         done = ended(tmp_path, *arguments)
         assert (done.code, done.out) == (69, "") and "no hub answers on" in done.err, arguments
+    (tmp_path / "data").mkdir()
+    lock = DirectoryLock(tmp_path / "data")
+    done = ended(tmp_path, "status")
+    lock.release()
+    assert done.code == 69 and f"process {os.getpid()} runs on {tmp_path}/data, but does not listen" in done.err
 
 
 @pytest.mark.parametrize("lives", [False, True])

@@ -63,13 +63,27 @@ def test_a_card_that_takes_no_file_is_locked_all_the_same(
     number: int, was_locked_before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if was_locked_before:
-        DirectoryLock(tmp_path).release()
+        DirectoryLock(tmp_path).release_after_stop(None)
     monkeypatch.setattr(os, "open", refusing(number))
     held = DirectoryLock(tmp_path)
     with pytest.raises(StartFailed) as caught:
         DirectoryLock(tmp_path)
-    assert caught.value.exit_code == 75
+    assert caught.value.exit_code == 75 and str(caught.value).endswith("another hub, process unknown")
+    assert holder_of(tmp_path) == "unknown"
     held.release()
+
+
+def test_a_lock_of_another_user_and_one_that_is_a_pipe_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "lock")
+    held = DirectoryLock(tmp_path)
+    assert holder_of(tmp_path) == "unknown"
+    held.release()
+    monkeypatch.setattr(os, "open", refusing(errno.EACCES))
+    with pytest.raises(StartFailed, match="is only for the hub's own user and root") as caught:
+        DirectoryLock(tmp_path)
+    assert caught.value.exit_code == os.EX_NOPERM
 
 
 def test_a_hub_waits_for_the_end_of_a_command_and_learns_what_the_hub_before_it_said(tmp_path: Path) -> None:

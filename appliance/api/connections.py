@@ -101,19 +101,23 @@ class Connections:
         self._open: dict[str, OrderedDict[Closable, None]] = {}
         self.count = 0
 
-    def make_room(self, peer: str) -> bool:
-        """Whether this peer may have one more connection; may close an idle one for it. A refusal is counted."""
-        held = len(self._open.get(peer, ()))
-        is_allowed = self._is_proxy(peer) or (
-            held < self._per_peer and self._count_empty(peer, 0) < MAX_EMPTY_CONNECTIONS
-        )
-        if is_allowed and (self.count < self.capacity or (held * 2 <= self.count and self._evict())):
-            return True
-        self.refused += 1
-        return False
+    def find_refusal(self, peer: str) -> str | None:
+        """Why this peer may not have one more connection, which is counted; may close an idle one for it."""
+        refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
+        self.refused += refusal is not None
+        return refusal
+
+    def _find_refusal(self, peer: str, held: int) -> str | None:
+        if not self._is_proxy(peer):
+            if held >= self._per_peer:
+                return f"{peer} has as many as one address may (api.max_connections_per_peer)"
+            if self._count_empty(peer, 0) >= MAX_EMPTY_CONNECTIONS:
+                return f"{peer} opened {MAX_EMPTY_CONNECTIONS} and more that ended without a request"
+        is_free = self.count < self.capacity or (held * 2 <= self.count and self._evict())
+        return None if is_free else "all places are taken (api.max_connections)"
 
     def add(self, peer: str, connection: Closable) -> None:
-        """Count the connection, after `make_room` allowed it."""
+        """Count the connection, which `find_refusal` did not refuse."""
         self._open.setdefault(peer, OrderedDict())[connection] = None
         self._without_request.add(connection)
         self.count += 1

@@ -115,10 +115,9 @@ class Listener:
                 self._register(accepted, peer)
 
     def _register(self, accepted: socket.socket, peer: str) -> None:
-        if not self._connections.make_room(peer):
+        if (refusal := self._connections.find_refusal(peer)) is not None:
             accepted.close()
-            limit = "(api.max_connections_per_peer), or all places are taken (api.max_connections)"
-            self._log_refusal(f"{peer} has as many as one address may {limit}")
+            self._log_refusal(refusal)
             return
         connection = self._new_connection(peer)
         self._connections.add(peer, connection)

@@ -50,7 +50,7 @@ def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
     for peer, count in counts.items():
         made[peer] = [Fake() for _ in range(count)]
         for each in made[peer]:
-            assert connections.make_room(peer)
+            assert connections.find_refusal(peer) is None
             connections.add(peer, each)
     return made
 
@@ -67,7 +67,7 @@ class TestTable:
         connections = Connections(capacity=10, per_peer=8, now=lambda: 0.0)
         made = fill(connections, a=6, b=4)
         made["a"][0].is_idle = False
-        assert connections.make_room("c")
+        assert connections.find_refusal("c") is None
         assert [each.is_aborted for each in made["a"]] == [False, True, False, False, False, False]
         assert not any(each.is_aborted for each in made["b"])
         assert (connections.count, connections.evicted, connections.refused) == (9, 1, 0)
@@ -76,14 +76,14 @@ class TestTable:
         connections = Connections(capacity=3, per_peer=3, now=lambda: 0.0)
         made = fill(connections, a=3)
         connections.refresh("a", made["a"][0])
-        assert connections.make_room("b")
+        assert connections.find_refusal("b") is None
         assert [each.is_aborted for each in made["a"]] == [False, True, False]
 
     def test_who_has_more_than_half_of_all_gets_no_more_by_it(self) -> None:
         connections = Connections(capacity=10, per_peer=10, now=lambda: 0.0)
         made = fill(connections, a=6, b=4)
-        assert not connections.make_room("a")
-        assert connections.make_room("b") and made["a"][0].is_aborted
+        assert connections.find_refusal("a") == "all places are taken (api.max_connections)"
+        assert connections.find_refusal("b") is None and made["a"][0].is_aborted
         assert connections.refused == 1
 
     def test_nobody_yields_who_is_busy(self) -> None:
@@ -91,15 +91,16 @@ class TestTable:
         made = fill(connections, a=3, b=1)
         for each in made["a"]:
             each.is_idle = False
-        assert not connections.make_room("c")
+        assert connections.find_refusal("c")
         assert connections.refused == 1 and connections.count == 4
 
     def test_a_peer_has_no_more_than_its_own_limit(self) -> None:
         connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
         made = fill(connections, a=3)
-        assert not connections.make_room("a") and connections.make_room("b")
+        assert connections.find_refusal("a") == "a has as many as one address may (api.max_connections_per_peer)"
+        assert connections.find_refusal("b") is None
         connections.remove("a", made["a"][0])
-        assert connections.make_room("a")
+        assert connections.find_refusal("a") is None
 
     def test_what_is_gone_is_not_counted_twice_and_leaves_nothing(self) -> None:
         connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
@@ -116,15 +117,16 @@ def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_do
     connections = Connections(capacity=10, per_peer=10, now=lambda: now[0])
 
     def come_and_go() -> bool:
-        if may_come := connections.make_room("comes and goes"):
+        if may_come := (refusal := connections.find_refusal("comes and goes")) is None:
             one = Fake()
             connections.add("comes and goes", one)
             connections.remove("comes and goes", one)
+        assert may_come or refusal == "comes and goes opened 600 and more that ended without a request"
         return may_come
 
     for number in range(3 * MAX_EMPTY_CONNECTIONS):
         one = Fake()
-        assert connections.make_room("asks")
+        assert connections.find_refusal("asks") is None
         connections.add("asks", one)
         connections.refresh("asks", one)
         connections.remove("asks", one)

@@ -23,7 +23,7 @@ from appliance.history.card_lines import (
     decode_command,
     decode_execution,
     decode_hours,
-    month_of,
+    month_at,
 )
 from appliance.history.device_history import Beside
 from appliance.history.hours import Hour, join_all
@@ -81,8 +81,8 @@ class _Export:
 
     def rows(self) -> Iterator[Row]:
         """The rows in the order in which they were written."""
-        first = "" if self._start is None else month_of(self._start.timestamp())
-        last = "~" if self._end is None else month_of(self._end.timestamp())
+        first = "" if self._start is None else month_at(self._start)
+        last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():
             if first <= month <= last:
                 for line in self._months.read_all(month):

@@ -22,7 +22,7 @@ from appliance.history.card_lines import (
     decode_execution,
     decode_hours,
     execution_beginning,
-    month_of,
+    month_at,
 )
 from appliance.history.card_writer import PERIOD_MS, CardWriter, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
@@ -228,7 +228,7 @@ class CardHistory:
 
     def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
         """Without the months before this version was made: a clock showed them that was not set yet."""
-        kept = {month: part for month, part in parts.items() if month >= month_of(MADE_AT.timestamp())}
+        kept = {month: part for month, part in parts.items() if month >= month_at(MADE_AT)}
         self._untimed += len(parts) - len(kept)
         return kept
 
@@ -277,5 +277,5 @@ class CardValues(Struct, frozen=True, kw_only=True):
 
 def _months_of(period: Period) -> tuple[str, str]:
     """The first and the last month that the period touches."""
-    first = "" if period.start is None else month_of(period.start.timestamp())
-    return first, "~" if period.end is None else month_of(period.end.timestamp())
+    first = "" if period.start is None else month_at(period.start)
+    return first, "~" if period.end is None else month_at(period.end)

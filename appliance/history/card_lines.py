@@ -184,7 +184,12 @@ def fit_for_card(value: Any) -> Any:
 
 def month_of(secs: float) -> str:
     """The month of a moment, in seconds since 1970, in UTC: `2026-11`."""
-    return datetime.fromtimestamp(secs, UTC).isoformat()[:7]  # strftime writes the year 999 with three digits
+    return month_at(datetime.fromtimestamp(secs, UTC))
+
+
+def month_at(moment: datetime) -> str:
+    """The month of a moment in UTC. As seconds, the last moment of the year 9999 would be rounded into the next."""
+    return moment.isoformat()[:7]  # strftime writes the year 999 with three digits
 
 
 def _cut(text: str | None) -> str | None:

@@ -66,14 +66,14 @@ class HomeHistory:
         self._executions: dict[str, ExecutionHistory] = {}
         self.card: CardHistory | None = None
         self.writer: LineWriter | None = None
+        offset = clock.now().astimezone(zone).utcoffset() or timedelta()
+        grid_ms = int(offset.total_seconds() * -1000) % HOUR_MS
         if settings.keep_days:
-            offset = clock.now().astimezone(zone).utcoffset() or timedelta()
-            grid_ms = int(offset.total_seconds() * -1000) % HOUR_MS
             self.card = CardHistory(settings, months, bus, clock, write_on, is_trusted, grid_ms)
         if settings.influx_url is not None:
             post, where = lines_to(settings.influx_url, settings.influx_token), server_of(settings.influx_url)
             self.writer = LineWriter(post, where, bus, clock, is_trusted)
-        self.attributes = AttributeReader(self.devices, self.card, clock, zone)
+        self.attributes = AttributeReader(self.devices, self.card, clock, zone, grid_ms)
 
     async def __aenter__(self) -> HomeHistory:
         async with AsyncExitStack() as stack:
@@ -116,13 +116,18 @@ class AttributeValues(Struct, frozen=True, kw_only=True):
 
 
 class AttributeReader:
-    """Reads values of attributes. `card` is None where nothing is kept there; days begin at midnight in `zone`."""
+    """Reads values of attributes. `card` is None where nothing is kept there; days begin at midnight in `zone`, and
+    hours at `grid_ms`, as on the card.
+    """
 
-    def __init__(self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo) -> None:
+    def __init__(
+        self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
+    ) -> None:
         self._devices = devices
         self._card = card
         self._clock = clock
         self._zone = zone
+        self._grid_ms = grid_ms
 
     async def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
@@ -133,7 +138,9 @@ class AttributeReader:
             known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
             if not known.hours and not known.changes:
                 known = self._read_memory(device_id, attribute, period)
-            entries = _in_spans(known, self._day_of if is_by_day else int, self._day_of if is_by_day else _hour_of)
+            entries = _in_spans(
+                known, self._day_of if is_by_day else int, self._day_of if is_by_day else self._hour_of
+            )
             return AttributeValues(resolution=resolution, entries=_newest(entries, period))
         return await self._list_raw(device_id, attribute, period, resolution)
 
@@ -173,7 +180,7 @@ class AttributeReader:
                 changes.append((at, entry.value))
                 continue
             if not numbers or numbers[-1].beside != split[0]:
-                numbers.append(NumberHours(split[0]))
+                numbers.append(NumberHours(split[0], self._grid_ms))
             numbers[-1].report(at, split[1], numbers[-1].last)
         now = to_millis(_earlier(period.end, self._clock.now()))
         return CardValues(hours=[(each.beside, hour) for each in numbers for hour in each.take(now)], changes=changes)
@@ -183,9 +190,9 @@ class AttributeReader:
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
-
-def _hour_of(secs: float) -> int:
-    return int(secs // 3600) * 3600
+    def _hour_of(self, secs: float) -> int:
+        """The same for all moments of one hour at home."""
+        return int((secs * 1000 - self._grid_ms) // HOUR_MS)
 
 
 def _in_spans(

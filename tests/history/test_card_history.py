@@ -174,6 +174,18 @@ async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
         assert times == midnights
 
 
+@pytest.mark.parametrize("keep_days", [30, 0])
+async def test_hours_are_those_of_the_homes_clocks_with_a_card_and_without(tmp_path: Path, keep_days: int) -> None:
+    box = Box(tmp_path, zone="Asia/Kolkata", keep_days=keep_days)
+    async with box.run():
+        box.pass_time(minutes=29)  # 5:59 at home
+        for number, word in enumerate(("on", "off", "on")):
+            box.show(brightness=number, power=word)
+            box.pass_time(minutes=20 * number + 2)
+        assert await box.values("brightness", Resolution.HOUR) == [(0, 1.6, 2), (0, 0, 0)]
+        assert await box.values("power", Resolution.HOUR) == ["on", "on"]
+
+
 async def test_a_meter_counts_over_resets_and_restarts(tmp_path: Path) -> None:
     box = Box(tmp_path)
 

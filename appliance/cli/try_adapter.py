@@ -168,13 +168,17 @@ class _Attempt:
             adapter = LuaAdapter(context, catalog, loaded, transport)
             try:
                 async with Tasks() as tasks:
+                    has_poll = loaded.definition.has_poll
                     if (connection := adapter.connection) is not None:
                         connection.http = push
                         tasks.start(adapter.listen(), "listening")
-                        await self._wait(lambda: connection.is_open)
+                        if not await self._wait(lambda: connection.is_open or push.kept):
+                            self._miss(f"the connection is not open after {LISTEN_SECS:g} s", is_fatal=not has_poll)
                     await self._attempt(adapter)
-                    if not loaded.definition.has_poll and connection is not None and connection.is_open:
-                        await self._wait(self._registry.list_devices)
+                    if not has_poll and connection is None:
+                        self._miss("nothing was asked, for the kind has neither poll nor listen")
+                    elif not has_poll and not await self._wait(self._registry.list_devices):
+                        self._miss(f"nothing that tells of a device was pushed within {LISTEN_SECS:g} s")
             finally:
                 self._tell(adapter, transport, push, loaded.definition.settings)
 
@@ -190,10 +194,17 @@ class _Attempt:
             root=file.absolute().parent.parent,
         )
 
-    async def _wait(self, is_over: Callable[[], Any]) -> None:
+    async def _wait(self, is_over: Callable[[], Any]) -> bool:
+        """Whether it is over within `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)
+        return bool(is_over())
+
+    def _miss(self, sentence: str, *, is_fatal: bool = False) -> None:
+        if is_fatal:
+            raise StartFailed(f"{self._section.name}: {sentence}", os.EX_UNAVAILABLE)
+        say(sentence)
 
     async def _attempt(self, adapter: LuaAdapter) -> None:
         try:

@@ -218,6 +218,21 @@ async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> N
     (tmp_path / "config" / "adapters" / "mine.lua").write_text("return {\n  name = 'x',\n  poll = 7,\n}\n")
     code, said = await lares(tmp_path, "try-adapter", "mine")
     assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in said
+    quiet = {
+        '{ name = "x", hook = print }': (os.EX_OK, "nothing was asked, for the kind has neither poll nor listen"),
+        '{ name = "x", listen = { path = "/", receive = print }, poll = function() return {} end }': (
+            os.EX_OK,
+            "the connection is not open after 3 s",
+        ),
+        '{ name = "x", listen = { path = "/", receive = print } }': (
+            os.EX_UNAVAILABLE,
+            "mine: the connection is not open after 3 s",
+        ),
+    }
+    for text, expected in quiet.items():
+        (tmp_path / "config" / "adapters" / "mine.lua").write_text(f"return {text}")
+        code, said = await lares(tmp_path, "try-adapter", "mine", "--set", "base_url=http://127.0.0.1:1")
+        assert (code, expected[1] in said) == (expected[0], True), said
     endless = "return {\n  name = 'x',\n  poll = function() while true do end end,\n}\n"
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(endless)
     code, said = await lares(tmp_path, "try-adapter", "mine")

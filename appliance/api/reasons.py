@@ -291,7 +291,8 @@ def _run(entry: ExecutionEntry) -> ReportedDecision:
     at = timestamp(entry.executed_at)
     if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
         return at, f"did not run{trigger}: {entry.error}"
-    told = "; ".join([*(f"{each['target']} ok" for each in entry.results if each["status"] == "ok"), *entry.warnings])
+    others = [each for each in entry.warnings if each.partition(": ")[2] not in (entry.error or "")]
+    told = "; ".join([*(f"{each['target']} ok" for each in entry.results if each["status"] == "ok"), *others])
     took = f"{trigger} in {entry.duration_ms} ms" + (f": {told}" if told else "")
     if entry.status is ExecutionStatus.OK:
         return at, f"ran{took}"

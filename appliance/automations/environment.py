@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import orjson
@@ -266,3 +266,5 @@ class Environment:
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, bus, clock)
         self.variables = Variables(storage, bus, self.brake)
+        self.list_timers: Callable[[], Mapping[str, datetime]] = dict
+        """When the timers that run are due, by name, once there are any."""

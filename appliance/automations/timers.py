@@ -85,6 +85,7 @@ class Timers:
         stored = environment.storage.stored.items(TIMER_PREFIX)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
         self._bytes = sum(len(timer.payload) for timer in self._running.values())
+        environment.list_timers = lambda: {timer.name: timer.due_at for timer in self.list_all()}
 
     async def __aenter__(self) -> Timers:
         return self

@@ -196,7 +196,10 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
         return [NamedThing("name", "timer", self.name)]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        return f"waits until the timer '{self.name}' is over"
+        due = home.list_timers().get(self.name)
+        doubt = f", and {UNTRUSTED}" if instant is None else ""
+        told = "it does not run" if due is None else f"it is due at {timestamp(due)}{doubt}"
+        return f"waits until the timer '{self.name}' is over; {told}"
 
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.TimerFired) or event.name != self.name:

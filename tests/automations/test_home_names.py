@@ -255,7 +255,7 @@ WAITS: list[tuple[dict[str, Any], str]] = [
         "until variable mode = 'away'; it is 'away': only a change to that counts",
     ),
     ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
-    ({"type": "timer", "name": "off"}, "until the timer 'off' is over"),
+    ({"type": "timer", "name": "off"}, "until the timer 'off' is over; it does not run"),
     ({"type": "adapter_lifecycle"}, "until an adapter starts"),
     ({"type": "adapter_lifecycle", "adapter": "desk"}, "until the adapter 'desk' starts"),
     ({"type": "system_error", "contains": "disk"}, "until something fails with 'disk' in its message"),

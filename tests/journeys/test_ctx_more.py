@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.triggers import TimerTrigger
 from appliance.lua.context import Context
 from tests.fakes.app import LARGE, LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock
@@ -201,6 +202,8 @@ async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) 
         await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
         assert [each["target"] for each in (await run(app, "room")).json["results"]] == [LIGHT]
         assert "room 'nowhere' not found" in (await run(app, "no_room")).json["error"]
+        [told] = (await app.get("/why?id=no_room")).json["decisions"]
+        assert told["sentence"].count("not found") == 1
         assert (await run(app, "notify")).status == 200
         assert await variable(app, "told") == "unsupported"
         assert (await run(app, "gone")).json["results"][0]["status"] == "error"
@@ -338,6 +341,8 @@ async def test_timers_are_listed_and_cancelled_and_outlive_a_restart(tmp_path: P
     async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
         await start(app, "off: desk", 600)
         await start(app, "b", 60)
+        told = TimerTrigger(name="b").describe(app.hub.environment, None)
+        assert told.endswith("; it is due at 2026-01-01T12:01:00.000Z, and the clock is not trusted yet")
     async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
         reported = (await app.get("/timers")).json
         assert [each["name"] for each in reported] == ["b", "off: desk"]

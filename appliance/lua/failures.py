@@ -33,6 +33,8 @@ MAX_SEARCHED_CHARS = 400
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
+_RETURNED = re.compile(r"the returned table(?P<path>[\w.\[\]]*) ")
+
 _LIMITS = {
     Reason.BACKSTOP: (
         "took more than {0.backstop_secs:g} s in all, sleep not counted,",
@@ -72,6 +74,9 @@ def failure_of(
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
     """Where the message itself begins with a place, that one counts; else the innermost line that was running."""
     file, line = _place(place, files)
+    if (returned := _RETURNED.match(message)) is not None:  # no line was running
+        path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
+        line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
     while (found := _PLACE.match(context.message)) is not None:  # coroutine.wrap puts its own place in front
         source = _file(found["file"], files)

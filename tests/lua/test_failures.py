@@ -74,6 +74,13 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
     ("\nlocal a = nothing.at_all", 2, "attempt to index a nil value (global 'nothing')"),
     ("return {id = 'x', 1, 2}", 1, "the returned table mixes list items with named fields"),
     ("return {trigger = {list = {1, nil, 3}}}", 1, "the returned table.trigger.list mixes"),
+    ("\nreturn {\n  id = 'x',\n  mode = {\n    {1,\n      max = 5}}}", 4, "the returned table.mode[1] mixes"),
+    (
+        "-- a\nreturn {\n  trigger = {\n    above = 0/0}}",
+        4,
+        "the returned table.trigger.above holds a number that is not",
+    ),
+    ("-- a\nreturn {\n  id = 'x', 5 }", 2, "the returned table mixes list items"),
     ("return {x = coroutine.create(print)}", 1, "the returned table.x holds a thread, which is not data"),
     ("\x1bLua", 1, "attempt to load a binary chunk"),
 )

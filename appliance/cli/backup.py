@@ -49,7 +49,7 @@ def backup(arguments: argparse.Namespace) -> int:
         write_named(file, packed)
     for warning in warnings:
         say(f"warning: {warning}")
-    months = f" and {len(made.months)} months of history" if made.months else ""
+    months = f" and {len(made.months)} month{'s' * (len(made.months) != 1)} of history" if made.months else ""
     comma = "," if months else " and"
     say(f"{file}: {len(made.values)} entries of state{comma} {len(made.files)} files of configuration{months}")
     return os.EX_OK

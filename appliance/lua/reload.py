@@ -66,7 +66,7 @@ class Reloader:
             if not faults:
                 log.info("%s reloaded", self.target, extra={"loaded": count})
             for fault in self.last.faults:
-                log.warning("%s %s: %s", self.target, "reloaded but for" if count else "not reloaded", fault)
+                log.warning("%s %s: %s", self.target, "reloaded, except" if count else "not reloaded", fault)
             self._bus.publish(self.last)
             return self.last
 

@@ -284,7 +284,7 @@ uninstall() {
 	if [ "${1-}" = --purge ]; then
 		rm -rf "$CONFIG_DIR" "$DATA_DIR" "$SERVICE.d"
 		remove_user
-		say "nothing of it is left"
+		say "nothing is left behind"
 	else
 		say "removed; configuration and data are still in $CONFIG_DIR and $DATA_DIR"
 	fi

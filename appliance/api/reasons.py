@@ -100,7 +100,7 @@ class Reasons:
         missing = NotFound("automation", word)
         hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
         off = "".join(f"; {reason}" for reason in self._list_off())
-        missing.args = (f"{missing}, nor is a scene or device of that id or name{hint}{off}",)
+        missing.args = (f"{missing}, and no scene or device has that id or name{hint}{off}",)
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ def demo(arguments: argparse.Namespace) -> int:
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
         run_loop(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
-    left = "its data stays" if arguments.data_dir else "nothing of it is left"
+    left = "its data stays" if arguments.data_dir else "nothing is left behind"
     say(f"The demo has ended; {left}.")
     return os.EX_OK
 

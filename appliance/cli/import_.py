@@ -69,7 +69,7 @@ def import_(arguments: argparse.Namespace) -> int:
         lock.release()
     for is_taken, sentence in steps:
         say(f"{'took' if is_taken else 'left'}  {sentence}")
-    say("`lares check` says whether all of it is sound here")
+    say("`lares check` says whether all of it is valid here")
     return os.EX_OK
 
 

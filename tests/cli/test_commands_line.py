@@ -643,7 +643,7 @@ class TestDemo:
             assert last["state"]["brightness"] == 80 and last["state"]["power"] == "on"
             done = running.stop(signal.SIGINT)
         assert done.err == ""
-        assert done.out.endswith("The demo has ended; nothing of it is left.\n")
+        assert done.out.endswith("The demo has ended; nothing is left behind.\n")
         assert not [name for name in names(tmp_path) if "lares" in name]
         assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 

@@ -207,7 +207,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
     (root.folder / "etc/systemd/system/lares.service.d").mkdir()
     root.run("/usr/local/bin/lares", "doctor")
-    assert root.install_sh("uninstall", "--purge") == "lares: nothing of it is left\n"
+    assert root.install_sh("uninstall", "--purge") == "lares: nothing is left behind\n"
     assert not root.left()
 
 
@@ -256,7 +256,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     assert root.run("/etc/init.d/lares", "check").returncode == 78
     assert "configuration and data are still" in root.install_sh("uninstall")
     assert config.exists() and not (root.folder / "etc" / "init.d" / "lares").exists()
-    assert root.install_sh("uninstall", "--purge") == "lares: nothing of it is left\n"
+    assert root.install_sh("uninstall", "--purge") == "lares: nothing is left behind\n"
     assert not root.left()
 
 

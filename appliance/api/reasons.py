@@ -115,9 +115,16 @@ class Reasons:
         if health is None and section in (await asyncio.to_thread(self._hub.names.known)).adapters:
             off = f"[adapters.{section}] says enabled = false; set it to true, then start the hub again"
             return {"kind": "adapter" if word == section else "device", "summary": [off]}
-        if health is None or (word != section and health.file_fault is None and not _drops_of(health, word)):
+        if health is None:
             return None
-        return {"kind": "adapter" if word == section else "device", "summary": [*_describe_adapter(health, word)]}
+        told = [*_describe_adapter(health, word)]
+        if word == section:
+            return {"kind": "adapter", "summary": told}
+        if self._hub.registry.layout.keeps(word):
+            told = [f"{section} does not show it now; its room, name and groups are kept", *told]
+        elif health.file_fault is None and not _drops_of(health, word):
+            return None
+        return {"kind": "device", "summary": told}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
         """What of the automations waits for the device, also by its room or a group, or asks for it."""

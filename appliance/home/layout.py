@@ -35,6 +35,11 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
             found[self.room_assignments[device_id]].append(device_id)
         return found
 
+    def keeps(self, device_id: str) -> bool:
+        """Whether people gave the device, present or not, a room, a name or a place in a group."""
+        is_member = any(device_id in group.members for group in self.groups.values())
+        return is_member or device_id in self.room_assignments or device_id in self.names
+
     def devices_in(self, room_id: str) -> list[str]:
         """The devices in the room, present or not, by id."""
         return self._by_room.get(room_id, [])

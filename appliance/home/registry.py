@@ -5,6 +5,7 @@ What people decide (rooms, groups, names) is checked by `preview`, stored, and t
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -28,6 +29,8 @@ MAX_REPORTED_DROPS = 1000
 """How many (adapter, device, attribute) whose dropped values are remembered; further ones are not published."""
 
 T = TypeVar("T")
+
+log = logging.getLogger("adapters")
 
 
 class Registry:
@@ -122,6 +125,7 @@ class Registry:
             self._unavailable.discard(device_id)
             del self._devices[device_id]
             self._listed = None
+            log.info("%s: device '%s' is gone; its room, name and groups are kept", adapter, device_id)
             self._bus.publish(events.DeviceRemoved(device_id=device_id))
 
     def set_state(self, adapter: str, state: str) -> None:

@@ -138,8 +138,9 @@ class TestWhatIsThereAgain:
             assert {id_: each["room_id"] for id_, each in after.items()} == {LIGHT: "den", SECOND: "bath", TV: None}
 
     async def test_a_device_that_the_first_good_poll_does_not_show_is_removed_and_keeps_its_place(
-        self, tmp_path: Path, clock: VirtualClock
+        self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
+        caplog.set_level("INFO", "adapters")
         async with living(tmp_path, clock) as app:
             await furnish(app)
         for _ in range(2):
@@ -152,6 +153,9 @@ class TestWhatIsThereAgain:
                 assert received == [{"type": "device.removed", "id": SECOND}] * was_restored
                 assert set(await devices_of(app)) == {LIGHT, TV}
                 assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+                gone, *_ = (await app.get(f"/why?id={SECOND}")).json["summary"]
+                assert gone == "elgato_lights does not show it now; its room, name and groups are kept"
+        assert caplog.text.count(f"elgato_lights: device '{SECOND}' is gone; ") == 1
         assert not was_restored, "what was removed is not restored again"
         async with living(tmp_path, clock) as app:
             assert (await app.device(SECOND))["room_id"] == "bath"

@@ -193,6 +193,9 @@ class HttpClient:
             self.answers += 1
             raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            if type(error) is aiohttp.ClientError:  # of Digest, about an answer
+                self.answers += 1
+                raise BadAnswer(f"{self.address} asks for a login in a way that is not known here") from None
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
 
     def _refused(self, path: str, status: int) -> HttpRefused:

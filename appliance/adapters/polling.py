@@ -23,6 +23,9 @@ POLLS_TO_LOSE = 2
 CONFIRM_SECS = 3.5
 """Seconds within which a command that was only taken must show."""
 
+LAST_LOOK_SECS = 4.5
+"""Seconds of a command after which it is looked no more, so that there is time to say what it shows."""
+
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses before each look whether it does; the last one repeats."""
 
@@ -67,12 +70,13 @@ class PollingAdapter(Adapter):
     async def poll(self) -> Report:
         """Read the state of every device behind this adapter; raises `AdapterFailed`."""
 
-    async def confirm(self, device_id: str, confirmation: Confirmation) -> CommandResult:
+    async def confirm(self, device_id: str, confirmation: Confirmation, began: float) -> CommandResult:
         """Look until the device shows what it was commanded, as `look` does; the result of the command.
 
-        It has an error where that does not show within `CONFIRM_SECS`. Raises `Unreachable`.
+        It has an error where that does not show within `CONFIRM_SECS`, or `LAST_LOOK_SECS` after the command `began`.
+        Raises `Unreachable`.
         """
-        until, looks = self.clock.monotonic() + CONFIRM_SECS, 0
+        until, looks = min(self.clock.monotonic() + CONFIRM_SECS, began + LAST_LOOK_SECS), 0
         while True:
             report, attributes, error = await self.look(device_id)
             if error is None and confirmation.is_done(attributes):

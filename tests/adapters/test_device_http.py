@@ -610,6 +610,14 @@ async def test_headers_come_with_every_request_and_no_secret_is_shown(
     assert "ü" not in repr(access) and "t-1" not in repr(HttpAccess(token="t-1"))
 
 
+async def test_a_login_of_an_unknown_sort_is_an_answer(session: DeviceSession, clock: VirtualClock) -> None:
+    asked = b'WWW-Authenticate: Digest realm="x", nonce="1", algorithm=WIBBLE\r\nContent-Length: 0\r\n\r\n'
+    async with RawVendor(b"HTTP/1.1 401 No\r\nConnection: close\r\n" + asked) as vendor:
+        client = HttpClient(session, vendor.url, clock, HttpAccess(username="a", password="b", is_digest=True))
+        with pytest.raises(BadAnswer, match="asks for a login in a way that is not known here"):
+            await client.exchange("GET", "/a")
+
+
 async def test_queries_and_forms_are_encoded(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(OK + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}") as vendor:
         client = HttpClient(session, vendor.url, clock)

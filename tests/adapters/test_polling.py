@@ -452,7 +452,9 @@ async def test_a_command_is_confirmed_by_polls_until_the_device_shows_it(
 
     bench.adapter.poll = poll  # type: ignore[method-assign]
     confirmation = Confirmation(ON, bench.device.commands or (), bench.device.attributes)
-    result = await bench.clock.run(bench.adapter.confirm("stub:1", confirmation))
+    now = bench.clock.monotonic()
+    result = await bench.clock.run(bench.adapter.confirm("stub:1", confirmation, now - 4))
+    assert bench.clock.monotonic() - now < 1, "else the command itself is cut off"
     assert result.error == error
     assert (result.report is not None) == (seen[-1] is not WRONG)
 
@@ -463,4 +465,4 @@ async def test_a_command_whose_device_does_not_answer_any_more_is_not_confirmed(
 
     bench.adapter.poll = poll  # type: ignore[method-assign]
     with pytest.raises(Unreachable):
-        await bench.adapter.confirm("stub:1", Confirmation(ON, (), {}))
+        await bench.adapter.confirm("stub:1", Confirmation(ON, (), {}), 0.0)

@@ -143,11 +143,11 @@ class LuaAdapter(PollingAdapter):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Call the file's `command`, after its `poll` was once, and see that what was asked shows."""
         try:
-            return await self._command(device_id, command)
+            return await self._command(device_id, command, self.clock.monotonic())
         finally:
             await self.tell_events()
 
-    async def _command(self, device_id: str, command: Command) -> CommandResult:
+    async def _command(self, device_id: str, command: Command, began: float) -> CommandResult:
         before = await self._shown(device_id, is_fresh=command.action == "toggle" or not self._has_polled)
         check_offered(device_id, before.commands or (), command)
         if not self._loaded.definition.has_command:
@@ -159,7 +159,7 @@ class LuaAdapter(PollingAdapter):
         if found["first"] is True:
             return CommandResult()
         if found["first"] is None:
-            return await self.confirm(device_id, confirmation)
+            return await self.confirm(device_id, confirmation, began)
         return self._answered(device_id, found["first"], confirmation)
 
     @property

@@ -265,7 +265,7 @@ def _options(raw: Any, call: str) -> Table:
 def _finish(table: Table, call: str) -> None:
     table.refuse_others(f"a field of {call}")
     if table.findings.faults:
-        raise Invalid(f"{call}: {table.findings.faults[0]}")
+        raise Invalid(f"{call}: {'; '.join(map(str, table.findings.faults))}")
 
 
 def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:

@@ -158,6 +158,21 @@ def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
     return f'did you mean "{_MISSPELT[found[1]]}"?' if found[1] in _MISSPELT else None
 
 
+def _global(found: re.Match[str], context: ErrorContext) -> str | None:
+    own = KIND_METHODS if context.is_kind else frozenset({*CTX_METHODS, "log"})
+    return f"is it ctx:{found[1]}(…)?" if found[1] in own else None
+
+
+def _id(found: re.Match[str], _: ErrorContext) -> str | None:
+    named = CTX_METHODS[found[1]].names if found[1] in CTX_METHODS else None
+    return f"give its id: {named}.id" if named in ("device", "room", "group") else None
+
+
+def _unset(_: re.Match[str], context: ErrorContext) -> str | None:
+    is_variable = "ctx:get(" in context.line + context.previous
+    return 'a variable that is not set is nil: ctx:get("name", 0) gives 0 then' if is_variable else None
+
+
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     name, own, others = found[1], frozenset({*CTX_METHODS, "log"}), KIND_METHODS
     owners = "a kind of adapter, not in scenes and automations"
@@ -256,7 +271,21 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
         r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
         "ctx is the first parameter of execute, or of a function of a kind: execute = function(ctx) … end",
     ),
+    (
+        r"\Aattempt to index a nil value \(\w+ 'event'\)",
+        "event is the second parameter of an automation's execute: execute = function(ctx, event) … end",
+    ),
     (r"\Aattempt to call a nil value \(global '(\w+)'\)", _keyword),
+    (r"\Aattempt to call a nil value \(global '(\w+)'\)", _global),
+    (
+        r"\Aattempt to call a table value \(for iterator",
+        "a list is gone through so: for _, each in ipairs(list) do … end",
+    ),
+    (
+        r"\Aattempt to (?:compare (?:number with table|table with n)|(?:perform arithmetic on|concatenate) a table)",
+        "a value with a unit is { value = 21.5, unit = … }: take its .value",
+    ),
+    (r"\Aattempt to perform arithmetic on a nil value", _unset),
     (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
     (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
     (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),
@@ -273,6 +302,11 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
         lambda found, _: f"a number is written without quotes: {found[1]}",
     ),
     (r"\Abad argument .*\(number expected, got string\)\Z", _IN_QUOTES),
+    (r"\Abad argument #1 to ctx:(\w+) \(string expected, got table\)\Z", _id),
+    (
+        r"\Abad argument #2 to ctx:command\w* \(table expected",
+        'a command is a table: { capability = "power", action = "on" }',
+    ),
     (r"\Aattempt to compare (?:number with string|string with number)", _IN_QUOTES),
     (r"\Arequire '(.*)': a name is", _module_name),
     (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),

@@ -166,6 +166,51 @@ AT_RUN = (
         'ctx.command("elgato_lights:light:0", { capability = "power", action = "on" })',
         "call it with a colon: ctx:command(...), not ctx.command(...)",
     ),
+    _body(
+        3,
+        'local degrees = { value = 21.5, unit = "°C" }\nif degrees > 25 then ctx:log("info", "warm") end',
+        "attempt to compare number with table (a value with a unit is { value = 21.5, unit = … }: take its .value)",
+    ),
+    _body(
+        2,
+        'print("it is " .. { value = 21.5 })',
+        "attempt to concatenate a table value (a value with a unit is { value = 21.5, unit = … }: take its .value)",
+    ),
+    _body(
+        3,
+        'local count = ctx:get("count")\nctx:set("count", count + 1)',
+        "attempt to perform arithmetic on a nil value (local 'count') "
+        '(a variable that is not set is nil: ctx:get("name", 0) gives 0 then)',
+    ),
+    _body(
+        2,
+        "for device in ctx:list_devices() do print(device) end",
+        "attempt to call a table value (for iterator 'for iterator') "
+        "(a list is gone through so: for _, each in ipairs(list) do … end)",
+    ),
+    _body(2, "sleep(5)", "attempt to call a nil value (global 'sleep') (is it ctx:sleep(…)?)"),
+    _body(
+        2,
+        "print(event.value)",
+        "attempt to index a nil value (global 'event') "
+        "(event is the second parameter of an automation's execute: execute = function(ctx, event) … end)",
+    ),
+    _body(
+        2,
+        f'ctx:command(ctx:get_device("{LAMP}"), {{ capability = "power", action = "on" }})',
+        "bad argument #1 to ctx:command (string expected, got table) (give its id: device.id)",
+    ),
+    _body(
+        2,
+        f'ctx:command("{LAMP}", "power", "on")',
+        "bad argument #2 to ctx:command (table expected, got string) "
+        '(a command is a table: { capability = "power", action = "on" })',
+    ),
+    _body(
+        2,
+        f'ctx:wait_for("{LAMP}", {{ attribute = "power", equals = "on", timeout = 5 }})',
+        "ctx:wait_for: timeout_secs is missing; timeout is not a field of ctx:wait_for; did you mean timeout_secs",
+    ),
     _body(2, 'ctx:get_devise("x")', "attempt to call a nil value (method 'get_devise') (is it ctx:get_device?)"),
     _body(
         2,

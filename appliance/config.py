@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from keyword import iskeyword
@@ -55,7 +56,21 @@ def load(file: Path, environment: Mapping[str, str]) -> Config:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ConfigFailed([Fault(str(file), line, "is not UTF-8 text")]) from None
-    return parse(text, str(file), environment)
+    found = parse(text, str(file), environment)
+    return replace(found, warnings=(*found.warnings, *map(str, _absent_folders(found, line_finder(text)))))
+
+
+LUA_FOLDERS = ("scenes", "automations", "scripts")
+"""The sections whose `directory` holds Lua files."""
+
+
+def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
+    """The folders of Lua files, but for the usual ones, that are not there: misspelt, or on a disk that is not."""
+    for name in LUA_FOLDERS:
+        section, path = getattr(found, name), (name, "directory")
+        folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
+        if section.enabled and not is_usual and not os.access(folder, os.F_OK):
+            yield Fault(found.file, line_at(path, line_of), f"{dotted(path)}: there is no folder {folder}")
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:

@@ -669,6 +669,13 @@ class TestHostileFiles:
         for fault in faults(text):
             assert fault.isprintable() and len(fault) < 300
 
+    def test_a_folder_that_is_stated_and_is_not_there_is_a_warning(self, tmp_path: Path) -> None:
+        (tmp_path / "config").mkdir()
+        file = tmp_path / "config" / "default.toml"
+        file.write_text("[scenes]\ndirectory = 'config/scens'\n[scripts]\ndirectory = 'gone'\nenabled = false\n")
+        warning = f"{file}:2: scenes.directory: there is no folder {tmp_path}/config/scens"
+        assert config.load(file, {}).warnings == (warning,)
+
     def test_a_file_with_a_byte_order_mark_is_read(self, tmp_path: Path) -> None:
         file = tmp_path / "default.toml"
         file.write_bytes(b"\xef\xbb\xbf[logging]\nlevel = 'debug'\n")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import orjson
 
@@ -23,6 +25,7 @@ from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
 from appliance.cli.terminal import progress, say
 from appliance.clock import Clock, timestamp
+from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY
@@ -137,4 +140,14 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     files[name] = without_key(text, str(config)).encode()
     key = key_of(text, str(config))
     copies = [path for path, data in files.items() if key and key.encode() in data]
-    return files, [f"{folder / path} holds the master key too, and so does the backup" for path in copies]
+    warnings = [f"{folder / path} holds the master key too, and so does the backup" for path in copies]
+    return files, [*warnings, *_list_outside(folder, parse_toml(text, str(config)))]
+
+
+def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
+    """What to warn of: the folders of Lua files that the configuration's folder does not hold."""
+    for name in LUA_FOLDERS:
+        section = raw.get(name)
+        stated = section.get("directory") if isinstance(section, dict) else None
+        if isinstance(stated, str) and not (folder.parent / stated).resolve().is_relative_to(folder.resolve()):
+            yield f"{folder.parent / stated}, the folder of {name}, lies outside of {folder} and is left out"

@@ -229,12 +229,15 @@ class TestBackup:
         code, result = command(tmp_path, "backup", "b")
         assert code == 65 and "move what is not configuration out of it" in result
 
-    def test_a_copy_that_still_holds_the_key_is_told(self, tmp_path: Path, command: Command) -> None:
-        home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n')
+    def test_a_copy_that_still_holds_the_key_and_lua_that_is_left_out_are_told(
+        self, tmp_path: Path, command: Command
+    ) -> None:
+        home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n[scripts]\ndirectory = "lua"\n')
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
         code, result = command(tmp_path, "backup", "b")
         assert code == 0
         assert f"warning: {tmp_path}/config/old.toml holds the master key too" in result
+        assert f"warning: {tmp_path}/lua, the folder of scripts, lies outside of {tmp_path}/config" in result
         assert "default.toml holds" not in result
 
 

@@ -43,8 +43,8 @@
 
 ---How soon an automation may run again.
 ---@class State
----@field cooldown_secs? number After a run that went well, triggers are ignored for so many seconds.
----@field dedupe_window_secs? number The same event is ignored when it comes again within so many seconds.
+---@field cooldown_secs? number Seconds after a successful run in which it does not run again.
+---@field dedupe_window_secs? number Seconds in which it does not run again for the same event.
 ---@field resumable_schedule? boolean An interval keeps its phase over a restart; no time of day fires twice.
 
 -- Triggers --------------------------------------------------------------------------------------------------------
@@ -64,8 +64,8 @@
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
 ---@field below? number Fires when the number falls under this.
----@field debounce_secs? number Waits until the value has rested so long.
----@field duration_secs? number Waits until it has been so without a break; not beside debounce_secs.
+---@field debounce_secs? number Seconds for which the value must not change before it fires.
+---@field duration_secs? number Seconds for which it must hold without a break before it fires; not beside debounce_secs.
 
 ---As "device_state_change", for a device that tells the weather.
 ---@class WeatherState
@@ -78,8 +78,8 @@
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this.
 ---@field below? number Fires when the number falls under this.
----@field debounce_secs? number Waits until the value has rested so long.
----@field duration_secs? number Waits until it has been so without a break.
+---@field debounce_secs? number Seconds for which the value must not change before it fires.
+---@field duration_secs? number Seconds for which it must hold without a break before it fires.
 
 ---Something happens at a device that is no state: a button is pressed, a bell rings.
 ---@class DeviceEvent
@@ -152,14 +152,14 @@
 ---@class Sunrise
 ---@field type "sunrise"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
----@field offset_mins? integer So many minutes later; negative is before.
+---@field offset_mins? integer Minutes later; negative is before.
 ---@field weekdays? Day[] Only when the sun rises or sets on these days.
 
 ---At sunset; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunset
 ---@field type "sunset"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
----@field offset_mins? integer So many minutes later; negative is before.
+---@field offset_mins? integer Minutes later; negative is before.
 ---@field weekdays? Day[] Only when the sun rises or sets on these days.
 
 ---Again and again.
@@ -180,7 +180,7 @@
 ---@field equals? AttributeValue It is this.
 ---@field above? number It is more than this.
 ---@field below? number It is less than this.
----@field for_secs? number It has not changed for so many seconds.
+---@field for_secs? number Seconds for which it has not changed.
 
 ---Somebody is there.
 ---@class Presence
@@ -199,15 +199,15 @@
 ---@class RoomState
 ---@field type "room_state"
 ---@field room_id string Which room.
----@field min_devices? integer At least so many.
----@field max_devices? integer At most so many.
+---@field min_devices? integer At least this many.
+---@field max_devices? integer At most this many.
 
 ---So many devices belong to a group.
 ---@class GroupState
 ---@field type "group_state"
 ---@field group_id string Which group.
----@field min_devices? integer At least so many.
----@field max_devices? integer At most so many.
+---@field min_devices? integer At least this many.
+---@field max_devices? integer At most this many.
 
 ---It is one of these days, in the home.
 ---@class Weekday
@@ -248,8 +248,8 @@
 ---@field type "sun_position"
 ---@field after? "sunrise"|"sunset" From then on; after sunset and before sunrise is the night.
 ---@field before? "sunrise"|"sunset" Until then.
----@field after_offset_mins? integer So many minutes later; negative is before.
----@field before_offset_mins? integer So many minutes later; negative is before.
+---@field after_offset_mins? integer Minutes later; negative is before.
+---@field before_offset_mins? integer Minutes later; negative is before.
 
 -- Events ----------------------------------------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@
 ---@field equals? AttributeValue Until it is this.
 ---@field above? number Until it is more than this.
 ---@field below? number Until it is less than this.
----@field timeout_secs number For so many seconds at most, up to 3600.
+---@field timeout_secs number At most this many seconds, up to 3600.
 
 -- ctx -------------------------------------------------------------------------------------------------------------
 

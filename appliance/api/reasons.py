@@ -23,6 +23,7 @@ from appliance.history.device_history import Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.model import Device
+from appliance.home.registry import OFFLINE, UNAVAILABLE
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
 from appliance.lua.executor import list_executions
@@ -34,6 +35,11 @@ from appliance.tables.checks import nearest
 MAX_DECISIONS = 10
 
 ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
+
+AWAY: Mapping[Any, str] = {
+    OFFLINE: ": nobody answers for it",
+    UNAVAILABLE: ": its bridge or broker answers, and says that the device does not",
+}
 
 WHY_MISSED = (
     "the hub was off or the machine slept then, or the clock was set past it; "
@@ -207,7 +213,8 @@ class Reasons:
         state = device.attributes.get("state")
         health = self._hub.health.get_adapter(device.metadata.source)
         summary = [
-            f"it has been {state} since {timestamp(self.state_since(device))}",
+            f"it has been {state} since {timestamp(self.state_since(device))}" + AWAY.get(state, ""),
+            *([f"it was heard of last at {timestamp(device.last_seen)}"] if state in AWAY else []),
             *_describe_adapter(health, id_),
         ]
         commands = await self._commands(id_)

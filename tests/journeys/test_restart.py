@@ -19,6 +19,7 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator, Simulated
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.reasons import Reasons
+from appliance.clock import timestamp
 from appliance.history.home_history import HomeHistory
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
@@ -379,5 +380,8 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
         await app.light.unplug()
         await clock.run(app.command(LIGHT, "power", "on"))
         lost_at = app.hub.registry.get_device(LIGHT).updated_at
+        since, heard, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
+        assert since == f"it has been offline since {timestamp(lost_at)}: nobody answers for it"
+        assert heard.startswith("it was heard of last at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

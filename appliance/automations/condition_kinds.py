@@ -48,6 +48,10 @@ CONDITION_KINDS: Mapping[str, type[Condition]] = {
 }
 
 
+_OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_position"}
+"""What other home automations call them."""
+
+
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
     """The field `conditions`, a list of tables; what is wrong with one is noted, and it is left out."""
     tables = table.tables("conditions", "{ { type = … }, … }")
@@ -56,7 +60,7 @@ def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Cond
 
 
 def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
-    kind = table.need("type", one_of(*CONDITION_KINDS))
+    kind = table.need("type", one_of(*CONDITION_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
     condition = CONDITION_KINDS[kind].parse(kind, table, locale, depth)

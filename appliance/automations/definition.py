@@ -31,9 +31,17 @@ from appliance.tables.fields import Problem, Table
 TRIGGER_KINDS: Mapping[str, type[Trigger]] = {**DEVICE_TRIGGERS, **EVENT_TRIGGERS, **TIMED_TRIGGERS}
 
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("time", "at"), "wall_clock"),
+    **dict.fromkeys(("state", "numeric_state", "device"), "device_state_change"),
+    "event": "device_event",
+}
+"""What other home automations call them."""
+
+
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
     """The trigger that a table states, for a home at this place; None where something is wrong, which is noted."""
-    kind = table.need("type", one_of(*TRIGGER_KINDS))
+    kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
     id_ = table.take("id", check.text)

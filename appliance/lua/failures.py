@@ -285,7 +285,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
         r"\Aattempt to (?:compare (?:number with table|table with n)|(?:perform arithmetic on|concatenate) a table)",
         "a value with a unit is { value = 21.5, unit = … }: take its .value",
     ),
-    (r"\Aattempt to perform arithmetic on a nil value", _unset),
+    (r"\Aattempt to perform arithmetic on a nil value(?! \(field)", _unset),
     (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
     (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
     (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -151,13 +152,13 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return check
 
 
-def one_of(*words: str) -> Callable[[Any], str]:
-    """A check: one of these strings; the refusal names the nearest."""
+def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
+    """A check: one of these strings; the refusal names the one that is `meant` by another word, or the nearest."""
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:
             return value
-        near = nearest(value, words) if isinstance(value, str) else None
+        near = (meant.get(value) or nearest(value, words)) if isinstance(value, str) else None
         raise Mismatch(f"one of {', '.join(words)}", value, "" if near is None else f"; did you mean {near}")
 
     return check

@@ -167,6 +167,8 @@ KINDS = (
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
         ({"type": "system_error", "contains": ""}, ["contains must not be empty"]),
+        ({"type": "time"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'time'; did you mean wall_clock"]),
+        ({"type": "webhok"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'webhok'; did you mean webhook"]),
         ({"type": "wall_clock"}, ["hour is missing", "minute is missing"]),
         (
             {"type": "wall_clock", "hour": 24, "minute": 60},

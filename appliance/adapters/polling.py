@@ -81,9 +81,9 @@ class PollingAdapter(Adapter):
             report, attributes, error = await self.look(device_id)
             if error is None and confirmation.is_done(attributes):
                 return CommandResult(report=report)
-            if self.clock.monotonic() >= until:
+            if (left := until - self.clock.monotonic()) <= 0:
                 return CommandResult(report=report, error=error or confirmation.sentence(device_id, attributes))
-            await self.clock.sleep(CONFIRM_PAUSES_SECS[min(looks, len(CONFIRM_PAUSES_SECS) - 1)])
+            await self.clock.sleep(min(left, CONFIRM_PAUSES_SECS[min(looks, len(CONFIRM_PAUSES_SECS) - 1)]))
             looks += 1
 
     async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:

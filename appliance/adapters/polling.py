@@ -29,6 +29,9 @@ LAST_LOOK_SECS = 4.5
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses before each look whether it does; the last one repeats."""
 
+POLLED_ONLY_AFTER = 4
+"""Connections of pushes in a row that failed, after which that is said of an address that answers polls."""
+
 T = TypeVar("T")
 
 log = logging.getLogger("adapters")
@@ -149,6 +152,8 @@ class PollingAdapter(Adapter):
                         self._receive(message)
             except AdapterFailed as error:
                 log.debug("%s: no push: %s", self.name, error)
+                if failures == POLLED_ONLY_AFTER and self.misses == 0 and isinstance(error, Unreachable):
+                    log.warning("%s: is only polled, for nothing is pushed: %s", self.name, error)
             if opened_at is not None:
                 self.poll_now()
                 failures = 0 if self.clock.monotonic() - opened_at >= MAX_BACK_OFF_SECS else failures

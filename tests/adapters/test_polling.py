@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -155,6 +156,32 @@ async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_
     assert (bench.power, len(caplog.records)) == (("off", "online"), 1)
     await bench.poll(bench.seen("off"))
     assert said in await bench.poll(WRONG)
+
+
+async def test_an_address_that_answers_polls_and_pushes_nothing_is_said_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries = 0
+
+    @asynccontextmanager
+    async def refused() -> AsyncIterator[Any]:
+        if tries > 0:
+            raise GONE
+        yield
+
+    def open_push() -> Any:
+        nonlocal tries
+        tries += 1
+        return None if tries % 10 == 0 else refused()
+
+    bench.adapter.open_push = open_push  # type: ignore[method-assign]
+    await bench.clock.run(bench.adapter._keep_receiving())
+    assert [each.getMessage() for each in caplog.records] == [
+        "stub: is only polled, for nothing is pushed: it does not answer"
+    ]
+    bench.adapter.misses = 1
+    await bench.clock.run(bench.adapter._keep_receiving())
+    assert len(caplog.records) == 1, "an outage is told as such"
 
 
 # --- commands ------------------------------------------------------------------------------------

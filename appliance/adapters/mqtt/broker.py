@@ -62,6 +62,10 @@ class BrokerRefused(Unreachable):
     """The broker refused the user or the password."""
 
 
+class NoBroker(Unreachable):
+    """What answers does not speak MQTT."""
+
+
 class BrokerConnection:
     """One connection to the broker, usable while `Broker.connect` is open."""
 
@@ -111,7 +115,7 @@ class BrokerConnection:
             async for _ in self._client.messages:
                 pass
         except aiomqtt.MqttError as error:
-            raise Unreachable(f"{self._address} has closed the connection ({_reason(error)})") from None
+            raise _failure(self._address, "has closed the connection", error) from None
 
     async def _acknowledged(self, request: Awaitable[Any]) -> None:
         try:
@@ -145,7 +149,7 @@ class Broker:
         except MqttConnectError as error:
             raise self._refusal(error) from None
         except (aiomqtt.MqttError, OSError, ValueError) as error:
-            raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
+            raise _failure(self.address, "does not answer", error) from None
         connection = BrokerConnection(client, self.address, self._status_topic)
         try:
             yield connection
@@ -155,8 +159,6 @@ class Broker:
                 await client.__aexit__(None, None, None)
             except aiomqtt.MqttError as error:
                 _library_log.debug("disconnect: %s", error)
-            if (end := client._disconnected).done() and not end.cancelled():
-                end.exception()  # asyncio logs what nobody has retrieved
 
     async def has_ended(self) -> bool:
         """Whether nobody serves at the address: a broker that is alive waits there for the first packet.
@@ -233,7 +235,11 @@ async def keep_connected(
                 pause = MAX_PAUSE_SECS
             if began == -math.inf:
                 taken_at = -math.inf  # a broker that does not answer had ended by itself
-            elif clock.monotonic() - began <= MAX_TAKEN_SECS and not await broker.has_ended():
+            elif (
+                not isinstance(error, NoBroker)
+                and clock.monotonic() - began <= MAX_TAKEN_SECS
+                and not await broker.has_ended()
+            ):
                 if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
                     error = Unreachable(broker.conflict())
                 taken_at = clock.monotonic()
@@ -276,6 +282,12 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)
     return context
+
+
+def _failure(address: str, what: str, error: BaseException) -> Unreachable:
+    if "Protocol error" in f"{error} {error.__cause__}":
+        return NoBroker(f"{address} sends what is no MQTT; host and port must be those of a broker")
+    return Unreachable(f"{address} {what} ({_reason(error)})")
 
 
 def _reason(error: BaseException) -> str:

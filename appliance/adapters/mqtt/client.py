@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import ssl
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import aiomqtt
+from aiomqtt.exceptions import MqttConnectError
 
 from appliance.tasks import REQUEST_TURNS
 
@@ -21,6 +23,9 @@ MAX_FLOOD_SECS = 600.0
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 """Bytes that are read ahead; beyond, the broker has to wait."""
 
+MAX_PACKET_BYTES = 2 * 1024 * 1024
+"""Bytes of a packet that is taken: the largest picture fits, in base64 too. A larger one is read past."""
+
 CHUNK_BYTES = 256 * 1024
 """Bytes that are read with one call."""
 
@@ -30,6 +35,11 @@ MAX_FILL_CHUNKS = 2
 
 T = TypeVar("T")
 
+_PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
+"""What stands in the place of a packet that is read past."""
+
+log = logging.getLogger("adapters")
+
 
 class BufferedSocket:
     """The connected, non-blocking socket given, read ahead by `fill`. Everything but reading is the socket's own."""
@@ -37,6 +47,7 @@ class BufferedSocket:
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
         self._data = bytearray()
+        self._to_skip = 0
         self._has_ended = False
         self._until = 0.0
 
@@ -51,9 +62,17 @@ class BufferedSocket:
                     return
                 chunk = self._sock.recv(CHUNK_BYTES)
                 self._data += chunk
+                self.skip(0)
                 self._has_ended = not chunk
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return
+
+    def skip(self, size: int) -> None:
+        """Read past so many further bytes."""
+        self._to_skip += size
+        skipped = min(self._to_skip, len(self._data))
+        del self._data[:skipped]
+        self._to_skip -= skipped
 
     def pending(self) -> int:
         """Bytes that were read and not yet taken; TLS may hold some without the socket being readable."""
@@ -71,10 +90,13 @@ class BufferedSocket:
         return self._loop.time() >= self._until
 
     def recv(self, size: int) -> bytes:
-        """Take at most so many bytes; none at the end of the connection. Raises BlockingIOError where none wait."""
+        """Take at most so many bytes; none at the end of the connection.
+
+        Raises BlockingIOError where none wait, and for a packet that has to be read past.
+        """
         if not self._data:
             self.fill()
-        if self.is_over or not (self._data or self._has_ended):
+        if size > MAX_PACKET_BYTES or self.is_over or not (self._data or self._has_ended):
             raise BlockingIOError
         chunk = bytes(self._data[:size])
         del self._data[:size]
@@ -106,12 +128,20 @@ class _PacketReader:
     def _take(self) -> None:
         sock, client = self._sock, self._client
         sock.allow(READ_STEP_SECS)
-        client.loop_read()
+        self._take_packets()
         while client.socket() is sock and sock.pending() and not sock.is_over:
-            client.loop_read()
+            self._take_packets()
         if client.socket() is sock and sock.pending():
             self._turns_left = REQUEST_TURNS
             self._loop.call_soon(self._wait)
+
+    def _take_packets(self) -> None:
+        self._client.loop_read()
+        packet = self._client._in_packet  # noqa: SLF001
+        if (size := packet["to_process"]) > MAX_PACKET_BYTES:
+            log.warning("a message of %d MiB was left out: more than %d MiB", size >> 20, MAX_PACKET_BYTES >> 20)
+            self._sock.skip(size)
+            packet.update(_PING_ANSWER)
 
     def _wait(self) -> None:
         self._turns_left -= 1
@@ -125,6 +155,23 @@ class Client(aiomqtt.Client):
     cancelled task then never ends. And an acknowledgement comes behind all messages that the broker had to send
     before: the time to wait for it begins again as long as any come, up to `MAX_FLOOD_SECS`.
     """
+
+    async def __aenter__(self) -> Self:
+        """Connect; raises `MqttError` with what broke the connection, also right behind the answer."""
+        end, failure = self._disconnected, None
+        end.add_done_callback(lambda _: end.cancelled() or end.exception())  # asyncio logs what nobody has retrieved
+        try:
+            await super().__aenter__()
+        except aiomqtt.MqttError as error:
+            failure = error
+        cause = end.exception() if end.done() else None
+        if cause is not None and not isinstance(failure, MqttConnectError):
+            if failure is None:
+                await self.__aexit__(None, None, None)
+            failure = aiomqtt.MqttError(str(cause))
+        if failure is not None:
+            raise failure
+        return self
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
         limit = self.timeout if timeout is None else timeout

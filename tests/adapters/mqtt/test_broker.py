@@ -1,12 +1,16 @@
-"""The connection to a broker: who else uses its client id is told."""
+"""The connection to a broker: who else uses its client id is told, and what is no broker."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import gc
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
 
 from appliance.adapters.mqtt import broker as hub
+from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.clock import Clock
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
@@ -46,16 +50,16 @@ async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.
         await asyncio.wait([keeping])
 
 
-def ours_at(broker: Broker) -> hub.Broker:
-    """The hub's side of that broker."""
-    settings = Mqtt(host="127.0.0.1", port=broker.port, username=USER, password=PASSWORD)
-    return hub.Broker(settings, "lares-7", None, lambda _: None)
+def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None) -> hub.Broker:
+    """The hub's side of the broker at a port."""
+    settings = Mqtt(host="127.0.0.1", port=port, username=USER, password=PASSWORD)
+    return hub.Broker(settings, "lares-7", None, receive)
 
 
 @both_brokers
 async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broker: Broker) -> None:
     told = []
-    async with losing(ours_at(broker), Impatient()) as (connected, losses):
+    async with losing(ours_at(broker.port), Impatient()) as (connected, losses):
         for _ in range(3):
             await connected.wait()
             connected.clear()
@@ -68,7 +72,7 @@ async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broke
 @both_brokers
 async def test_a_broker_that_is_started_anew_within_seconds_is_no_takeover(broker: Broker) -> None:
     clock = Impatient()
-    async with losing(ours_at(broker), clock) as (connected, losses):
+    async with losing(ours_at(broker.port), clock) as (connected, losses):
         for _ in range(3):
             await connected.wait()
             connected.clear()
@@ -78,3 +82,33 @@ async def test_a_broker_that_is_started_anew_within_seconds_is_no_takeover(broke
             await broker.start()
             clock.may_go_on.set()
     assert len(clock.pauses) == 3 and max(clock.pauses) <= hub.MIN_PAUSE_SECS
+
+
+SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * (3 * 1024 * 1024 - 3)
+"""Messages of one byte and of three MiB, as they are sent."""
+
+
+@pytest.mark.parametrize(("sent", "payloads"), [(b"", []), (LARGE + SMALL, [b"x"])])
+async def test_what_is_no_mqtt_is_told_in_words_and_what_is_too_large_is_read_past(
+    sent: bytes, payloads: list[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    received: list[Received] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1_000)
+        writer.write(b"\x20\x02\x00\x00" + sent + b"\xff" * 99)
+        with suppress(OSError):
+            await reader.read()
+        writer.close()
+
+    clock = Impatient()
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with losing(ours_at(port, received.append), clock) as (_, losses):
+            told = [await losses.get(), await losses.get()]
+            clock.may_go_on.clear()
+            told.append(await losses.get())
+    assert told == [f"127.0.0.1:{port} sends what is no MQTT; host and port must be those of a broker"] * 3
+    assert [each.payload for each in received[:1]] == payloads
+    gc.collect()
+    assert "never retrieved" not in caplog.text

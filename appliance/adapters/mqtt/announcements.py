@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -265,18 +265,26 @@ class DeviceNames:
 
 
 def grouping(
-    announcements: Iterable[Announcement], named: dict[str, list[Announcement]], names: DeviceNames
+    announcements: Iterable[Announcement],
+    named: dict[str, list[Announcement]],
+    names: DeviceNames,
+    there: Container[str],
+    doubles: dict[str, tuple[str, str]],
 ) -> Iterator[None]:
     """Fill `named` with the announcements of each device by its slug, one announcement a step.
 
-    Entities that share an identifier or a connection belong together. Of those with one unique id the first by topic
-    counts, and one that moves to another topic only until it has arrived there.
+    Entities that share an identifier or a connection belong together. Of those with one unique id the one that is
+    `there` counts, else the first by topic, and one that moves to another topic only until it has arrived there;
+    `doubles` gets, by the keys of the others, their topic and that of the one that counts.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     for each in announcements:
         other = chosen.setdefault((each.component, each.unique_id or each.key), each)
-        if (each.is_migrating, each.key) < (other.is_migrating, other.key):
-            chosen[each.component, each.unique_id or each.key] = each
+        if other is not each:
+            pair = sorted((each, other), key=lambda one: (one.is_migrating, one.key not in there, one.key))
+            chosen[each.component, each.unique_id or each.key] = pair[0]
+            if not pair[1].is_migrating:
+                doubles[pair[1].key] = pair[1].source, pair[0].source
         yield
     roots: dict[str, str] = {}
     for each in chosen.values():

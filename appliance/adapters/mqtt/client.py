@@ -23,7 +23,7 @@ MAX_FLOOD_SECS = 600.0
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 """Bytes that are read ahead; beyond, the broker has to wait."""
 
-MAX_PACKET_BYTES = 2 * 1024 * 1024
+MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
 """Bytes of a packet that is taken: the largest picture fits, in base64 too. A larger one is read past."""
 
 CHUNK_BYTES = 256 * 1024
@@ -96,7 +96,7 @@ class BufferedSocket:
         """
         if not self._data:
             self.fill()
-        if size > MAX_PACKET_BYTES or self.is_over or not (self._data or self._has_ended):
+        if size > MAX_MQTT_PACKET_BYTES or self.is_over or not (self._data or self._has_ended):
             raise BlockingIOError
         chunk = bytes(self._data[:size])
         del self._data[:size]
@@ -138,8 +138,8 @@ class _PacketReader:
     def _take_packets(self) -> None:
         self._client.loop_read()
         packet = self._client._in_packet  # noqa: SLF001
-        if (size := packet["to_process"]) > MAX_PACKET_BYTES:
-            log.warning("a message of %d MiB was left out: more than %d MiB", size >> 20, MAX_PACKET_BYTES >> 20)
+        if (size := packet["to_process"]) > MAX_MQTT_PACKET_BYTES:
+            log.warning("a message of %d MiB was left out: more than %d MiB", size >> 20, MAX_MQTT_PACKET_BYTES >> 20)
             self._sock.skip(size)
             packet.update(_PING_ANSWER)
 
@@ -158,19 +158,17 @@ class Client(aiomqtt.Client):
 
     async def __aenter__(self) -> Self:
         """Connect; raises `MqttError` with what broke the connection, also right behind the answer."""
-        end, failure = self._disconnected, None
-        end.add_done_callback(lambda _: end.cancelled() or end.exception())  # asyncio logs what nobody has retrieved
+        end = self._disconnected
+        end.add_done_callback(lambda it: it.cancelled() or it.exception())  # asyncio logs what nobody has retrieved
         try:
             await super().__aenter__()
+        except MqttConnectError:
+            raise
         except aiomqtt.MqttError as error:
-            failure = error
-        cause = end.exception() if end.done() else None
-        if cause is not None and not isinstance(failure, MqttConnectError):
-            if failure is None:
-                await self.__aexit__(None, None, None)
-            failure = aiomqtt.MqttError(str(cause))
-        if failure is not None:
-            raise failure
+            raise aiomqtt.MqttError(str(end.exception() or error if end.done() else error)) from None
+        if end.done() and (cause := end.exception()) is not None:
+            await self.__aexit__(None, None, None)
+            raise aiomqtt.MqttError(str(cause))
         return self
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:

@@ -72,6 +72,7 @@ class DeviceCatalog:
         self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         self._bytes = 0
+        self._doubles: set[str] = set()
         self._device_ids: dict[str, str] = {}
         self._listeners: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         self._filters = Filters()
@@ -140,7 +141,15 @@ class DeviceCatalog:
         Configurations that come meanwhile count for the next rebuild.
         """
         groups: dict[str, list[Announcement]] = {}
-        yield from grouping(self._included([*self._announced.values()]), groups, self.names)
+        doubles: dict[str, tuple[str, str]] = {}
+        announcements = self._included([*self._announced.values()])
+        yield from grouping(announcements, groups, self.names, self._device_ids, doubles)
+        for key in self._doubles - doubles.keys():
+            self.refused.pop(key, None)
+        for key, (topic, other) in doubles.items():
+            reason = f"has the unique_id of what {other} announces, which counts"
+            self.refused.setdefault(key, Refusal(topic, "announcement", reason))
+        self._doubles = {*doubles}
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         for name in self._chosen(groups):
             known = self._built.get(name)

@@ -93,3 +93,17 @@ def test_so_many_newcomers_never_push_out_who_is_known(is_late: bool) -> None:
     announce(catalog, [Sent(each.topic, b"", True) for each in newcomers])
     assert ids <= catalog.devices.keys() and len(catalog.devices) == KNOWN + 50
     assert "devices" not in catalog.limits
+
+
+def test_of_two_with_one_unique_id_the_one_that_is_there_counts_and_the_other_is_told_why() -> None:
+    catalog, plug = new_catalog(), {"state_topic": "s", "device": {"ids": ["plug"]}, "unique_id": "plug"}
+    announce(catalog, [config("switch/plug", **plug, command_topic="first")])
+    announce(catalog, [config("switch/a", **plug, command_topic="second")])
+    reason = "has the unique_id of what homeassistant/switch/plug/config announces, which counts"
+    assert [(each.device_id, each.reason) for each in catalog.refused.values()] == [
+        ("homeassistant/switch/a/config", reason)
+    ]
+    assert catalog.devices["mqtt:plug"].entities[0].config.text("command_topic") == "first"
+    announce(catalog, [Sent("homeassistant/switch/plug/config", b"", True)])
+    assert catalog.devices["mqtt:plug"].entities[0].config.text("command_topic") == "second"
+    assert not catalog.refused

@@ -63,7 +63,13 @@ async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Br
             assert await next_message(client, f"{base}/result") == {"status": "ok"}
             later = await next_message(client, f"{base}/state")
             assert later["attributes"]["brightness"] == 55 and later["seq"] > state["seq"]
-            for wrong in ("{", "5", '{"capability":"brightness"}', '{"capability":"no","action":"set"}'):
+            for wrong in (
+                "{",
+                "5",
+                "5" * 65_537,
+                '{"capability":"brightness"}',
+                '{"capability":"no","action":"set"}',
+            ):
                 await client.publish(f"{base}/set", wrong, qos=1)
                 result = await next_message(client, f"{base}/result")
                 assert result["status"] == "error" and result["message"]

@@ -40,6 +40,9 @@ MAX_EVENTS = 50
 MAX_FRAMES = 1_000
 """Events that wait to be published; the oldest make room."""
 
+MAX_COMMAND_BYTES = 64 * 1024
+"""Bytes of a command."""
+
 log = logging.getLogger("adapters")
 
 
@@ -227,7 +230,7 @@ class HubPublisher:
             log.warning(
                 "the command at %s is retained and was left alone: it would come again and again", received.topic
             )
-        elif len(levels) == 5 and len(received.payload) <= 64 * 1024:
+        elif len(levels) == 5:
             work = self._run_command(levels[2], unquote(levels[3]), received.payload)
             self._tasks.start(work, f"command of the broker at {received.topic}")
 
@@ -255,6 +258,8 @@ class HubPublisher:
             device = self._find(device_id)
             if device is None:
                 raise Invalid(f"device '{device_id[:100]}' not found")
+            if len(payload) > MAX_COMMAND_BYTES:
+                raise Invalid(f"a command is no larger than {MAX_COMMAND_BYTES // 1024} KiB")
             [outcome] = await self._home.send([device], Command.parse(parse_json(payload)), "device")
             status, message = str(outcome.status), outcome.message
         except LaresError as error:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -29,13 +30,14 @@ from appliance.store.records import Storage
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
+log = logging.getLogger("automations")
+
 MAX_REMEMBERED = 1000
 """How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
 
 TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is what somebody has switched, true or false, unless the file says the same;
 `automation/<id>` is what was remembered."""
-
 
 NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
@@ -283,6 +285,8 @@ class States:
         state = self.of(id_)
         named = ((key.partition(" "), wait) for key, wait in state.waits.items())
         waits = {f"{names[key]} {device_id}": wait for (key, _, device_id), wait in named if key in names}
+        if len(waits) < len(state.waits):
+            log.info("automation '%s': what it waited for is forgotten: its trigger was edited", id_)
         if waits.keys() != state.waits.keys():
             state.waits = waits
             self._store(id_, state)

@@ -167,8 +167,13 @@ async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_i
 )
 @pytest.mark.parametrize("is_restarted", [True, False])
 async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_for_any_other(
-    edited: dict[str, Any] | None, is_kept: bool, is_restarted: bool, tmp_path: Path
+    edited: dict[str, Any] | None,
+    is_kept: bool,
+    is_restarted: bool,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO", "automations")
     card = Card()
     stated = {name: value for name, value in (edited or {}).items() if value is not None}
     definitions = [] if edited is None else [automation(stated)]
@@ -181,6 +186,8 @@ async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_fo
             assert bool(card.values) is is_kept
     async with bench(tmp_path, *definitions, card=card, start=stopped_at) as it:
         assert bool(card.values) is is_kept
+    is_told = "automation 'a': what it waited for is forgotten: its trigger was edited" in caplog.text
+    assert is_told == (edited is not None and not is_kept)
     async with bench(tmp_path, automation(HOLDS), card=card, start=stopped_at) as it:
         it.show(power="on")
         await it.pass_by(301)

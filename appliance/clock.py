@@ -209,19 +209,27 @@ class ClockTrust:
 
 
 class ClockSteps:
-    """Detects that the clock was set, by comparison with monotonic time."""
+    """Detects that the clock was set, by comparison with monotonic time; gives new times to what was noted before."""
 
     TOLERANCE = timedelta(seconds=1)
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset = self._measure()
+        self._began = clock.now()
 
     def poll(self) -> timedelta:
         """How far the clock was set since the last call, negative when back; 0 for drift within `TOLERANCE`."""
         offset = self._measure()
         step, self._offset = offset - self._offset, offset
-        return step if abs(step) >= self.TOLERANCE else timedelta()
+        if abs(step) < self.TOLERANCE:
+            return timedelta()
+        self._began += step
+        return step
+
+    def redate(self, at: datetime, step: timedelta) -> datetime:
+        """The time by the clock that has just been set by `step`; what is of before this was made keeps its own."""
+        return at + step if self._began <= at + step <= self._clock.now() else at
 
     def _measure(self) -> timedelta:
         return self._clock.now() - EPOCH - timedelta(seconds=self._clock.monotonic())

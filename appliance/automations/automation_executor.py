@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.condition_kinds import check_all
 from appliance.automations.conditions import HOLDS, ConditionResult, refused
@@ -13,6 +15,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.states import NEVER_BEGAN, State, States, after, decide
 from appliance.automations.triggers import Match
+from appliance.clock import ClockSteps
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
 from appliance.lua.executor import ExecutionRequest, Executor
@@ -30,6 +33,8 @@ class AutomationExecutor:
     def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
+        self._steps = ClockSteps(environment.clock)
+        self._decided: dict[str, None] = {}
         self._states = states
         self._brake = environment.brake
         self._environment = environment
@@ -69,13 +74,25 @@ class AutomationExecutor:
         outcome = self._check(definition)
         if not outcome.holds:
             return outcome
+        self._follow_clock()
+        self._decided[definition.id] = None
         decision = decide(definition.policy, state.memory, event, self._clock.now())
         self._states.remember(definition.id, decision.memory)
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
+    def _follow_clock(self) -> None:
+        """Where the clock was set, what was decided and ended before has other times by it."""
+        step = self._steps.poll()
+        for id_ in self._decided if step else ():
+            memory = self._states.of(id_).memory
+            ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)
+            decided = {key: self._steps.redate(at, step) for key, at in memory.decided.items()}
+            self._states.remember(id_, replace(memory, ended_at=ended, decided=decided))
+
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         """Note how an execution that was decided on ended; one that was skipped or dropped never began."""
         state = self._states.of(request.id)
+        self._follow_clock()
         if not request.by_hand:
             memory = after(state.memory, result.status, request.event or {}, self._clock.now())
             self._states.remember(request.id, memory)

@@ -182,7 +182,6 @@ class ChangeTimes:
     def __init__(self, storage: Storage, bus: Bus, clock: Clock) -> None:
         self._clock = clock
         self._steps = ClockSteps(clock)
-        self._seen: dict[tuple[str, str], None] = {}
         self._remember = storage.remember
         self._watched: Mapping[str, frozenset[str]] = {}
         self._times: dict[str, dict[str, datetime]] = {}
@@ -214,14 +213,12 @@ class ChangeTimes:
 
     def _follow_clock(self) -> None:
         step = self._steps.poll()
-        for device_id, name in self._seen if step else ():
-            if name in self._times.get(device_id, {}):
-                self._keep(device_id, name, self._times[device_id][name] + step)
+        for device_id, times in self._times.items() if step else ():
+            for name, at in times.items():
+                self._keep(device_id, name, self._steps.redate(at, step))
 
     def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
         self._follow_clock()
-        if at is None:
-            self._seen[device_id, name] = None
         self._keep(device_id, name, self._clock.now() if at is None else at)
 
     def _keep(self, device_id: str, name: str, at: datetime) -> None:

@@ -65,7 +65,9 @@ def failure_of(
     file, line = _place(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK
-    since = ", at this line or after it" * (line > 0)  # what was seen last, before a function of Lua's took so long
+    since = ", at this line or after it (is it a search with a pattern, or a huge range?)" * (
+        line > 0
+    )  # what was seen last, before a function of Lua's took so long
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)

@@ -134,7 +134,7 @@ STUCK_AT = (
 async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:
     async def line_of(text: str) -> int:
         async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
-            with pytest.raises(ScriptFailed, match="could not be stopped, at this line or after it;") as failure:
+            with pytest.raises(ScriptFailed, match="could not be stopped, at this line or after it ") as failure:
                 await ended(pool.start(file(text), Notes(), name="scene:stuck"))
             return failure.value.line
 

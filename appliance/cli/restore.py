@@ -24,7 +24,16 @@ from appliance.store.disk import sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import CARD, MASTER_KEY
-from appliance.store.replacement import finish, forget, prepare, replace_document
+from appliance.store.replacement import (
+    HISTORY_STAGE,
+    finish,
+    forget,
+    forget_history,
+    place_history,
+    prepare,
+    replace_by_pending,
+    replace_document,
+)
 from appliance.tables.plain_files import read_plain
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -57,11 +66,13 @@ def restore(arguments: argparse.Namespace) -> int:
 def _restore_all(
     file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive
 ) -> tuple[list[Path], str]:
-    """Replace configuration and document, and then history, where the archive has one.
+    """Replace configuration, document and, where the archive has one, history.
 
     The paths under which the old ones are kept, and the history in words.
     """
     stamp = _free_stamp(data_dir, file.parent.parent)
+    with _filesystem_errors(), as_owner(data_dir):
+        finish(data_dir, stamp)
     with as_owner(data_dir):
         count = stage_history(data_dir, found)
     try:
@@ -70,11 +81,11 @@ def _restore_all(
         with as_owner(data_dir):
             forget_history(data_dir)
         raise
-    if not count:
-        return kept, ""
     with as_owner(data_dir):
-        old = put_history(data_dir, stamp)
-    return [*kept, *([] if old is None else [old])], f", {count} months of history"
+        kept += _place_history(data_dir, stamp)
+        forget(data_dir)
+    (file.parent / MARKER).unlink(missing_ok=True)
+    return kept, f", {count} months of history" if count else ""
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
@@ -120,12 +131,10 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive, stamp: str) -> list[Path]:
     """Replace configuration and document, both or neither; the paths under which the old ones are kept."""
     with _filesystem_errors():
+        if files:
+            return _replace_both(file.parent, files, data_dir, found.values, stamp)
         with as_owner(data_dir):
-            finish(data_dir, stamp)
-        if not files:
-            with as_owner(data_dir):
-                return replace_document(data_dir, found.values, stamp, own=OWN)
-        return _replace_both(file.parent, files, data_dir, found.values, stamp)
+            return replace_document(data_dir, found.values, stamp, own=OWN)
 
 
 def _free_stamp(*folders: Path) -> str:
@@ -140,7 +149,7 @@ def _free_stamp(*folders: Path) -> str:
 def _replace_both(
     folder: Path, files: dict[PurePosixPath, bytes], data_dir: Path, values: Mapping[str, Any], stamp: str
 ) -> list[Path]:
-    """Put the new folder in place, which is the moment from which the new document counts, and then that."""
+    """Put the new folder in place, from when on the new document and history count, and then the document."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
     _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp)
@@ -149,14 +158,24 @@ def _replace_both(
     try:
         _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
-            kept += finish(data_dir, stamp)
+            kept += replace_by_pending(data_dir, stamp) or []
     except BaseException:
         _swap_back(folder, old)
         with as_owner(data_dir):
             forget(data_dir)
         raise
-    (folder / MARKER).unlink()
     return kept
+
+
+def _place_history(data_dir: Path, stamp: str) -> list[Path]:
+    """As `place_history`; raises `StartFailed` where it cannot: all else is restored then."""
+    try:
+        return place_history(data_dir, stamp)
+    except OSError as error:
+        stage, folder = data_dir / HISTORY_STAGE, data_dir / HISTORY_FOLDER
+        raise StartFailed(
+            f"all is restored but the history: {error.strerror}; rename {stage} to {folder}", os.EX_IOERR
+        ) from None
 
 
 def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) -> None:
@@ -253,7 +272,7 @@ def stage_history(data_dir: Path, found: Archive) -> int:
 
     Nothing counts yet. Raises `StartFailed`; then nothing is left of it.
     """
-    stage, count = data_dir / f"{HISTORY_FOLDER}{STAGE}", 0
+    stage, count = data_dir / HISTORY_STAGE, 0
     shutil.rmtree(stage, ignore_errors=True)
     try:
         for name, stream in history_of(found):
@@ -272,28 +291,3 @@ def stage_history(data_dir: Path, found: Archive) -> int:
         reason = getattr(error, "strerror", None) or error
         raise StartFailed(f"the history cannot be restored: {reason}; everything is as it was", os.EX_IOERR) from None
     return count
-
-
-def put_history(data_dir: Path, stamp: str) -> Path | None:
-    """Put what was staged in place of the box's history; where that is kept, None where there was none.
-
-    Raises `StartFailed`.
-    """
-    stage, folder = data_dir / f"{HISTORY_FOLDER}{STAGE}", data_dir / HISTORY_FOLDER
-    old = data_dir / f"{HISTORY_FOLDER}.before-restore-{stamp}"
-    try:
-        kept = old if folder.exists() else None
-        if kept is not None:
-            folder.rename(kept)
-        stage.rename(folder)
-        sync_folder(data_dir)
-    except OSError as error:
-        raise StartFailed(
-            f"all is restored but the history: {error.strerror}; rename {stage} to {folder}", os.EX_IOERR
-        ) from None
-    return kept
-
-
-def forget_history(data_dir: Path) -> None:
-    """Remove what was staged."""
-    shutil.rmtree(data_dir / f"{HISTORY_FOLDER}{STAGE}", ignore_errors=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +27,7 @@ from appliance.errors import StartFailed
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk, sync_folder, write_file
 from appliance.store.file_format import generations_of, leftovers
 from appliance.store.files import MIGRATIONS, Files
+from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.recovery import Recovered, recover, unreadable
 from appliance.tables.plain_files import read_plain
 
@@ -35,6 +37,9 @@ PENDING = "restore-pending.json"
 """The new document, with where its marker is to be and what that says."""
 
 OWN_KEYS = "own"
+
+HISTORY_STAGE = f"{HISTORY_FOLDER}.restore-part"
+"""The folder of months that a restore has yet to put in place."""
 
 TRIES = 50
 """How often a document is read again whose hub has just begun another generation."""
@@ -54,18 +59,43 @@ def forget(folder: Path) -> None:
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Let what was put aside be the document if its marker is there, else remove it. The caller holds the lock.
+    """Let what was put aside be document and history if its marker is there, else remove it. The caller has the lock.
 
     The paths under which the old files are kept. Raises `OSError`; it can be called again then.
     """
-    pending = _read_pending(folder)
-    if pending is None:
-        return []
-    kept = []
-    if _is_marked(pending):
-        kept = replace_document(folder, pending["values"], stamp, own=pending[OWN_KEYS])
+    kept = replace_by_pending(folder, stamp)
+    if kept is not None:
+        kept += place_history(folder, stamp)
     forget(folder)
-    return kept
+    forget_history(folder)
+    return kept or []
+
+
+def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
+    """Let what was put aside be the document; where the old one is kept, None without a marker. Raises `OSError`."""
+    pending = _read_pending(folder)
+    if pending is None or not _is_marked(pending):
+        return None
+    return replace_document(folder, pending["values"], stamp, own=pending[OWN_KEYS])
+
+
+def place_history(folder: Path, stamp: str) -> list[Path]:
+    """Put staged history, if there is some, in place of the present; where that is kept. Raises `OSError`."""
+    stage, present = folder / HISTORY_STAGE, folder / HISTORY_FOLDER
+    kept = folder / f"{HISTORY_FOLDER}.before-restore-{stamp}"
+    if not stage.exists():
+        return []
+    has_present = present.exists()
+    if has_present:
+        present.rename(kept)
+    stage.rename(present)
+    sync_folder(folder)
+    return [kept] if has_present else []
+
+
+def forget_history(folder: Path) -> None:
+    """Remove what was staged of a history."""
+    shutil.rmtree(folder / HISTORY_STAGE, ignore_errors=True)
 
 
 def finish_at_start(folder: Path, now: datetime) -> None:

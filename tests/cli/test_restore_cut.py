@@ -21,6 +21,7 @@ from tests.cli.test_commands_line import LOOPBACK, ROOT, environment
 __all__ = ["command"]
 
 OLD_TEXT, NEW_TEXT = LOOPBACK + "# old\n", LOOPBACK + "# new\n"
+MONTH = Path("data", "history", "2026-11.jsonl")
 OLD, NEW = {"room/old": {"name": "Old"}}, {"room/new": {"name": "New"}}
 
 MORTAL = """
@@ -69,15 +70,22 @@ def present(folder: Path) -> tuple[dict[str, object], str]:
 def archive(tmp_path: Path, command: Command) -> Path:
     """A backup of the new home."""
     (tmp_path / "new").mkdir()
-    command(home(tmp_path / "new", NEW, NEW_TEXT), "backup", str(tmp_path / "archive"))
+    command(with_month(home(tmp_path / "new", NEW, NEW_TEXT), NEW_TEXT), "backup", str(tmp_path / "archive"))
     return tmp_path / "archive"
+
+
+def with_month(folder: Path, text: str) -> Path:
+    """The home, with this as its history."""
+    (folder / MONTH).parent.mkdir()
+    (folder / MONTH).write_text(text)
+    return folder
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """The home that is replaced."""
     (tmp_path / "old").mkdir()
-    return home(tmp_path / "old", OLD, OLD_TEXT)
+    return with_month(home(tmp_path / "old", OLD, OLD_TEXT), OLD_TEXT)
 
 
 @pytest.mark.slow
@@ -91,7 +99,8 @@ def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
         code = cut(box, archive, count)
         values, text = present(box)
         assert (values, text) in ((OLD, OLD_TEXT), (NEW, NEW_TEXT)), (count, values, text)
-        assert not (box / "data" / PENDING).exists()
+        assert (box / MONTH).read_text() == text, count
+        assert not (box / "data" / PENDING).exists() and not [*(box / "data").glob("*.restore-part")]
         assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT), f"restored again after {count}"
         seen.add(text)
         count += 1

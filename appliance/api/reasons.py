@@ -214,13 +214,19 @@ class Reasons:
         health = self._hub.health.get_adapter(device.metadata.source)
         summary = [
             f"it has been {state} since {timestamp(self.state_since(device))}" + AWAY.get(state, ""),
-            *([f"it was heard of last at {timestamp(device.last_seen)}"] if state in AWAY else []),
+            *([self._describe_last_seen(device)] if state in AWAY else []),
             *_describe_adapter(health, id_),
         ]
         commands = await self._commands(id_)
         summary += [f"the last command came at {at}: {sentence}" for at, sentence in commands[:1]]
         summary += self._listeners_to(device)
         return "device", summary, [*commands, *await self._states(id_)], None
+
+    def _describe_last_seen(self, device: Device) -> str:
+        """When it was heard of; of the time before the start only its last change is kept."""
+        if device.last_seen < started_at(self._hub):
+            return "it was not heard of since the hub started"
+        return f"it was heard of last at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
         """Those before the start, too."""

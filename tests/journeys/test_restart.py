@@ -366,6 +366,7 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
     async def offline_since() -> datetime:
         clock.suspend(1000)
         async with living(tmp_path, clock, late=60.0) as app:
+            assert "it was not heard of since the hub started" in (await app.get(f"/why?id={LIGHT}")).json["summary"]
             return Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
 
     async with living(tmp_path, clock) as app:

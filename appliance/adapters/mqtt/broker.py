@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import random
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -291,7 +292,8 @@ def _failure(address: str, what: str, error: BaseException) -> Unreachable:
 
 
 def _reason(error: BaseException) -> str:
-    return str(error).replace("\n", " ")[:200] or type(error).__name__
+    said = re.sub(r"\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
+    return said.replace("\n", " ")[:200] or type(error).__name__
 
 
 class Subscriptions:

@@ -84,6 +84,11 @@ async def test_a_broker_that_is_started_anew_within_seconds_is_no_takeover(broke
     assert len(clock.pauses) == 3 and max(clock.pauses) <= hub.MIN_PAUSE_SECS
 
 
+async def test_a_broker_that_is_away_is_told_in_words() -> None:
+    async with losing(ours_at(1, print), Impatient()) as (_, losses):
+        assert await losses.get() == "127.0.0.1:1 does not answer (connection refused)"
+
+
 SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * (3 * 1024 * 1024 - 3)
 """Messages of one byte and of three MiB, as they are sent."""
 

@@ -150,7 +150,7 @@ class Broker:
         except MqttConnectError as error:
             raise self._refusal(error) from None
         except (aiomqtt.MqttError, OSError, ValueError) as error:
-            raise _failure(self.address, "does not answer", error) from None
+            raise _failure(self.address, f"does not answer ({_reason(error)})", error) from None
         connection = BrokerConnection(client, self.address, self._status_topic)
         try:
             yield connection
@@ -286,9 +286,10 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
 
 
 def _failure(address: str, what: str, error: BaseException) -> Unreachable:
-    if "Protocol error" in f"{error} {error.__cause__}":
+    reasons = f"{error} {error.__cause__}"
+    if "Protocol error" in reasons:
         return NoBroker(f"{address} sends what is no MQTT; host and port must be those of a broker")
-    return Unreachable(f"{address} {what} ({_reason(error)})")
+    return Unreachable(f"{address} {'does not answer any more' if 'Keep alive' in reasons else what}")
 
 
 def _reason(error: BaseException) -> str:

@@ -93,15 +93,30 @@ SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * 
 """Messages of one byte and of three MiB, as they are sent."""
 
 
-@pytest.mark.parametrize(("sent", "payloads"), [(b"", []), (LARGE + SMALL, [b"x"])])
-async def test_what_is_no_mqtt_is_told_in_words_and_what_is_too_large_is_read_past(
-    sent: bytes, payloads: list[bytes], caplog: pytest.LogCaptureFixture
+NO_MQTT = "sends what is no MQTT; host and port must be those of a broker"
+
+
+@pytest.mark.parametrize(
+    ("sent", "payloads", "told"),
+    [
+        (b"\xff" * 99, [], [NO_MQTT] * 3),
+        (LARGE + SMALL + b"\xff" * 99, [b"x"], [NO_MQTT] * 3),
+        (b"", [], ["does not answer any more"]),
+    ],
+)
+async def test_what_a_broker_does_not_do_is_told_in_words_and_what_is_too_large_is_read_past(
+    sent: bytes,
+    payloads: list[bytes],
+    told: list[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(hub, "KEEPALIVE_SECS", 1)
     received: list[Received] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1_000)
-        writer.write(b"\x20\x02\x00\x00" + sent + b"\xff" * 99)
+        writer.write(b"\x20\x02\x00\x00" + sent)
         with suppress(OSError):
             await reader.read()
         writer.close()
@@ -110,10 +125,10 @@ async def test_what_is_no_mqtt_is_told_in_words_and_what_is_too_large_is_read_pa
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         async with losing(ours_at(port, received.append), clock) as (_, losses):
-            told = [await losses.get(), await losses.get()]
+            found = [await losses.get() for _ in told[1:]]
             clock.may_go_on.clear()
-            told.append(await losses.get())
-    assert told == [f"127.0.0.1:{port} sends what is no MQTT; host and port must be those of a broker"] * 3
+            found.append(await losses.get())
+    assert found == [f"127.0.0.1:{port} {each}" for each in told]
     assert [each.payload for each in received[:1]] == payloads
     gc.collect()
     assert "never retrieved" not in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -230,7 +231,7 @@ class Files:
     def figures(self) -> dict[str, Any]:
         """Where the files stand, and what was asked of the device since the start."""
         return {
-            "folder": str(self._disk.folder),
+            "folder": os.fsencode(self._disk.folder).decode(errors="backslashreplace"),
             "generation": self._generation,
             "sequence": self._journal.sequence,
             "keys": len(self.values),

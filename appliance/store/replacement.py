@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 import orjson
 
@@ -34,7 +35,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("store")
 
 PENDING = "restore-pending.json"
-"""The new document, with where its marker is to be and what that says."""
+"""The new document, with where its marker is to be, percent-encoded, and what that says."""
 
 OWN_KEYS = "own"
 
@@ -47,7 +48,7 @@ TRIES = 50
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
     """Put the values aside, on the device when this returns; nothing counts yet. Raises `OSError`."""
-    pending = {"token": token, "marker": os.fspath(marker), OWN_KEYS: list(own), "values": dict(values)}
+    pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
 
@@ -137,7 +138,10 @@ def _read_pending(folder: Path) -> dict[str, Any] | None:
 
 def _is_marked(pending: Mapping[str, Any]) -> bool:
     try:
-        return bool(read_plain(Path(pending["marker"]), MAX_STORE_FILE_BYTES).decode() == pending["token"])
+        return bool(
+            read_plain(Path(os.fsdecode(unquote_to_bytes(pending["marker"]))), MAX_STORE_FILE_BYTES).decode()
+            == pending["token"]
+        )
     except FileNotFoundError:
         return False
 

@@ -13,6 +13,8 @@ import pytest
 
 from appliance.cli.archive import read
 from appliance.cli.hub_client import read_state
+from appliance.store.disk import Disk
+from appliance.store.files import Files
 from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import PENDING, finish, prepare, read_document
 from tests.cli.test_backup import Command, command, home
@@ -105,6 +107,12 @@ def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
         seen.add(text)
         count += 1
     assert code == 0 and seen == {OLD_TEXT, NEW_TEXT} and count > 15
+
+
+def test_a_home_whose_path_is_no_utf8_is_restored_and_diagnosed(tmp_path: Path, old: Path, archive: Path) -> None:
+    box = old.rename(tmp_path / os.fsdecode(b"\xff% \xc3\xa4"))
+    assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT)
+    assert Files(Disk(box / "data"), "now").figures()["folder"] == f"{tmp_path}/\\xff% ä/data"
 
 
 def test_a_cut_behind_the_exchange_is_finished_by_the_next_start(tmp_path: Path, old: Path, archive: Path) -> None:

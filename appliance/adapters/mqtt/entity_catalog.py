@@ -109,6 +109,8 @@ class DeviceCatalog:
             self.limits["configurations"] = f"there are more than {most}; the others are left out"
             return False
         self._bytes += grows
+        if grows < 0:
+            self.limits.pop("configurations", None)
         for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
             self.refused.pop(key, None)
         _put(self._payloads, topic, payload)

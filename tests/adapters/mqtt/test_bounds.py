@@ -87,6 +87,7 @@ def test_configurations_are_bounded_in_bytes_and_those_that_are_there_stay(monke
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
     assert "than fit in 0 MiB" in catalog.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
+    assert not catalog.limits
     assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
 
 

@@ -43,7 +43,7 @@ AWAY: Mapping[Any, str] = {
 
 WHY_MISSED = (
     "the hub was off or the machine slept then, or the clock was set past it; "
-    "what is more than five minutes late is not made up for"
+    "what is missed is made up for only within five minutes, and not after a power cut or a kill"
 )
 
 HOW_TO_LOAD = "`lares check` lists every fault; correct it, then POST /{0}/reload (or save it: [{0}] watch = true)"

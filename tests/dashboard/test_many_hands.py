@@ -141,7 +141,13 @@ async def test_what_waits_behind_a_command_goes_no_more_once_it_is_to_stop(brows
         assert sent == ["open", "stop"]
 
 
-async def test_what_could_not_be_loaded_is_asked_for_again_once_the_hub_is_back(browser: Browser) -> None:
+@pytest.mark.parametrize("answer", [None, '{"resolution": "r'], ids=["none", "half of one"])
+async def test_what_could_not_be_loaded_is_asked_for_again_once_the_hub_is_back(
+    browser: Browser, answer: str | None
+) -> None:
+    async def lose(route: Route) -> None:
+        await (route.fulfill(body=answer) if answer else route.abort())
+
     adapters = config.parse(HOME, "x", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         page, told = visit.page, visit.page.locator(".picture")
@@ -152,7 +158,7 @@ async def test_what_could_not_be_loaded_is_asked_for_again_once_the_hub_is_back(
         }}"""
         await visit.open()
         await page.evaluate(set_online, False)
-        await page.route("**/history/**", lambda route: route.abort())
+        await page.route("**/history/**", lose)
         await visit.go("device/virtual%3Astove")
         await expect(told).to_have_text("The hub does not answer.")
         await page.unroute("**/history/**")

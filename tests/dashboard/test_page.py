@@ -508,6 +508,44 @@ async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared
         assert 0 < await visit.page.evaluate("openedAt") <= asked
 
 
+async def test_an_answer_that_is_older_than_the_stream_is_asked_for_again(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        page, sockets, is_late = visit.page, list[WebSocketRoute](), asyncio.Event()
+
+        def keep(socket: WebSocketRoute) -> None:
+            sockets.append(socket)
+            socket.connect_to_server()
+
+        async def hold(route: Route) -> None:
+            answer = await route.fetch()
+            is_late.set()
+            await until(lambda: len(sockets) == 2, 20)
+            await page.wait_for_timeout(200)
+            await route.fulfill(response=answer)
+
+        await page.route_web_socket("**/events*", keep)
+        await visit.open()
+        await page.route("**/overview", hold, times=1)
+        app.hub.bus.publish(SystemErrorReported(message="look again"))
+        await is_late.wait()
+        await sockets[0].close()
+        assert (await app.command(LIGHT, "brightness", "set", 73)).status == 200
+        await expect(card(page, "Simulated light").locator("output").first).to_have_text("73%")
+
+
+async def test_a_page_is_loaded_anew_with_the_next_version_of_its_hub(browser: Browser) -> None:
+    async def upgrade(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "version": "next"})
+
+    async with open_app() as app, visiting(browser, app) as visit:
+        await visit.open("#/arrange")
+        await visit.page.route("**/overview", upgrade)
+        async with visit.page.expect_navigation():
+            app.hub.bus.publish(SystemErrorReported(message="look again"))
+        await expect(visit.page.locator("main.arrange:not(.offline)")).to_be_visible()
+
+
 async def test_a_view_that_does_not_come_is_asked_for_until_it_does(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared, service_workers="block") as visit:
         await visit.page.route("**/box.js", lambda route: route.abort())
@@ -625,7 +663,8 @@ async def test_a_part_that_fails_leaves_the_others_alone(browser: Browser) -> No
 async def test_nothing_is_wider_than_the_smallest_window(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app, viewport={"width": 320, "height": 700}) as visit:
         await furnish(app)
-        show(app.hub.registry, seen("long", "W" * 200, DeviceKind.SENSOR, {"custom.shown.note": "x" * 300}))
+        notes = {"custom.shown.note": "x" * 300, "custom.shown.parts": {"all": [1, {"deep": None}]}}
+        show(app.hub.registry, seen("long", "W" * 200, DeviceKind.SENSOR, notes))
         await visit.open()
         for view in VIEWS:
             await visit.go(view)
@@ -636,6 +675,7 @@ async def test_nothing_is_wider_than_the_smallest_window(browser: Browser) -> No
                     .filter((each) => each.getBoundingClientRect().height < 32).map((each) => each.outerHTML)"""
             )
             assert small == [], view
+            assert "[object" not in await visit.page.inner_text("main"), view
 
 
 async def test_two_hundred_devices_and_a_flood_of_events_draw_once_a_frame(browser: Browser) -> None:

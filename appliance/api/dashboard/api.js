@@ -80,6 +80,11 @@ export function openEvents(seconds) {
 	return new WebSocket(address, ["lares.events", `bearer.${encodeURIComponent(token())}`]);
 }
 
+// An answer that breaks off halfway is none.
+const orUnreachable = (answer) => answer.catch(() => {
+	throw new ApiError(0);
+});
+
 async function send(method, path, body, waits = 0) {
 	const signal = AbortSignal.timeout(SLOW.test(path) ? RUN_TIMEOUT_MS : TIMEOUT_MS);
 	const sent = token();
@@ -87,9 +92,7 @@ async function send(method, path, body, waits = 0) {
 	/** @type {RequestInit} */
 	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };
 	request.keepalive = method === "PUT" && document.hidden; // it goes out though the page is closed
-	const response = await fetch(addressOf(path), request).catch(() => {
-		throw new ApiError(0);
-	});
+	const response = await orUnreachable(fetch(addressOf(path), request));
 	if (response.ok) return response;
 	if (response.status === 429 && waits < MAX_WAITS) {
 		await new Promise((go) => setTimeout(go, 1000 * Number(response.headers.get("retry-after") ?? 1)));
@@ -100,11 +103,14 @@ async function send(method, path, body, waits = 0) {
 }
 
 // The JSON of the answer, null where it has none; an ApiError's message is a sentence for a person.
-const ask = async (...request) => (await send(...request)).json().catch(() => null);
+async function ask(...request) {
+	const response = await send(...request);
+	return response.status === 204 ? null : orUnreachable(response.json());
+}
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
 export const put = (path, body) => ask("PUT", path, body);
 export const erase = (path) => ask("DELETE", path);
-export const download = async (path) => (await send("GET", path)).blob();
+export const download = async (path) => orUnreachable((await send("GET", path)).blob());
 export const segment = encodeURIComponent;

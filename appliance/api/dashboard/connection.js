@@ -48,7 +48,7 @@ export function connect() {
 	socket.onmessage = ({ data }) => takeOrHold(JSON.parse(data));
 	socket.onopen = () => {
 		socket.onclose = onLost;
-		load();
+		Promise.resolve(loading).then(load); // one that was asked for before the stream may be older than its first frame
 	};
 	socket.onclose = () => load().then(onLost); // the answer says whether it is the key, the stream or the hub
 }

@@ -50,6 +50,7 @@ const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 export function takeOverview(overview) {
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
 	const { adapters, faults, safe, units, version } = overview;
+	if (state.isLoaded && version !== state.version) location.reload(); // what is newer of the hub is newer of its page
 	Object.assign(state, { adapters, faults, safe, units, version, preferences: preferencesOf(overview), role: overview.caller.role, isLoaded: true });
 	changed();
 }

@@ -1,7 +1,7 @@
 // Values of devices as people read them.
 
 import { state } from "./store.js";
-import { duration, number, plain, t, timeOfDay, withUnit } from "./words.js";
+import { duration, plain, t, timeOfDay, withUnit } from "./words.js";
 
 const UNITS = { celsius: "°C", fahrenheit: "°F", percent: "%", kelvin: "K" };
 const NAME = /^[a-z_]+$/;
@@ -42,7 +42,7 @@ export function show(attribute, value, device) {
 	if (typeof value === "string") return isText(attribute, device) ? value : t(`value.${value}`, {}, NAME.test(value) ? plain(value) : value);
 	if (typeof value.value === "number") return withUnit(value.value, unitOf(value.unit));
 	if ("installed" in value && "latest" in value) return [...new Set([value.installed, value.latest])].join(" → ");
-	return Object.values(value).map((each) => (typeof each === "number" ? number(each, 2) : each)).join(" · ");
+	return Object.values(value).map((each) => show(attribute, each, device)).join(" · ");
 }
 
 // What a device says in words of its own, unless it has a command that lists them.

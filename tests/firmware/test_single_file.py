@@ -83,6 +83,9 @@ def test_it_prints_the_licences_of_all_that_it_holds(single_file: Path, tmp_path
     assert single_file.with_name("lares.pyz.sha256").read_text() == f"{digest(single_file)}  lares.pyz\n"
     manifest = json.loads(single_file.with_suffix(".build.json").read_text())
     assert manifest["sha256"] == digest(single_file) and manifest["locks"].keys() >= {"firmware/runtime.lock"}
+    with zipfile.ZipFile(single_file) as archive:
+        compiled = [name for name in archive.namelist() if name.startswith("compiled/")]
+    assert len(compiled) == len(manifest["compilers"]) > 0
 
 
 def test_a_file_for_one_target_is_smaller_and_holds_that_alone(single_file: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from appliance.history.collector import AttributeKey, Collected, Collector
 from appliance.history.device_history import Beside
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
-from appliance.history.period import Period
+from appliance.history.period import FIRST_DATED_MS, Period
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
@@ -143,10 +143,12 @@ class CardHistory:
                 changes += decode_changes(line)
             except Faulty:
                 continue
+        hours += [each for each in fresh_hours if each[1].start * 1000 >= FIRST_DATED_MS]
+        changes += [each for each in fresh_changes if each[0] >= FIRST_DATED_MS]
         first, last = period.bounds_ms()
         return CardValues(
-            hours=[(beside, h) for beside, h in (*hours, *fresh_hours) if first <= h.start * 1000 <= last],
-            changes=[change for change in (*changes, *fresh_changes) if first <= change[0] <= last],
+            hours=[(beside, h) for beside, h in hours if first <= h.start * 1000 <= last],
+            changes=[change for change in changes if first <= change[0] <= last],
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:

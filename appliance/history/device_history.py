@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.clock import Clock, from_millis, to_millis
-from appliance.history.period import FIRST_DATED, Period
+from appliance.history.period import FIRST_DATED_MS, Period
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
@@ -233,7 +233,7 @@ class DeviceHistory:
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
         """The time of the attribute's oldest entry whose time is none of an unset clock; None where there is none."""
         series = self._devices.get(device_id, {}).get(attribute)
-        times = () if series is None else series.times[bisect_left(series.times, to_millis(FIRST_DATED)) :]
+        times = () if series is None else series.times[bisect_left(series.times, FIRST_DATED_MS) :]
         return from_millis(times[0]) if times else None
 
     def list_states(

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.clock import EPOCH, Clock, from_millis, to_millis
+from appliance.clock import Clock, from_millis, to_millis
 from appliance.history.card_history import CardHistory, CardValues
 from appliance.history.card_lines import ValueChange
 from appliance.history.card_writer import Written
@@ -20,7 +20,7 @@ from appliance.history.device_history import HOUR_MS, AttributeEntry, Beside, De
 from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory
 from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.line_writer import LineWriter, PostLines
-from appliance.history.period import FIRST_DATED, MILLISECOND, Period
+from appliance.history.period import MILLISECOND, Period
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
@@ -154,7 +154,7 @@ class AttributeReader:
         if len(recent) >= period.max_entries or is_covered:
             return AttributeValues(resolution=resolution, entries=recent)
         end = period.end if since is None else _earlier(period.end, since - MILLISECOND)
-        before = replace(period, start=max(period.start or EPOCH, FIRST_DATED), end=end)
+        before = replace(period, end=end)
         known = await self._read_card(device_id, attribute, before)
         hours = _in_spans(CardValues(hours=known.hours, changes=[]), int, int)
         entries = [*recent, *_of_changes(known.changes), *hours]

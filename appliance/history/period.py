@@ -14,8 +14,8 @@ DEFAULT_LIMIT = 200
 
 MILLISECOND = timedelta(milliseconds=1)
 
-FIRST_DATED = MADE_AT.replace(day=1)
-"""What bears an earlier time came from a clock that was not set yet; the card has no such month."""
+FIRST_DATED_MS = to_millis(MADE_AT.replace(day=1))
+"""What this run of the hub noted with an earlier time came from a clock that was not set yet; it goes to no card."""
 
 
 class Period(Struct, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChange
 from appliance.home.model import Device
 from appliance.settings import HistorySettings
 from appliance.store.month_files import FoundLines, MonthFiles
+from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.moody_disk import MoodyDisk
 from tests.history.test_device_history import _a_device
@@ -303,6 +304,17 @@ async def test_a_damaged_file_costs_its_own_lines_and_is_counted(tmp_path: Path)
         box.show(brightness=5)
     async with box.run():
         assert await box.values("brightness") == [(5, 5, 5), (2, 2, 2), (0, 0, 0)]
+
+
+async def test_what_an_older_version_wrote_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Box(tmp_path)
+    box.clock.set(MADE_AT - timedelta(days=40))
+    with monkeypatch.context() as older:
+        older.setattr("appliance.history.card_history.MADE_AT", MADE_AT - timedelta(days=90))
+        async with box.run():
+            box.show(brightness=1)
+    async with box.run():
+        assert await box.values("brightness") == [(1, 1, 1)]
 
 
 async def test_the_clock_may_jump_by_years(tmp_path: Path) -> None:

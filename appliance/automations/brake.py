@@ -69,7 +69,7 @@ class Brake:
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Matcher(equals=value))
         if "event" in payload:
-            self.note_effect(source, "device_event", device_id)
+            self.note_effect(source, "device_event", f"{device_id} {payload['event']}")
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CommandStarted):
@@ -163,7 +163,9 @@ class Brake:
         kind = str(event.get("type"))
         if kind in ("device_state_change", "weather_state"):
             return self._causes_of_thing("device", f"{event.get('device_id')} {event.get('attribute', '')}")
-        return self._causes_of_thing(kind.removesuffix("_change"), str(event.get("name", event.get("device_id"))))
+        if kind == "device_event":
+            return self._causes_of_thing(kind, f"{event.get('device_id')} {event.get('event')}")
+        return self._causes_of_thing(kind.removesuffix("_change"), str(event.get("name")))
 
     def _causes_of_thing(self, kind: str, name: str) -> frozenset[str]:
         found = self._causes.get((kind, name))

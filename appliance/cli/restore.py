@@ -77,7 +77,7 @@ def _restore_all(
         count = stage_history(data_dir, found)
     try:
         kept = _replace(file, files, data_dir, found, stamp)
-    except BaseException:
+    except Exception:
         with as_owner(data_dir):
             forget_history(data_dir)
         raise
@@ -85,7 +85,7 @@ def _restore_all(
         kept += _place_history(data_dir, stamp)
         forget(data_dir)
     (file.parent / MARKER).unlink(missing_ok=True)
-    return kept, f", {count} months of history" if count else ""
+    return kept, f", {count} month{'s' * (count != 1)} of history" if count else ""
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
@@ -153,13 +153,13 @@ def _replace_both(
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
     _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp)
-    with as_owner(data_dir):
-        prepare(data_dir, values, folder / MARKER, token, own=OWN)
     try:
+        with as_owner(data_dir):
+            prepare(data_dir, values, folder / MARKER, token, own=OWN)
         _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
             kept += replace_by_pending(data_dir, stamp) or []
-    except BaseException:
+    except Exception:  # Ctrl-C is as a kill: the next start finishes what counts by then, else drops it
         _swap_back(folder, old)
         with as_owner(data_dir):
             forget(data_dir)
@@ -219,8 +219,12 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
     """
     if folder.exists():
         if _exchange(new, folder):
-            sync_folder(folder.parent)
-            new.rename(old)
+            try:
+                sync_folder(folder.parent)
+                new.rename(old)
+            except OSError:
+                _exchange(new, folder)
+                raise
         else:
             folder.rename(old)
             new.rename(folder)

@@ -34,11 +34,13 @@ import appliance.cli.restore, ctypes, encodings.ascii
 
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.link", "os.chmod", "os.chown", "shutil.rmtree", "ctypes.dlsym")
 home, archive, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-left = count
+left, fault = count, sys.argv[4:]
 
 def die(event, arguments):
     global left
     is_change = event in CHANGES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & 3)
+    if fault and event == "os.rename" and "config.before-restore" in str(arguments[1]):
+        raise {"int": KeyboardInterrupt, "io": OSError(5, "broken", "card")}[fault[0]]
     if is_change:
         left -= 1
         if left < 0:
@@ -48,12 +50,12 @@ sys.addaudithook(die)
 os.chdir(home)
 os._exit(main(["restore", archive]))
 """
-"""Restores, and dies before the change of a file that has this number."""
+"""Restores, and dies before the change of a file that has this number, or gets a fault as it puts the old aside."""
 
 
-def cut(folder: Path, archive: Path, count: int) -> int:
-    """Restore until that many changes of files are made; the exit code."""
-    command = [sys.executable, "-c", MORTAL, str(folder), str(archive), str(count)]
+def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
+    """Restore until that many changes of files are made, or with the fault; the exit code."""
+    command = [sys.executable, "-c", MORTAL, str(folder), str(archive), str(count), *fault]
     done = subprocess.run(command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
     print(done.stderr)
     return done.returncode
@@ -107,6 +109,17 @@ def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
         seen.add(text)
         count += 1
     assert code == 0 and seen == {OLD_TEXT, NEW_TEXT} and count > 15
+
+
+@pytest.mark.parametrize(("fault", "code"), [("int", 130), ("io", os.EX_IOERR)])
+def test_a_fault_after_the_exchange_leaves_one_home_or_the_other(
+    old: Path, archive: Path, fault: str, code: int
+) -> None:
+    (old / "config" / ".restored").write_text("of a restore that the start of a hub has finished")
+    assert cut(old, archive, 10**6, fault) == code
+    values, text = present(old)
+    assert (values, text) in ((OLD, OLD_TEXT), (NEW, NEW_TEXT)) and (old / MONTH).read_text() == text
+    assert any(OLD_TEXT in each.read_text() for each in old.glob("config*/default.toml")), "the old one is kept"
 
 
 def test_a_home_whose_path_is_no_utf8_is_restored_and_diagnosed(tmp_path: Path, old: Path, archive: Path) -> None:

@@ -209,14 +209,17 @@ class ClockTrust:
 
 
 class ClockSteps:
-    """Detects that the clock was set, by comparison with monotonic time; gives new times to what was noted before."""
+    """Detects that the clock was set, by comparison with monotonic time; gives new times to what was noted before.
+
+    `began` is when this was made, by the clock as it was at the last `poll`.
+    """
 
     TOLERANCE = timedelta(seconds=1)
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset = self._measure()
-        self._began = clock.now()
+        self.began = clock.now()
 
     def poll(self) -> timedelta:
         """How far the clock was set since the last call, negative when back; 0 for drift within `TOLERANCE`."""
@@ -224,12 +227,12 @@ class ClockSteps:
         step, self._offset = offset - self._offset, offset
         if abs(step) < self.TOLERANCE:
             return timedelta()
-        self._began += step
+        self.began += step
         return step
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
         """The time by the clock that has just been set by `step`; what is of before this was made keeps its own."""
-        return at + step if self._began <= at + step <= self._clock.now() else at
+        return at + step if self.began <= at + step <= self._clock.now() else at
 
     def _measure(self) -> timedelta:
         return self._clock.now() - EPOCH - timedelta(seconds=self._clock.monotonic())

@@ -25,7 +25,7 @@ from appliance.automations.environment import Environment, Variables
 from appliance.automations.home_names import HomeNames, NameWatcher, PastNames
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
-from appliance.clock import Clock
+from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
 from appliance.errors import Fault, LaresError
 from appliance.health import Health
@@ -80,6 +80,7 @@ class Hub:
     timers: Timers
     variables: Variables
     began: float
+    steps: ClockSteps
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class Hub:
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
 
     async def __aenter__(self) -> Hub:
-        config, self.began = self._config, self.clock.monotonic()
+        config, self.began, self.steps = self._config, self.clock.monotonic(), ClockSteps(self.clock)
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             stack.enter_context(self.log)

@@ -11,7 +11,7 @@ import resource
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +165,7 @@ def _of_hub(hub: Hub) -> Iterator[Family]:
     longest = "The longest wait for the event loop in the latest ten seconds."
     which = labels({"version": VERSION, "python": platform.python_version()})
     yield Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(which, 1)])
-    yield metric("lares_start_time_seconds", "When the hub started, since 1970.", round(started_at(hub).timestamp()))
+    yield metric("lares_start_time_seconds", "When the hub started, since 1970.", started_at(hub).timestamp())
     yield metric("lares_ready", "1 once every adapter has finished its first poll.", not hub.health.list_missing())
     yield metric("lares_safe_mode", "1 while the hub runs without automations.", hub.safe_because is not None)
     yield metric("lares_clock_trusted", "1 once the clock is believed.", clock["trusted"])
@@ -294,8 +294,9 @@ def uptime_secs(hub: Hub) -> float:
 
 
 def started_at(hub: Hub) -> datetime:
-    """When the hub started, by the clock as it is now."""
-    return hub.clock.now() - timedelta(seconds=uptime_secs(hub))
+    """When the hub started, by the clock as it is now; the same for as long as that is not set."""
+    hub.steps.poll()
+    return hub.steps.began
 
 
 def _diagnose_scripts(hub: Hub) -> dict[str, Any]:

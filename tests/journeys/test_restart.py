@@ -18,6 +18,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.api.metrics import started_at
 from appliance.api.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.history.home_history import HomeHistory
@@ -374,7 +375,9 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
         clock.set(began)
         since = Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
         assert since == began, "it came online in this run, by whatever clock"
-        clock.suspend(100)
+        clock.suspend(0.0006)
+        assert started_at(app.hub) == began, "a fraction of a second is no other start"
+        clock.suspend(99.9994)
     assert await offline_since() == clock.now(), "it was online at the stop: offline since the start"
     assert await offline_since() == clock.now()
     async with living(tmp_path, clock) as app:

@@ -106,7 +106,8 @@ LINGER_SECS = 1.0
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
-"""Seconds in which a client that sends no more is answered: no command takes longer, and it may have hung up."""
+"""Seconds in which a client that sends no more is answered. Commands end sooner; a scene may not, and goes on without
+its client, which may have hung up."""
 
 
 class StrictConnection(HttpProtocol):

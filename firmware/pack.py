@@ -70,14 +70,22 @@ class Builder:
 
     def build(self, tags: Sequence[str]) -> list[Path]:
         """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds a tag that is no target's."""
+        made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
         store = Store(folder=keep_in(self.root), run=lambda command: self.run(command, os.environ), say=self.say)
         groups = [(tag, table.choose([tag])) for tag in tags] or [("", table.targets)]
         python = store.tools(self.root / "firmware" / "build.lock", self.venv)
         lock = self.root / "firmware" / "runtime.lock"
-        return [self._make(python, tag, table, store.wheels(python, lock, group)) for tag, group in groups]
+        return [self._make(python, tag, table, store.wheels(python, lock, group), made_of) for tag, group in groups]
 
-    def _make(self, python: str, tag: str, table: Table, wheels: Mapping[Target, Sequence[Path]]) -> Path:
+    def _make(
+        self,
+        python: str,
+        tag: str,
+        table: Table,
+        wheels: Mapping[Target, Sequence[Path]],
+        made_of: Mapping[str, Any],
+    ) -> Path:
         settings = tomllib.loads((self.root / "shiv.toml").read_text())
         self.say(f"packing for {tag or f'{len(wheels)} targets'}")
         parts = Parts()
@@ -95,9 +103,9 @@ class Builder:
             compilers = self._compile(parts, stage, {target.python for target in wheels})
             write_archive(packed, self.root / "firmware" / "boot", parts, table.oldest_glibc, Path(name) / "done")
             _replace(Path(name) / "done", file)
-        made_of = {wheel.name: wheel for files in wheels.values() for wheel in files}
+        used = {wheel.name: wheel for files in wheels.values() for wheel in files}
         options = ["pyz", "--target", tag] if tag else []
-        release.accompany(file, self.root, parts, made_of.values(), compilers, options)
+        release.accompany(file, self.root, parts, used.values(), made_of, compilers, options)
         return file
 
     def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:

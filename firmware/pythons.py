@@ -38,19 +38,17 @@ def pythons() -> Iterator[tuple[str, str]]:
     ]
     seen = set()
     for found in filter(None, (shutil.which(name) for name in names)):
-        told = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
-        version, _, python = told.stdout.strip().partition(" ")
-        if told.returncode and "ModuleNotFoundError" in told.stderr:
-            [module] = re.findall(r"No module named '?(\w+)", told.stderr)
-            say(f"build.py: {found} lacks {module}, so that nothing is run with it")
-        elif told.returncode == 0 and minor_of(version) in MINORS and minor_of(version) not in seen:
-            seen.add(minor_of(version))
-            yield version, python
-
-
-def minor_of(version: str) -> int:
-    """The x of Python 3.x.y."""
-    return int(version.split(".")[1])
+        try:
+            told = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
+        except OSError as error:
+            say(f"build.py: {found} cannot be run: {error.strerror}")
+            continue
+        if told.returncode and (lacks := re.search(r"ModuleNotFoundError: No module named '?(\w+)", told.stderr)):
+            say(f"build.py: {found} lacks {lacks[1]}, so that nothing is run with it")
+        said = re.search(r"^(3\.(\d+)\.\S+) (/.*)$", told.stdout, re.MULTILINE)
+        if said and told.returncode == 0 and int(said[2]) in MINORS and said[2] not in seen:
+            seen.add(said[2])
+            yield said[1], said[3]
 
 
 def compile_with(

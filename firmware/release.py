@@ -19,11 +19,18 @@ LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml"
 
 
 def accompany(
-    file: Path, root: Path, parts: Parts, wheels: Iterable[Path], compilers: Sequence[str], options: Iterable[str]
+    file: Path,
+    root: Path,
+    parts: Parts,
+    wheels: Iterable[Path],
+    made_of: Mapping[str, Any],
+    compilers: Sequence[str],
+    options: Iterable[str],
 ) -> None:
     """Write `.sha256`, `.spdx.json` and `.build.json` beside it.
 
-    `compilers` are the versions of Python that have compiled for it, `options` those that it was made with.
+    `made_of` is what `commit_of` said before anything was read, `compilers` are the versions of Python that have
+    compiled for it, `options` those that it was made with.
     """
     digest, version, created = _digest(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
@@ -35,7 +42,7 @@ def accompany(
         "bytes": file.stat().st_size,
         "version": version,
         "source_date": created,
-        **_commit(root),
+        **made_of,
         "command": " ".join(["python3 build.py", *options]),
         "compilers": compilers,
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
@@ -51,7 +58,7 @@ def _version(root: Path) -> tuple[str, str]:
     return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _commit(root: Path) -> dict[str, Any]:
+def commit_of(root: Path) -> dict[str, Any]:
     """Which commit it is made of, and whether of that alone; None where this is no clone."""
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}

@@ -509,7 +509,8 @@ def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environme
     said = {
         "bin/python3": f'exec {sys.executable} "$@"',
         "bin/python3.11": "echo 'ModuleNotFoundError: No module named ensurepip' >&2; exit 1",
-        "bin/python3.12": "echo 3.12.3 /twelve",
+        "bin/python3.12": "echo of a sitecustomize; echo 3.12.3 /twelve",
+        "pyenv/versions/3.11.9/bin/python3": "echo broken",
         "pyenv/versions/3.12.1/bin/python3": "echo 3.12.1 /another",
         "pyenv/versions/3.14.0/bin/python3": "echo 3.14.0rc1 /fourteen",
         "pyenv/versions/3.8.1/bin/python3": "echo 3.8.1 /eight",

@@ -24,12 +24,17 @@ from appliance.errors import ConfigFailed, StartFailed
 
 def discover(arguments: argparse.Namespace) -> int:
     """Search from this box, whether or not a hub runs on it, and print what was found; the exit code."""
-    if not 0 < arguments.seconds <= MAX_SEARCH_SECS:
-        raise StartFailed(f"--seconds must be more than 0 and at most {MAX_SEARCH_SECS}", os.EX_USAGE)
+    try:
+        seconds = float(arguments.seconds)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= MAX_SEARCH_SECS:
+        must = f"must be a number of seconds above 0, at most {MAX_SEARCH_SECS}"
+        raise StartFailed(f"--seconds {must}, not {arguments.seconds!r}", os.EX_USAGE)
     file = HubPaths.of_process(arguments.config, None).find_config()
     sections = _sections(file)
     search = Discovery(Clock(), partial(config.list_kinds, file), lambda: sections).search
-    found = asyncio.run(search(arguments.seconds))
+    found = asyncio.run(search(seconds))
     if arguments.json:
         say(orjson.dumps({"found": found}, default=asdict).decode())
         return os.EX_OK

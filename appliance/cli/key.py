@@ -31,6 +31,8 @@ from appliance.home.texts import identifier
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.file_format import generations_of
+from appliance.store.lock import LOCK
 from appliance.store.recorder import forgetting, newest_time
 from appliance.store.records import CARD
 from appliance.store.stored_keys import Keys
@@ -52,6 +54,9 @@ def key(arguments: argparse.Namespace) -> int:
     become_owner(data_dir)
     auth = _read_auth(paths) if arguments.do == "reset-master" else NO_AUTH
     request, act, show = _COMMANDS[arguments.do](arguments)
+    is_for_reading = arguments.do in ("list", "revoke") and os.access(data_dir, os.R_OK | os.X_OK)
+    if is_for_reading and not (generations_of(Disk(data_dir).list_names()) or (data_dir / LOCK).exists()):
+        raise StartFailed(f"there is no store in {data_dir}; `lares run` makes it", os.EX_NOINPUT)
     show(asyncio.run(ask_or_act(data_dir, request, lambda: _act_alone(data_dir, act, auth))))
     return os.EX_OK
 

@@ -239,7 +239,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     why.add_argument("id", metavar="ID", help="the id or name of an automation, a scene or a device")
     why.add_argument("--json", action="store_true", help="print one JSON object")
     discover = commands.add_parser("discover", parents=common, help="find devices in the local network")
-    discover.add_argument("--seconds", type=float, default=3.0, metavar="N", help="seconds to listen (3)")
+    discover.add_argument("--seconds", default="3", metavar="N", help="seconds to listen (3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")
     notify = commands.add_parser("notify", parents=common, help="send a message through a section, to try it")
     notify.add_argument("section", metavar="SECTION", help="the section (its operation send), or SECTION:OPERATION")

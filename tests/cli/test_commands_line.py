@@ -200,6 +200,7 @@ class TestSayings:
             (["check", "--config"], "argument --config: expected one argument"),
             (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not 65536"),
             (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not -1"),
+            (["discover", "--seconds", "x"], "--seconds must be a number of seconds above 0, at most 30, not x"),
             (["--config", ""], "config is empty; name a path, or leave it out"),
             (["backup", ""], "file is empty"),
             (["why", "\udcff"], r"\udcff is not UTF-8 text"),

@@ -145,9 +145,13 @@ class TestWithoutAHub:
 
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:
         result = ended(box(tmp_path), "key", "list")
+        before = names(tmp_path / "config")
         assert (result.code, result.out) == (66, "")
         assert result.err == f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n"
         assert not (tmp_path / "data").exists()
+        for words in (["list"], ["revoke", "x"]):
+            result = ended(tmp_path, "key", *words, "--data-dir", str(tmp_path / "config"))
+            assert result.code == 66 and "there is no store in" in result.err and names(tmp_path / "config") == before
 
     def test_a_faulty_configuration_hinders_only_what_depends_on_it(self, home: Path) -> None:
         box(home, "nonsense = true\n")

@@ -27,9 +27,8 @@ from appliance.cli.terminal import progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
-from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY
-from appliance.store.replacement import read_present
+from appliance.store.replacement import present_history, read_present
 from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("hub")
@@ -100,7 +99,7 @@ def collect(
 def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
     """The months of history, the newest that a backup has room for, and what to warn of."""
     months, left_out, room = [], [], MAX_HISTORY_BYTES
-    for month in sorted((data_dir / HISTORY_FOLDER).glob("*.jsonl"), reverse=True):
+    for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
         room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
         if is_plain and room >= 0:
             months.append(month)

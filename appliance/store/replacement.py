@@ -94,6 +94,12 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
     return [kept] if has_present else []
 
 
+def present_history(folder: Path) -> Path:
+    """The folder of months that counts now, as `read_present` has it. Raises `OSError`."""
+    pending, stage = _read_pending(folder), folder / HISTORY_STAGE
+    return stage if stage.exists() and pending and _is_marked(pending) else folder / HISTORY_FOLDER
+
+
 def forget_history(folder: Path) -> None:
     """Remove what was staged of a history."""
     shutil.rmtree(folder / HISTORY_STAGE, ignore_errors=True)

@@ -11,12 +11,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from appliance.cli.archive import read
+from appliance.cli.archive import history_of, read
 from appliance.cli.hub_client import read_state
 from appliance.store.disk import Disk
 from appliance.store.files import Files
 from appliance.store.lock import DirectoryLock
-from appliance.store.replacement import PENDING, finish, prepare, read_document
+from appliance.store.replacement import HISTORY_STAGE, PENDING, finish, prepare, read_document
 from tests.cli.test_backup import Command, command, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, environment
 
@@ -145,8 +145,11 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
 ) -> None:
     prepare(old / "data", NEW, old / "config" / ".restored", "token", own=[])
     (old / "config" / ".restored").write_text("token")
+    shutil.copytree((old / MONTH).parent, old / "data" / HISTORY_STAGE)
+    (old / "data" / HISTORY_STAGE / MONTH.name).write_text(NEW_TEXT)
     command(old, "backup", str(tmp_path / "meanwhile"))
     assert read(tmp_path / "meanwhile").values == NEW
+    assert [stream.read() for _, stream in history_of(read(tmp_path / "meanwhile"))] == [NEW_TEXT.encode()]
     assert (read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
     assert "the next start of the hub finishes it" in command(old, "doctor")[1]
     assert (old / "data" / PENDING).exists(), "who only reads changes nothing"

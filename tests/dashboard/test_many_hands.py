@@ -307,6 +307,12 @@ async def test_a_question_ends_once_somebody_else_has_answered_it(browser: Brows
         await expect(dialog).to_be_visible()
         await app.command("virtual:door", "lock", "unlock")
         await expect(dialog).to_have_count(0)
+        await app.post("/rooms", {"id": "den", "name": "Den"})
+        await visit.go("arrange")
+        await page.get_by_role("button", name="Delete Den").click()
+        await expect(dialog).to_be_visible()
+        await app.post("/rooms", {"id": "den", "name": "Nursery"})
+        await expect(dialog).to_have_count(0)
 
 
 async def test_a_variable_keeps_its_type_and_a_chart_follows_what_comes(browser: Browser) -> None:

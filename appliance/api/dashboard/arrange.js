@@ -42,7 +42,7 @@ function named(kind, { id, name }) {
 	const target = `${kind}/${id}`;
 	const onSave = (wanted) => wanted && act(target, "name", async () => put(kind, await post(kind, { id, name: wanted })));
 	const remove = async () => {
-		if (!(await confirm(t("confirm.delete", { name }), t("delete"), null, () => state[kind].has(id)))) return;
+		if (!(await confirm(t("confirm.delete", { name }), t("delete"), null, () => state[kind].get(id)?.name === name))) return;
 		await act(target, "delete", () => erase(`${kind}/${segment(id)}`).then(() => drop(kind, id)));
 	};
 	const canEdit = mayWrite();

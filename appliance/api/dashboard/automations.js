@@ -123,13 +123,13 @@ const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$
 // Why a trigger did not become a run that went well: what that means in the page's words, and what the hub says of it.
 function reasonOf({ status, error, trace = [] }, conditions) {
 	if (!error) return word(status);
-	const [, kind, detail] = REASON.exec(error) ?? [null, "failed", error];
+	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
 	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
 	const condition = conditionAt(conditions, number ?? 0);
 	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
 	const found = isSame ? foundBy(condition, compared) : null;
-	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${found ?? compared})`] : ["", detail];
-	return [t(`reason.${kind}`, { detail: own }), " ", span({ lang: found === null && HUB }, said.replace(/ s more$/, " s"))];
+	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${found ?? compared})`] : ["", kind === "disabled" ? "" : detail];
+	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB }, said.replace(/ s more$/, " s"))];
 }
 
 const runItem = (conditions) => (entry, at) => {

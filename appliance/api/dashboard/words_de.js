@@ -156,7 +156,7 @@ condition: Nicht ausgeführt: Bedingung {detail}
 cooldown: Nicht ausgeführt, zu bald nach dem letzten Mal: {detail}
 duplicate: Nicht ausgeführt, dasselbe war eben geschehen: {detail}
 mode: Nicht neben einem anderen Lauf ausgeführt: {detail}
-disabled: Nicht ausgeführt, sie ist ausgeschaltet. {detail}
+disabled: Nicht ausgeführt, sie ist ausgeschaltet.
 brake: Angehalten, sie hat sich zu oft selbst ausgelöst: {detail}
 failed: Fehlgeschlagen: {detail}
 was: war {value}

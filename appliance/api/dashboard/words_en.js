@@ -142,7 +142,7 @@ condition: It did not run: condition {detail}
 cooldown: It did not run, too soon after the last time: {detail}
 duplicate: It did not run, the same had just happened: {detail}
 mode: It did not run beside another run: {detail}
-disabled: It did not run, it is switched off. {detail}
+disabled: It did not run, it is switched off.
 brake: It was paused, it set itself off too often: {detail}
 failed: It failed: {detail}
 was: was {value}

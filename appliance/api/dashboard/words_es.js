@@ -156,7 +156,7 @@ condition: No se ejecutó: condición {detail}
 cooldown: No se ejecutó, demasiado pronto tras la última vez: {detail}
 duplicate: No se ejecutó, acababa de ocurrir lo mismo: {detail}
 mode: No se ejecutó junto a otra ejecución: {detail}
-disabled: No se ejecutó, está apagada. {detail}
+disabled: No se ejecutó, está apagada.
 brake: Detenida, se disparó a sí misma demasiado: {detail}
 failed: Falló: {detail}
 was: era {value}

@@ -156,7 +156,7 @@ condition: Pas exécutée : condition {detail}
 cooldown: Pas exécutée, trop tôt après la dernière fois : {detail}
 duplicate: Pas exécutée, la même chose venait d’arriver : {detail}
 mode: Pas exécutée à côté d’une autre : {detail}
-disabled: Pas exécutée, elle est désactivée. {detail}
+disabled: Pas exécutée, elle est désactivée.
 brake: Suspendue, elle s’est déclenchée elle-même trop souvent : {detail}
 failed: Échec : {detail}
 was: était {value}

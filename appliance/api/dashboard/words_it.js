@@ -156,7 +156,7 @@ condition: Non eseguita: condizione {detail}
 cooldown: Non eseguita, troppo presto dopo l’ultima volta: {detail}
 duplicate: Non eseguita, era appena successo lo stesso: {detail}
 mode: Non eseguita accanto a un’altra: {detail}
-disabled: Non eseguita, è disattivata. {detail}
+disabled: Non eseguita, è disattivata.
 brake: Sospesa, si è attivata da sola troppo spesso: {detail}
 failed: Fallita: {detail}
 was: era {value}

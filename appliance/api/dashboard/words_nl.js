@@ -156,7 +156,7 @@ condition: Niet uitgevoerd: voorwaarde {detail}
 cooldown: Niet uitgevoerd, te snel na de laatste keer: {detail}
 duplicate: Niet uitgevoerd, hetzelfde was net gebeurd: {detail}
 mode: Niet naast een andere uitvoering uitgevoerd: {detail}
-disabled: Niet uitgevoerd, zij is uitgeschakeld. {detail}
+disabled: Niet uitgevoerd, zij is uitgeschakeld.
 brake: Gepauzeerd, zij startte zichzelf te vaak: {detail}
 failed: Mislukt: {detail}
 was: was {value}

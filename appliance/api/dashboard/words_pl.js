@@ -156,7 +156,7 @@ condition: Nie wykonano: warunek {detail}
 cooldown: Nie wykonano, za wcześnie po ostatnim razie: {detail}
 duplicate: Nie wykonano, to samo właśnie się wydarzyło: {detail}
 mode: Nie wykonano obok innego uruchomienia: {detail}
-disabled: Nie wykonano, jest wyłączona. {detail}
+disabled: Nie wykonano, jest wyłączona.
 brake: Wstrzymana, zbyt często uruchamiała samą siebie: {detail}
 failed: Niepowodzenie: {detail}
 was: było {value}

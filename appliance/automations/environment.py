@@ -176,7 +176,7 @@ def _check_depth(value: Value, left: int) -> None:
 class ChangeTimes:
     """Remembers when attributes last changed, of those that `watch` names, over restarts too.
 
-    Where the clock is set, what was seen to change before has another time by it.
+    Where the clock is set, what was seen to change before in this run of the hub has another time by it.
     """
 
     def __init__(self, storage: Storage, bus: Bus, clock: Clock) -> None:
@@ -185,6 +185,7 @@ class ChangeTimes:
         self._remember = storage.remember
         self._watched: Mapping[str, frozenset[str]] = {}
         self._times: dict[str, dict[str, datetime]] = {}
+        self._seen: dict[str, set[str]] = {}
         for device_id, value in storage.stored.items(CHANGED_PREFIX):
             self._times[device_id] = read_instants(value)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
@@ -213,12 +214,13 @@ class ChangeTimes:
 
     def _follow_clock(self) -> None:
         step = self._steps.poll()
-        for device_id, times in self._times.items() if step else ():
-            for name, at in times.items():
-                self._keep(device_id, name, self._steps.redate(at, step))
+        for device_id, names in self._seen.items() if step else ():
+            for name in names:
+                self._keep(device_id, name, self._steps.redate(self._times[device_id][name], step))
 
     def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
         self._follow_clock()
+        self._seen.setdefault(device_id, set()).add(name)
         self._keep(device_id, name, self._clock.now() if at is None else at)
 
     def _keep(self, device_id: str, name: str, at: datetime) -> None:
@@ -228,6 +230,7 @@ class ChangeTimes:
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
+        self._seen.pop(device_id, None)
         self._remember(CHANGED_PREFIX + device_id, None)
 
 

@@ -93,6 +93,11 @@ def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart()
     for hours in (8, -1):
         it.clock.set(START + timedelta(hours=hours, seconds=4))
         assert it.since(times) == it.since(it.times()) == hours * 3600 + 2, "it is as long ago as it was"
+    it.clock.set(START + timedelta(hours=-2))
+    behind = it.times()
+    it.clock.set(START)
+    it.clock.suspend(7200)
+    assert it.since(behind) == -3598, "a start whose clock is behind knows nothing better"
 
 
 def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() -> None:

@@ -257,6 +257,17 @@ class TestLettingGo:
             await caller.send_last(sent)
             assert re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode()) == answers
 
+    async def test_such_a_client_is_told_what_takes_too_long(
+        self, quiet_log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("appliance.api.sanic_http.connection.MAX_ANSWER_SECS_AFTER_EOF", 0.1)
+        async with open_app() as app, call(app.url) as caller:
+            app.light.faults.delay = 1.0
+            await caller.send_last(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            reply = await caller.reply()
+            assert reply.status == 408 and "what was begun goes on" in reply.json["error"]
+            assert await caller.rest() == b""
+
     async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
         async with open_app(limits=ApiLimits(idle_secs=0.2, head_secs=0.2)) as app, call(app.url) as caller:
             app.light.faults.delay = 0.2

@@ -14,7 +14,7 @@ import orjson
 from sanic import Request, Sanic
 from sanic.compat import Header
 from sanic.config import Config
-from sanic.exceptions import BadRequest, RequestCancelled, SanicException
+from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, SanicException
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
@@ -106,8 +106,7 @@ LINGER_SECS = 1.0
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
-"""Seconds in which a client that sends no more is answered. Commands end sooner; a scene may not, and goes on without
-its client, which may have hung up."""
+"""Seconds in which a client that sends no more is answered: it may have hung up, which cannot be seen then."""
 
 
 class StrictConnection(HttpProtocol):
@@ -213,9 +212,18 @@ class StrictConnection(HttpProtocol):
         """Called by the loop when the client sends no more: true where it is answered first, as `nc -N` expects."""
         if self.websocket is not None or self.is_idle or self._linger_timer is not None:
             return False
-        self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self.close)
+        self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self._end_half_closed)
         self._data_received.set()
         return True
+
+    def _end_half_closed(self) -> None:
+        """Close; what takes longer, as a scene may, is answered with that."""
+        if self._task is None or not self.is_answering:
+            self.close()
+            return
+        since = f"{MAX_ANSWER_SECS_AFTER_EOF:g} s after the client had ended its side"
+        self.http.exception = RequestTimeout(f"no answer came until {since}; what was begun goes on")
+        self._task.cancel()
 
     async def receive_more(self) -> None:
         """Wait for bytes; closes where none will come. Raises `BadRequest` where a body lacks them."""

@@ -48,9 +48,9 @@ export const mayAdmin = () => ["admin", "automation"].includes(state.role);
 const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 
 export function takeOverview(overview) {
+	if (state.isLoaded && overview.version !== state.version) location.reload(); // its page is another, too
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
 	const { adapters, faults, safe, units, version } = overview;
-	if (state.isLoaded && version !== state.version) location.reload(); // what is newer of the hub is newer of its page
 	Object.assign(state, { adapters, faults, safe, units, version, preferences: preferencesOf(overview), role: overview.caller.role, isLoaded: true });
 	changed();
 }

@@ -86,9 +86,9 @@ unreachable: Die Zentrale antwortet nicht.
 status: Die Zentrale meldet einen Fehler ({status}).
 other_origin: Diese Seite spricht nur mit ihrer eigenen Zentrale, nicht mit {api}.
 no_page: Eine Seite {address} gibt es nicht. Dies ist das Zuhause.
-device_unreachable: Das Gerät antwortet nicht.
+device_unreachable: Das Gerät antwortet nicht: {sentence}
 insufficient_permissions: Dein Schlüssel erlaubt das nicht.
-store_unavailable: Die Karte der Box nimmt gerade keine Änderungen an.
+store_unavailable: Die Karte der Box nimmt gerade keine Änderungen an: {sentence}
 adapter_failed: Der Adapter des Geräts hat einen Fehler: {sentence}
 body_too_large: Das ist zu groß: {sentence}
 busy: Für das Gerät warten zu viele Befehle; dieser wurde nicht gesendet. Versuche es noch einmal.

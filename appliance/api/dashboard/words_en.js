@@ -87,9 +87,7 @@ unreachable: The hub does not answer.
 status: The hub answered with an error ({status}).
 other_origin: This page talks to its own hub only, not to {api}.
 no_page: There is no page {address}. This is the home.
-device_unreachable: The device does not answer.
 insufficient_permissions: Your key may not do this.
-store_unavailable: The card of the box takes no changes now.
 [home]
 devices: Devices
 unassigned: No room

@@ -86,9 +86,9 @@ unreachable: La central no responde.
 status: La central respondió con un error ({status}).
 other_origin: Esta página solo habla con su propia central, no con {api}.
 no_page: No hay ninguna página {address}. Esta es la casa.
-device_unreachable: El dispositivo no responde.
+device_unreachable: El dispositivo no responde: {sentence}
 insufficient_permissions: Tu clave no lo permite.
-store_unavailable: La tarjeta del equipo no admite cambios ahora.
+store_unavailable: La tarjeta del equipo no admite cambios ahora: {sentence}
 adapter_failed: El adaptador del dispositivo tiene un fallo: {sentence}
 body_too_large: Es demasiado grande: {sentence}
 busy: Demasiadas órdenes esperan a este dispositivo; esta no se envió. Inténtalo de nuevo.

@@ -86,9 +86,9 @@ unreachable: La centrale ne répond pas.
 status: La centrale a répondu par une erreur ({status}).
 other_origin: Cette page ne parle qu’à sa propre centrale, pas à {api}.
 no_page: Il n’y a pas de page {address}. Voici la maison.
-device_unreachable: L’appareil ne répond pas.
+device_unreachable: L’appareil ne répond pas : {sentence}
 insufficient_permissions: Ta clé ne le permet pas.
-store_unavailable: La carte du boîtier n’accepte aucun changement pour l’instant.
+store_unavailable: La carte du boîtier n’accepte aucun changement pour l’instant : {sentence}
 adapter_failed: L’adaptateur de l’appareil a un défaut : {sentence}
 body_too_large: C’est trop grand : {sentence}
 busy: Trop de commandes attendent cet appareil ; celle-ci n’a pas été envoyée. Réessaie.

@@ -86,9 +86,9 @@ unreachable: La centrale non risponde.
 status: La centrale ha risposto con un errore ({status}).
 other_origin: Questa pagina parla solo con la propria centrale, non con {api}.
 no_page: Non c’è una pagina {address}. Questa è la casa.
-device_unreachable: Il dispositivo non risponde.
+device_unreachable: Il dispositivo non risponde: {sentence}
 insufficient_permissions: La tua chiave non lo permette.
-store_unavailable: La scheda del box ora non accetta modifiche.
+store_unavailable: La scheda del box ora non accetta modifiche: {sentence}
 adapter_failed: L’adattatore del dispositivo ha un guasto: {sentence}
 body_too_large: È troppo grande: {sentence}
 busy: Troppi comandi attendono questo dispositivo; questo non è stato inviato. Riprova.

@@ -86,9 +86,9 @@ unreachable: De centrale antwoordt niet.
 status: De centrale antwoordde met een fout ({status}).
 other_origin: Deze pagina praat alleen met haar eigen centrale, niet met {api}.
 no_page: Er is geen pagina {address}. Dit is thuis.
-device_unreachable: Het apparaat antwoordt niet.
+device_unreachable: Het apparaat antwoordt niet: {sentence}
 insufficient_permissions: Je sleutel mag dit niet.
-store_unavailable: De kaart van het kastje neemt nu geen wijzigingen aan.
+store_unavailable: De kaart van het kastje neemt nu geen wijzigingen aan: {sentence}
 adapter_failed: De adapter van het apparaat heeft een fout: {sentence}
 body_too_large: Dat is te groot: {sentence}
 busy: Er wachten te veel opdrachten op dit apparaat; deze is niet verstuurd. Probeer het opnieuw.

@@ -86,9 +86,9 @@ unreachable: Centrala nie odpowiada.
 status: Centrala odpowiedziała błędem ({status}).
 other_origin: Ta strona rozmawia tylko z własną centralą, nie z {api}.
 no_page: Nie ma strony {address}. To jest dom.
-device_unreachable: Urządzenie nie odpowiada.
+device_unreachable: Urządzenie nie odpowiada: {sentence}
 insufficient_permissions: Twój klucz na to nie pozwala.
-store_unavailable: Karta urządzenia nie przyjmuje teraz zmian.
+store_unavailable: Karta urządzenia nie przyjmuje teraz zmian: {sentence}
 adapter_failed: Adapter urządzenia ma błąd: {sentence}
 body_too_large: To za duże: {sentence}
 busy: Zbyt wiele poleceń czeka na to urządzenie; tego nie wysłano. Spróbuj ponownie.

@@ -134,6 +134,8 @@ def _check_folder(folder: Path) -> Finding:
     found = folder.stat()
     mode = found.st_mode & 0o777
     shown = f"{folder} (mode {mode:04o})"
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return "care", "data directory", f"{shown} is on a card that is read-only now"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return "care", "data directory", f"{shown} belongs to user {found.st_uid}; this user cannot use it"
     if mode & 0o077:

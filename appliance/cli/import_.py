@@ -57,7 +57,7 @@ def import_(arguments: argparse.Namespace) -> int:
     become_owner_of_both(file, data_dir)
     with as_owner(data_dir):
         make_data_dir(data_dir)
-        lock = DirectoryLock(data_dir)
+        lock = DirectoryLock(data_dir, is_brief=True)
     try:
         with as_owner(data_dir):
             finish_at_start(data_dir, Clock().now())

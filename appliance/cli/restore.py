@@ -51,7 +51,7 @@ def restore(arguments: argparse.Namespace) -> int:
     files = _files_for(file, found)
     with as_owner(data_dir):
         make_data_dir(data_dir)
-        lock = DirectoryLock(data_dir)
+        lock = DirectoryLock(data_dir, is_brief=True)
     try:
         with progress(f"restoring {arguments.file}"):
             kept, months = _restore_all(file, files, data_dir, found)

@@ -128,6 +128,17 @@ def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, comma
     ]
 
 
+def test_a_card_that_is_read_only_is_called_so(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home(tmp_path)
+    found = os.statvfs(tmp_path)
+    flags = found.f_flag | os.ST_RDONLY
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:8], flags, *found[9:])))
+    [(how, sentence)] = Findings(command(tmp_path, "doctor")).of("data directory")
+    assert how == "care" and sentence.endswith("is on a card that is read-only now")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755])

@@ -119,6 +119,10 @@ def test_a_fault_after_the_exchange_leaves_one_home_or_the_other(
     assert cut(old, archive, 10**6, fault) == code
     values, text = present(old)
     assert (values, text) in ((OLD, OLD_TEXT), (NEW, NEW_TEXT)) and (old / MONTH).read_text() == text
+    assert cut(old, archive, 3) == 137
+    lock = DirectoryLock(old / "data")
+    assert not lock.was_cut_off, "it was no hub"
+    lock.release()
     assert any(OLD_TEXT in each.read_text() for each in old.glob("config*/default.toml")), "the old one is kept"
 
 

@@ -172,8 +172,7 @@ class LuaAdapter(PollingAdapter):
         told: dict[str, Any] = {"method": request.method, "data": request.data}
         for name, texts in (("query", request.query), ("headers", request.headers)):
             told[name] = {str(key): str(value) for key, value in texts.items()}
-        found = await self._call(["hook"], told, body=request.body)
-        await self._update("hook", found["first"])
+        await self._update("hook", (await self._call(["hook"], told, body=request.body))["first"])
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
         """What calls a hook is a device, which reads no answer: it is logged, as with messages."""
@@ -228,7 +227,8 @@ class LuaAdapter(PollingAdapter):
 
     async def _update(self, function: str, raw: Any) -> None:
         """Publish what a function said of devices, once a first poll has described them, and do what it asks for."""
-        if self._loaded.definition.has_poll and not self._has_polled:
+        tells = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
+        if tells and self._loaded.definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()
         update = ToldUpdate()
         await self._read(function, self._reader.read_update(raw, function, update))

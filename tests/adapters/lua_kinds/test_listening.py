@@ -207,6 +207,8 @@ async def test_what_is_pushed_before_the_first_poll_has_described_its_device_wai
         pool, tmp_path, KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
     ) as it:
         await until(lambda: it.vendor.sockets)
+        await it.vendor.push('{"ask": 7}')
+        await until(lambda: it.vendor.received[-1:] == ["pong 7"])  # a poll may wait for the vendor's answer to that
         await it.vendor.push('{"level": 42}')
         await asyncio.sleep(0.2)
         it.vendor.polls.set()

@@ -18,7 +18,7 @@ from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.held_back import MAX_PRESSES, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
 from appliance.adapters.mqtt.payloads import parse_json
-from appliance.adapters.mqtt.templates.template import _parse
+from appliance.adapters.mqtt.templates import template
 from appliance.errors import Invalid
 from appliance.log_buffer import MAX_SAME_KIND
 from tests.adapters.mqtt import table
@@ -115,6 +115,7 @@ def parts_of(component: str, **fields: Any) -> str:
     ],
 )  # fmt: skip
 def test_what_is_announced_takes_no_more_memory_than_is_counted_of_it(topic: str, payload: str) -> None:
+    template.PARSED = template.ParsedTemplates()
     catalog = new_catalog()
     take(catalog, (config("sensor", value_template="{{ value }}"),))
     tracemalloc.start()
@@ -122,12 +123,29 @@ def test_what_is_announced_takes_no_more_memory_than_is_counted_of_it(topic: str
         for number in range(10, 30):
             catalog.take_config(topic.replace("<n>", f"{number}"), payload.replace("<n>", f"{number}").encode())
         rebuild(catalog)
-        _parse.cache_clear()
+        template.PARSED = template.ParsedTemplates()
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] < catalog._bytes
         assert len(catalog.devices) > 20 and not catalog.refused
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("count", "size", "parsed"), [(10_000, 40, 10_000), (100, 8_000, 200)])
+def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
+    count: int, size: int, parsed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = list[str]()
+
+    def parse(text: str) -> str:
+        texts.append(text)
+        return text
+
+    monkeypatch.setattr(template, "_parse", parse)
+    kept = template.ParsedTemplates()
+    for number in range(2 * count):
+        kept.find(f"{number % count:{size}}")
+    assert len(texts) == parsed and len(kept._kept) * size <= template.MAX_PARSED_CHARS
 
 
 def test_of_faults_beyond_those_that_are_named_it_is_said_that_there_are_more(clock: VirtualClock) -> None:

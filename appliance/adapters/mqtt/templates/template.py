@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from appliance.adapters.mqtt.templates.template_limits import MAX_TEMPLATE_BYTES, Rendering, TemplateFailed
 
-MAX_PARSED_TEMPLATES = 1_024
-"""Templates that are kept as they were parsed, those rendered last; each is up to 70 KB. Others are parsed anew."""
+MAX_PARSED_CHARS = 512 * 1024
+"""Characters of the templates that are kept as they were parsed, those rendered last; others are parsed anew.
+
+A character takes up to 120 bytes; 13,000 usual templates of 40 characters fit.
+"""
+
+_Parsed = tuple[Callable[..., Any], Any, frozenset[str]]
 
 
 class Template:
@@ -23,8 +28,8 @@ class Template:
         self._text = text
         self._parsed()
 
-    def _parsed(self) -> tuple[Callable[..., Any], Any, frozenset[str]]:
-        if isinstance(found := _parse(self._text), str):
+    def _parsed(self) -> _Parsed:
+        if isinstance(found := PARSED.find(self._text), str):
             raise TemplateFailed(found)
         return found
 
@@ -48,9 +53,29 @@ class Template:
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
-@functools.lru_cache(maxsize=MAX_PARSED_TEMPLATES)
-def _parse(text: str) -> tuple[Callable[..., Any], Any, frozenset[str]] | str:
-    """What runs a template, its statements and the texts in them; else why it cannot be read."""
+class ParsedTemplates:
+    """What texts were parsed to, bounded by their characters; what was used last is kept."""
+
+    def __init__(self) -> None:
+        self._chars = 0
+        self._kept: OrderedDict[str, _Parsed | str] = OrderedDict()
+
+    def find(self, text: str) -> _Parsed | str:
+        """What runs a template, its statements and the texts in them; else why it cannot be read."""
+        if (found := self._kept.get(text)) is not None:
+            self._kept.move_to_end(text)
+            return found
+        self._kept[text] = found = _parse(text)
+        self._chars += len(text)
+        while self._chars > MAX_PARSED_CHARS:
+            self._chars -= len(self._kept.popitem(last=False)[0])
+        return found
+
+
+PARSED = ParsedTemplates()
+
+
+def _parse(text: str) -> _Parsed | str:
     # It imports Jinja, which takes a fifth of a second: only where there is a template.
     from appliance.adapters.mqtt.templates.evaluator import parse, write
 

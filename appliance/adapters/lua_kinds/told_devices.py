@@ -258,7 +258,7 @@ class DeviceReader:
         if not table.has("commands"):
             table.raw("commands")
             return () if known is None else known.commands or ()
-        specs: list[CommandSpec] = []
+        specs: dict[str, CommandSpec] = {}
         for inner in table.tables("commands", '{ { capability = "power", actions = { "on", "off" } } }'):
             count = len(inner.findings.faults)
             found = inner.read(_COMMAND)
@@ -269,11 +269,11 @@ class DeviceReader:
             low, high = found["min"], found["max"]
             if low is not None and high is not None and low > high:
                 inner.fault("min", f"is more than max, {shown(low)} and {shown(high)}")
-            if any(found["capability"] == each.capability for each in specs):
+            if found["capability"] in specs:
                 inner.fault("capability", f"stands twice, {shown(found['capability'])}")
             if len(inner.findings.faults) == count:
-                specs.append(CommandSpec(**{**found, "values": tuple(found["values"] or ())}))
-        return tuple(sorted(specs, key=lambda spec: spec.capability))
+                specs[found["capability"]] = CommandSpec(**{**found, "values": tuple(found["values"] or ())})
+        return tuple(sorted(specs.values(), key=lambda spec: spec.capability))
 
     def _read_event(self, raw: Any, what: str, told: ToldDevices, id_: str | None = None) -> None:
         findings = Findings(LUA)

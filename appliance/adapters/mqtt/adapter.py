@@ -38,7 +38,7 @@ MAX_GATHER_SECS = 0.5
 """Seconds after which devices are built though configurations keep coming."""
 
 RETURN_SECS = 10.0
-"""Seconds after that in which who keeps no configuration at the broker may announce its devices anew."""
+"""Seconds after a birth message in which who keeps no configuration at the broker may announce its devices anew."""
 
 BIRTH_SECS = 300.0
 """Seconds between two birth messages, at least: each makes every announcer publish its states again."""
@@ -81,7 +81,8 @@ class MqttAdapter(Adapter):
         self._zone = context.timezone
         self._broker: Broker
         self._hub_id = ""
-        self._born_at: float | None = None
+        self._born_at = -math.inf
+        self._is_born = False
         self._config_at = 0.0
         self._has_new_configs = False
         self._is_complete = False
@@ -161,7 +162,7 @@ class MqttAdapter(Adapter):
     async def _session(self, connection: BrokerConnection) -> None:
         """The work of one connection, until it is lost."""
         self.inbox.clear()
-        self._is_complete = False
+        self._is_born = self._is_complete = False
         self._seen_configs.clear()
         self._late_configs.clear()
         self.live.catalog.names.known = {
@@ -199,8 +200,8 @@ class MqttAdapter(Adapter):
                 if self._is_quiet(now):
                     settled_at = now
                     await self._finish_discovery(connection)
-            elif not self._is_complete and now - settled_at >= RETURN_SECS:
-                await self._forget_missing()
+            elif not self._is_complete:
+                await self._find_missing(connection)
             now = self.clock.monotonic()
 
     def _is_quiet(self, now: float) -> bool:
@@ -223,12 +224,18 @@ class MqttAdapter(Adapter):
         await self._rebuild(complete=True)
         self.publish.started()
         self.publish.answered()
-        now = self.clock.monotonic()
-        if self._born_at is None or now - self._born_at >= BIRTH_SECS:
-            self._born_at = now
-            await connection.publish(Outgoing(f"{self._settings.discovery_prefix}/status", "online"))
+        await self._find_missing(connection)
         for topic, payload in self.live.catalog.state_requests():
             await connection.publish(Outgoing(topic, payload))
+
+    async def _find_missing(self, connection: BrokerConnection) -> None:
+        """Send the birth message once it is due, and forget whom it did not bring back in time."""
+        now = self.clock.monotonic()
+        if not self._is_born and now - self._born_at >= BIRTH_SECS:
+            self._is_born, self._born_at = True, now
+            await connection.publish(Outgoing(f"{self._settings.discovery_prefix}/status", "online"))
+        elif self._is_born and now - self._born_at >= RETURN_SECS:
+            await self._forget_missing()
 
     async def _forget_missing(self) -> None:
         """Forget what is announced no longer, unless nothing is: then the broker has lost what it kept."""

@@ -92,6 +92,7 @@ async def test_after_an_outage_who_is_not_announced_yet_is_unavailable_and_has_t
             await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
             await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
+            monkeypatch.setattr(mqtt_adapter, "BIRTH_SECS", 0.0)  # until then it was asked a moment ago
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
+from appliance.adapters.mqtt.adapter import BIRTH_SECS, RETURN_SECS, MqttAdapter
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.broker import Subscriptions
 from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
@@ -346,10 +346,17 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
     adapter.live = LiveDevices(new_catalog(), context.publish, clock)
     adapter._subscriptions = Subscriptions([], frozenset)
     connection: Any = Noted()
-    for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
+    for pause, count, is_asked in (
+        (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
+        (BIRTH_SECS / 2, 2, False),
+    ):  # fmt: skip
+        adapter._is_born = adapter._is_complete = False  # a new session
         await clock.advance(pause, sleepers=0)
         await adapter._finish_discovery(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
+        await clock.advance(RETURN_SECS, sleepers=0)
+        await adapter._find_missing(connection)
+        assert adapter._is_complete == adapter._is_born == is_asked, "nobody is forgotten who was not asked"
 
 
 async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -> None:

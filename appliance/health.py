@@ -98,7 +98,10 @@ class Health:
     def _on_event(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):
-                log.warning("%s: %s of %s was dropped: %s", name, event.attribute, event.device_id, event.reason)
+                what = event.attribute  # of the adapter as a whole it is a limit
+                if event.device_id != name:
+                    what = f"{what} of {event.device_id} was dropped"
+                log.warning("%s: %s: %s", name, what, event.reason)
                 if name in self._adapters:
                     self._update(name, dropped=(*self._adapters[name].dropped, event)[:MAX_LISTED_DROPS])
             case events.AdapterStarted(adapter=name):

@@ -260,7 +260,8 @@ class Reasons:
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
     """What an adapter received of a device, or as a whole, and could not use."""
-    return [f"{each.attribute} was dropped: {each.reason}" for each in health.dropped if each.device_id == id_]
+    what = "" if id_ == health.name else " was dropped"
+    return [f"{each.attribute}{what}: {each.reason}" for each in health.dropped if each.device_id == id_]
 
 
 def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
@@ -20,7 +21,7 @@ from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream
-from appliance.api.validation import RequestFields, parse, parse_json
+from appliance.api.validation import RequestFields, check_json, parse
 from appliance.errors import TooLarge, TooSlow
 from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
@@ -31,7 +32,12 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
 
     `instead` is parsed where there is no body.
     """
-    return parse_json(await read_bytes(request, limits) or instead)
+    body = await read_bytes(request, limits) or instead
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        check_json(body)  # raises, saying where
+        raise
 
 
 async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int | None = None) -> bytes:

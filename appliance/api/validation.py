@@ -59,10 +59,10 @@ def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     return values
 
 
-def parse_json(body: bytes) -> Any:
-    """The JSON value that the body is; raises `MalformedRequest`, which says where it is none."""
+def check_json(body: bytes) -> None:
+    """Raise `MalformedRequest`, which says where, if the body is no JSON."""
     try:
-        return orjson.loads(body)
+        orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MalformedRequest(f"the body is not JSON: {_json_fault(body, error)}") from None
 

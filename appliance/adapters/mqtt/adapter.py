@@ -81,8 +81,7 @@ class MqttAdapter(Adapter):
         self._zone = context.timezone
         self._broker: Broker
         self._hub_id = ""
-        self._born_at = -math.inf
-        self._is_born = False
+        self._born_at, self._is_born = -math.inf, False
         self._config_at = 0.0
         self._has_new_configs = False
         self._is_complete = False
@@ -97,8 +96,7 @@ class MqttAdapter(Adapter):
     async def run(self) -> None:
         """Stay connected and publish what comes, until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
-        is_full = self._settings.include_config_entities
-        prefix = self._settings.discovery_prefix
+        is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         catalog = DeviceCatalog(self.name, prefix, hub_id, includes_config_entities=is_full)
         self.live = LiveDevices(catalog, self.publish, self.clock, self._zone)
         self._pictures = self.live.pictures
@@ -215,8 +213,7 @@ class MqttAdapter(Adapter):
         self.publish.progressed(f"{seen} announcements taken in, {waiting} messages wait, {built} devices built")
 
     def _discovery_topics(self) -> list[str]:
-        prefix = self._settings.discovery_prefix
-        topics = [f"{prefix}/+/+/config", f"{prefix}/+/+/+/config"]
+        topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
         return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:

@@ -642,7 +642,7 @@ async def test_what_is_no_certificate_is_said(session: DeviceSession, clock: Vir
     tls.load_cert_chain(CERTIFICATE, KEY)
     own = hashlib.sha256(ssl.PEM_cert_to_DER_cert(CERTIFICATE.read_text())).hexdigest()
     untrusted, other = "is not trusted: self-signed certificate", "has another fingerprint"
-    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=tls) as server:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=tls) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         for access, sentence in ((HttpAccess(), untrusted), (pinned, f"{other}, {own}")):
             with pytest.raises(Unreachable, match=rf"does not answer \(its certificate {sentence}\)$"):

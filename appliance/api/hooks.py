@@ -11,7 +11,7 @@ import orjson
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api.validation import MAX_TABLE_DEPTH, check_json, is_within
+from appliance.api.validation import MAX_TABLE_DEPTH, is_within, not_json
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
@@ -49,7 +49,10 @@ class Hooks:
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):
-            check_json(request.body)  # raises, as it is no form either
+            try:
+                orjson.loads(request.body)  # raises, as it is no form either
+            except orjson.JSONDecodeError as error:
+                raise not_json(request.body, error) from None
         is_taken = await self._dispatcher.hook(request)
         if not is_taken and not self._hears(request.hook):
             raise NotFound("hook", request.hook)

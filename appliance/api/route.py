@@ -21,7 +21,7 @@ from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream
-from appliance.api.validation import RequestFields, check_json, parse
+from appliance.api.validation import RequestFields, not_json, parse
 from appliance.errors import TooLarge, TooSlow
 from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
@@ -35,9 +35,8 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
     body = await read_bytes(request, limits) or instead
     try:
         return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        check_json(body)  # raises, saying where
-        raise
+    except orjson.JSONDecodeError as error:
+        raise not_json(body, error) from None
 
 
 async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int | None = None) -> bytes:

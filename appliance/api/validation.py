@@ -59,22 +59,14 @@ def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     return values
 
 
-def check_json(body: bytes) -> None:
-    """Raise `MalformedRequest`, which says where, if the body is no JSON."""
-    try:
-        orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise MalformedRequest(f"the body is not JSON: {_json_fault(body, error)}") from None
-
-
-def _json_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
-    if not body:
-        return "it is empty"
+def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
+    """The refusal of a body that is no JSON, which says where."""
+    where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"
     try:
         body.decode()
     except UnicodeDecodeError as fault:
-        return f"byte {fault.start + 1} is not UTF-8"
-    return f"{error.msg}, line {error.lineno} column {error.colno}"
+        where = f"byte {fault.start + 1} is not UTF-8"
+    return MalformedRequest(f"the body is not JSON: {where}")
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:

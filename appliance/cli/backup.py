@@ -23,7 +23,7 @@ from appliance.cli.archive import (
 )
 from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
-from appliance.cli.terminal import progress, say
+from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
@@ -51,7 +51,7 @@ def backup(arguments: argparse.Namespace) -> int:
         write_named(file, packed)
     for warning in warnings:
         say(f"warning: {warning}")
-    months = f" and {len(made.months)} month{'s' * (len(made.months) != 1)} of history" if made.months else ""
+    months = f" and {counted(len(made.months), 'month')} of history" if made.months else ""
     comma = "," if months else " and"
     say(f"{file}: {len(made.values)} entries of state{comma} {len(made.files)} files of configuration{months}")
     return os.EX_OK

@@ -26,7 +26,7 @@ from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner, become_owner, worker_ids
 from appliance.cli.paths import HubPaths
-from appliance.cli.terminal import say
+from appliance.cli.terminal import counted, say
 from appliance.clock import Clock
 from appliance.config import Config, line_finder
 from appliance.errors import ConfigFailed, Fault, LaresError
@@ -66,7 +66,7 @@ def check(arguments: argparse.Namespace) -> int:
     for warning in (*settings.warnings, *warnings):
         say(f"warning: {warning}")
     if faults:
-        say(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", to=sys.stderr)
+        say(f"lares: {counted(len(faults), 'fault')} found", to=sys.stderr)
         return os.EX_CONFIG
     if off:
         say(f"off, as their files say: {', '.join(off)}; fill in the names at the top of each, then switch it on")

@@ -17,7 +17,7 @@ from appliance.adapters.kinds import kind_of
 from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
-from appliance.cli.terminal import say
+from appliance.cli.terminal import counted, say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.lua.process import probe_confinement
@@ -169,7 +169,7 @@ def _check_history(folder: Path) -> Finding:
         bad = sum(line is None for month in months for line in files.read_all(month))
     except OSError as error:
         return "care", "history", f"it cannot be read: {error.strerror}"
-    sentence = f"{len(months)} month{'s' * (len(months) != 1)} on the card, {sum(months.values()) / 1e6:.1f} MB"
+    sentence = f"{counted(len(months), 'month')} on the card, {sum(months.values()) / 1e6:.1f} MB"
     return ("care", "history", f"{sentence}, {bad} damaged lines left out") if bad else ("ok", "history", sentence)
 
 

@@ -16,7 +16,7 @@ from appliance.cli import archive
 from appliance.cli.archive import UNREADABLE, Archive, decode, history_of, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
-from appliance.cli.terminal import progress, say
+from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
@@ -85,7 +85,7 @@ def _restore_all(
         kept += _place_history(data_dir, stamp)
         forget(data_dir)
     (file.parent / MARKER).unlink(missing_ok=True)
-    return kept, f", {count} month{'s' * (count != 1)} of history" if count else ""
+    return kept, f", {counted(count, 'month')} of history" if count else ""
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:

@@ -31,6 +31,11 @@ def say(*lines: str, to: TextIO | None = None) -> None:
     write("\n".join(map(visible, lines)) + "\n", to)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 month`, `2 months`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def write(text: str, to: TextIO | None = None) -> None:
     """Write the text as it stands, at once. What standard error does not take is lost: the work goes on.
 

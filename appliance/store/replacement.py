@@ -74,8 +74,8 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
 def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
     """Let what was put aside be the document; where the old one is kept, None without a marker. Raises `OSError`."""
-    pending = _read_pending(folder)
-    if pending is None or not _is_marked(pending):
+    pending = _read_marked(folder)
+    if pending is None:
         return None
     return replace_document(folder, pending["values"], stamp, own=pending[OWN_KEYS])
 
@@ -96,8 +96,8 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 def present_history(folder: Path) -> Path:
     """The folder of months that counts now, as `read_present` has it. Raises `OSError`."""
-    pending, stage = _read_pending(folder), folder / HISTORY_STAGE
-    return stage if stage.exists() and pending and _is_marked(pending) else folder / HISTORY_FOLDER
+    stage = folder / HISTORY_STAGE
+    return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
 
 def forget_history(folder: Path) -> None:
@@ -122,8 +122,8 @@ def read_present(folder: Path) -> Recovered:
     Raises `StartFailed` where it cannot be read.
     """
     try:
-        pending = _read_pending(folder)
-        if pending is None or not _is_marked(pending):
+        pending = _read_marked(folder)
+        if pending is None:
             return read_document(folder)
         found = _read_leniently(folder)
     except OSError as error:
@@ -133,23 +133,15 @@ def read_present(folder: Path) -> Recovered:
     return found
 
 
-def _read_pending(folder: Path) -> dict[str, Any] | None:
-    """What was put aside, if anything was that is ours: what we write is whole."""
+def _read_marked(folder: Path) -> dict[str, Any] | None:
+    """What was put aside, if anything was that is ours and its marker is there: what we write is whole."""
     try:
         pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
+        marker = Path(os.fsdecode(unquote_to_bytes(pending["marker"])))
+        is_marked = read_plain(marker, MAX_STORE_FILE_BYTES).decode() == pending["token"]
     except (FileNotFoundError, orjson.JSONDecodeError):
         return None
-    return pending
-
-
-def _is_marked(pending: Mapping[str, Any]) -> bool:
-    try:
-        return bool(
-            read_plain(Path(os.fsdecode(unquote_to_bytes(pending["marker"]))), MAX_STORE_FILE_BYTES).decode()
-            == pending["token"]
-        )
-    except FileNotFoundError:
-        return False
+    return pending if is_marked else None
 
 
 def read_document(folder: Path) -> Recovered:

@@ -175,7 +175,10 @@ class Router:
 
 
 WRONG_KEY_LOG_SECS = 3600.0
+"""Seconds in which wrong keys of one client are one line in the log."""
+
 MAX_KEPT_WRONG_PEERS = 256
+"""Clients of which that is remembered; beyond them all are forgotten, and the log's own limit holds."""
 
 log = logging.getLogger("api")
 

@@ -46,8 +46,6 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "clock": ("lares clock trust",),
     "clock trust": ("lares clock trust",),
-    "import": ("lares import homecmdr /opt/homecmdr",),
-    "import homecmdr": ("lares import homecmdr /opt/homecmdr", "lares import homecmdr smart-home.db"),
     "doctor": ("lares doctor",),
     "status": ("lares status", "lares status --watch", "lares status --json"),
     "discover": ("lares discover", "lares discover --seconds 10 --json"),

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
     _check_texts(parsed)
-    name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
+    name = (parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
@@ -193,10 +193,6 @@ def _parser() -> argparse.ArgumentParser:
     clock = commands.add_parser("clock", help="say that the clock is right, where nothing synchronises it")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     clocks.add_parser("trust", parents=common, help="trust the clock as it is now, also after restarts")
-    import_ = commands.add_parser("import", help="import from another hub; nothing is overwritten")
-    hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)
-    homecmdr = hubs.add_parser("homecmdr", parents=common, help="import from HomeCmdr")
-    homecmdr.add_argument("path", metavar="PATH", help="its folder, or its SQLite file alone")
     _add_reports(commands, common)
     key = commands.add_parser("key", help="make, list and revoke keys, also while the hub runs")
     _add_key_commands(key, common)

@@ -8,7 +8,6 @@ import importlib
 import json
 import logging
 import os
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,8 +91,6 @@ LOCAL = (
     "backup EVIL/no/where",
     "restore EVIL",
     "restore ARCHIVE",
-    "import homecmdr SOURCE",
-    "import homecmdr EVIL",
     "init OUT",
     "init --adapter EVIL",
     "discover --seconds 0.1",
@@ -183,13 +180,9 @@ def test_what_a_hub_refuses_is_shown_and_does_nothing(
 def test_what_files_and_their_names_say_is_shown_and_does_nothing(
     command: str, home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    source, out, archive = tmp_path / "source", tmp_path / f"out{EVIL}", tmp_path / f"a{EVIL}.tar.gz"
-    source.mkdir()
-    with contextlib.closing(sqlite3.connect(source / "homecmdr.db")) as database, database:
-        database.execute("CREATE TABLE rooms (room_id, name)")
-        database.executemany("INSERT INTO rooms VALUES (?, ?)", [(EVIL, EVIL), ("kitchen", EVIL)])
+    out, archive = tmp_path / f"out{EVIL}", tmp_path / f"a{EVIL}.tar.gz"
     pack(archive, entries(state={f"room/{EVIL}": {"name": EVIL}}))
-    named = {"EVIL": EVIL, "OUT": str(out), "ARCHIVE": str(archive), "SOURCE": str(source)}
+    named = {"EVIL": EVIL, "OUT": str(out), "ARCHIVE": str(archive)}
     words = [named.get(word, word.replace("EVIL", str(home))) for word in command.split()]
     try:
         text = said(capfd, home, *words)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,7 +69,6 @@ def test_a_restore_is_the_user_s_and_stays_in_the_home(theirs: Path, open_folder
         ("key", "list"),
         ("check",),
         ("doctor",),
-        ("import", "homecmdr"),
         ("history", "export"),
     ],
     ids=" ".join,
@@ -86,10 +83,7 @@ def test_a_data_directory_that_is_a_link_is_refused(
     (theirs / "data").rename(open_folder / "data")
     (theirs / "data").symlink_to(hub)
     os.chown(theirs / "data", USER, USER, follow_symlinks=False)
-    source = open_folder / "source"
-    (source / "config").mkdir(parents=True)
-    (source / "config" / "default.toml").write_text("")
-    last = {"restore": [str(archive)], "import": [str(source)]}.get(arguments[0], [])
+    last = [str(archive)] if arguments == ("restore",) else []
     result = ended(theirs, *arguments, *last)
     assert result.code == 77 and "is a link, which root does not follow" in result.err, result
     assert list(hub.iterdir()) == []
@@ -185,40 +179,6 @@ def read(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
-
-
-def test_an_import_obeys_nothing_that_lies_outside_of_the_source(theirs: Path, open_folder: Path) -> None:
-    source = open_folder / "source"
-    for folder in (source / "config" / "automations", source / "data", open_folder / "outside"):
-        folder.mkdir(parents=True)
-    (open_folder / "outside" / "o.lua").write_text("-- outside")
-    (source / "config" / "default.toml").write_text(
-        '[scenes]\ndirectory = "../outside"\n[persistence]\ndatabase_url = "sqlite://../outside.db"\n'
-    )
-    (source / "config" / "automations" / "link.lua").symlink_to(open_folder / "secret.lua")
-    os.mkfifo(source / "config" / "automations" / "fifo.lua")
-    with closing(sqlite3.connect(open_folder / "outside.db")) as database, database:
-        database.executescript("CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id)")
-    database.close()
-    result = ended(theirs, "import", "homecmdr", str(source))
-    assert result.code == 0, result
-    assert "lies outside" in result.out and "there is no database" in result.out
-    assert result.out.count("it is a link or no plain file") == 2
-    assert SECRET not in "".join(path.read_text() for path in theirs.rglob("*.lua"))
-    assert owners(theirs / "config") == {USER}
-
-
-def test_an_import_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, open_folder: Path) -> None:
-    source = open_folder / "hub.db"
-    with closing(sqlite3.connect(source)) as database, database:
-        database.executescript("CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id)")
-        rows = [("x" * 5_000_000, "a"), ("b\x1b[31m", "b"), (7, "c"), (b"bytes", "d"), ("e", b"bytes"), ("f", "F")]
-        database.executemany("INSERT INTO rooms VALUES (?, ?)", rows)
-        database.execute("INSERT INTO devices VALUES (?, ?)", ("d" * 1000, "f"))
-    database.close()
-    result = ended(theirs, "import", "homecmdr", str(source))
-    assert result.code == 0 and "took  room 'f' (F)" in result.out and result.out.count("left  room") == 6, result
-    assert "\x1b" not in result.out and len(result.out) < 5000
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -121,37 +119,6 @@ def test_whatever_lies_in_a_place_every_command_ends_and_gives_nothing_away(
             if archive.exists():
                 assert archive.stat().st_uid == 0 and archive.stat().st_mode & 0o777 == 0o600
                 assert SECRET.encode() not in text_of(archive), (place, arguments)
-
-
-ROOMS = """CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id);
-INSERT INTO rooms VALUES ('secret', 'what only root may read');"""
-
-
-@pytest.mark.parametrize(
-    ("data_owner", "mode", "named", "code"),
-    [
-        (USER, 0o755, "source", 65),
-        (0, 0o1777, "source", 77),
-        (0, 0o1777, "source/data/hub.db", 77),
-        (USER, 0o1777, "source/data/hub.db", 65),
-    ],
-    ids=["their folder in root's source", "sticky in root's source", "sticky", "their own sticky"],
-)
-def test_an_import_reads_no_database_that_somebody_gave_a_second_name(
-    theirs: Path, open_folder: Path, data_owner: int, mode: int, named: str, code: int
-) -> None:
-    secret, data = open_folder / "secret.db", open_folder / "source" / "data"
-    with contextlib.closing(sqlite3.connect(secret)) as database, database:
-        database.executescript(ROOMS)
-    secret.chmod(0o600)
-    (data.parent / "config").mkdir(parents=True)
-    (data.parent / "config" / "default.toml").write_text('[persistence]\ndatabase_url = "sqlite://data/hub.db"\n')
-    data.mkdir()
-    (data / "hub.db").hardlink_to(secret)
-    os.chown(data, data_owner, data_owner)
-    data.chmod(mode)
-    assert as_root(theirs, "import", "homecmdr", str(open_folder / named))[0] == code
-    assert [each.name for each in data.iterdir()] == ["hub.db"]
 
 
 SWAPPER = """

@@ -180,6 +180,10 @@ class BadAnswer(AdapterFailed):
     code = "device_refused"
 
 
+class Unreadable(BadAnswer):
+    """The device answered in a way that cannot be read: the effect of a write is unknown."""
+
+
 class Unanswered(BadAnswer):
     """The device answered something, and not this: it hung up, or took too long. That is no outage."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -29,6 +30,12 @@ PARSED_BYTES = 4096
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
 """What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
+
+MAX_HEAD_BYTES = 16 * 1024
+"""Bytes of a head that are held back until it is complete."""
+
+_HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\r*\n\r*\n")
+_LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -86,23 +93,64 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
 
 
 class _Protocol(ResponseHandler):
-    """One connection, which is given up where more responses wait on it than were asked for."""
+    """One connection: tolerates odd heads of responses, and is given up after more responses than requests."""
+
+    _head: bytearray | None = None
+    """The begun head of the response to come; None while a body is received."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let each turn of the loop read no more than it may parse."""
         cast("Any", transport).max_size = PARSED_BYTES
         super().connection_made(transport)
 
+    def set_response_params(self, **params: Any) -> None:
+        """Expect the response to a request."""
+        self._head = bytearray()
+        super().set_response_params(**params)
+
     def data_received(self, data: bytes) -> None:
+        data = data if self._head is None else self._take_heads(self._head + data)
         for start in range(0, len(data), PARSED_BYTES):
             super().data_received(data[start : start + PARSED_BYTES])
             if len(self._buffer) > MAX_WAITING_RESPONSES:
                 self.abort()
                 return
 
+    def _take_heads(self, received: bytearray) -> bytes:
+        """Return the part that can be parsed: complete heads, repaired, and the body that follows the last one."""
+        repaired = b""
+        while received[:5] == _HTTP[: len(received)]:
+            end = _HEAD_END.search(received)
+            if end is None and len(received) <= MAX_HEAD_BYTES:
+                self._head = received
+                return repaired
+            if end is None:
+                break
+            repaired += repair_head(bytes(received[: end.end()]))
+            is_interim = received[8:10] == b" 1" and received[9:12] != b"101"
+            received = received[end.end() :]
+            if not is_interim:
+                break
+        self._head = None
+        return repaired + received
+
+
+def repair_head(head: bytes) -> bytes:
+    """Correct a head that only strict readers reject: CR CR LF, and a length that is stated twice and is the same."""
+    lines, lengths = [], set[bytes]()
+    for line in _LINE_END.split(head):
+        found = _LENGTH.fullmatch(line)
+        stated = set() if found is None else {each.strip() for each in found[1].split(b",")}
+        if len(stated) != 1:
+            lines.append(line)
+        elif stated != lengths:
+            lines.append(b"Content-Length: " + b"".join(stated))
+        lengths |= stated
+    return b"\r\n".join(lines)
+
 
 class DeviceConnector(aiohttp.TCPConnector):
-    """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
+    """Keeps idle connections for `keep_secs`."""
 
     def __init__(self, keep_secs: float) -> None:
         super().__init__(keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket)
@@ -112,9 +160,6 @@ class DeviceConnector(aiohttp.TCPConnector):
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
-        """A connection for the request. Raises `ClientError`, and `TimeoutError` where none is accepted in time."""
+        """Return a connection for the request. Raises `ClientError`, and `TimeoutError` after two seconds."""
         async with time_limit(CONNECT_TIMEOUT_SECS):
-            connection = await super().connect(req, traces, timeout)
-        if req.headers.get("Connection") == "close" and connection.protocol is not None:
-            connection.protocol.force_close()
-        return connection
+            return await super().connect(req, traces, timeout)

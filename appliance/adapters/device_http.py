@@ -2,49 +2,66 @@
 
 from __future__ import annotations
 
-import math
+import socket
+import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from msgspec import Struct
 
-from appliance.adapters.device_connector import DeviceConnector
+from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
 from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
 from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
 from appliance.clock import Clock
-from appliance.errors import BadAnswer, Unanswered, Unreachable
+from appliance.errors import BadAnswer, Unanswered, Unreachable, Unreadable
 from appliance.tasks import time_limit
 
 KEEP_SECS = 1.0
-"""Seconds that a connection is kept for any request; no known device closes an idle one sooner."""
+"""Lifetime of an idle connection that any request may use; no known device closes one sooner."""
 
 LASTING_SECS = 60.0
-"""Seconds that one is kept for requests that may be repeated: a device may have closed it meanwhile."""
+"""Lifetime of an idle connection for requests that may be repeated: the device may have closed it meanwhile."""
 
 RETRY_AFTER_SECS = 0.25
-"""Seconds before a request that was never answered is sent once more."""
+"""Pause before an unanswered request is repeated."""
+
+BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
+"""Statuses of a device that is busy; pause before the one repetition, and its limit if the device names the pause."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
-"""Bytes of a response that are read; no known device sends more."""
+"""Size limit of a response; no known device sends more."""
+
+_WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+"""Arguments for zlib by Content-Encoding."""
+
+_BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 
 
 class DeviceSession:
-    """The session for every adapter, until it is closed: connections that are kept briefly, and lasting ones.
+    """The session of all adapters: connections that are kept briefly, and lasting ones.
 
-    Those who ask for an address at most every minute keep one connection to it, as long as the device does.
+    An address that is requested at least once per minute keeps one connection, as long as the device keeps it.
     """
 
     def __init__(self) -> None:
+        self._resolver = DeviceResolver()
         self.brief = _open(DeviceConnector(KEEP_SECS))
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
         """The brief one with middlewares of its own, which a WebSocket's handshake cannot have for itself."""
         return _open(self.brief.connector, middlewares, is_owner=False)
+
+    async def resolve(self, host: str, port: int) -> str:
+        """Return the address of a name, IPv4 if it has one. Raises `OSError`."""
+        async with time_limit(CONNECT_TIMEOUT_SECS):
+            found = await self._resolver.resolve(host, port, socket.AF_UNSPEC)
+        return min(found, key=lambda each: each["family"] != socket.AF_INET)["host"]
 
     async def __aenter__(self) -> DeviceSession:
         return self
@@ -103,11 +120,10 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 
 
 class HttpClient:
-    """Requests to one vendor address; they may be sent concurrently. `answers` counts the responses of any status.
+    """Requests to one vendor address; they may run concurrently. `answers` counts responses of any status.
 
-    Responses beyond `max_bytes` are refused; the time is limited by the command or poll. An address that left a
-    request unanswered which came soon after another gets a new connection per request from then on: it may close them
-    early. One that answers a repeated request only over a new connection gets that after each second of silence.
+    The time is limited by the command or poll. If `sends_address`, the `Host` header holds the address of the device
+    even if the URL names it.
     """
 
     def __init__(
@@ -117,18 +133,19 @@ class HttpClient:
         clock: Clock,
         access: HttpAccess | None = None,
         max_bytes: int = MAX_RESPONSE_BYTES,
+        *,
+        sends_address: bool = False,
     ) -> None:
         self.address = address
         self._max_bytes = max_bytes
         self.answers = 0
-        self._answered_at = -math.inf
-        self._keeps = self._lasts = True
         self._session = session
         self._clock = clock
         access = access or HttpAccess()
         self._headers = access.all_headers()
         self._middlewares = access.middlewares()
         self._tls = access.tls()
+        self._sends_address = sends_address
 
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
         """The body of a 2xx answer.
@@ -146,23 +163,32 @@ class HttpClient:
         return parse_json(await self.request(method, path, **sent), self.address)
 
     async def exchange(
-        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, repeat: bool = False, **sent: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        repeat: bool = False,
+        repeat_busy: bool | None = None,
+        **sent: Any,
     ) -> HttpResponse:
-        """The response, of any status, to a request that is sent once more if nothing came back and it may `repeat`.
+        """Return the response, of any status. `sent` are aiohttp's `params`, `json`, and `data`.
 
-        `sent` are aiohttp's `params`, `json` and `data`. One that may be repeated goes over a lasting connection,
-        where the address keeps those. Raises `Unreachable`, and `BadAnswer` for what is not HTTP.
+        With `repeat`, a request without an answer is sent once more, over a new connection. With `repeat_busy`
+        (default: as `repeat`), so is a request that the device answers with "busy". Raises `Unreachable`, and
+        `BadAnswer` for an answer that is not HTTP.
         """
-        session = self._session.lasting if repeat and self._lasts else self._session.brief
+        session, pause = self._session.lasting if repeat else self._session.brief, RETRY_AFTER_SECS
         try:
-            return await self._exchange_once(session, method, path, headers, **sent)
+            response = await self._exchange_once(session, method, path, headers, **sent)
+            if response.status not in BUSY or not (repeat if repeat_busy is None else repeat_busy):
+                return response
+            pause = _busy_pause(response)
         except Unreachable:
             if not repeat:
                 raise
-            await self._clock.sleep(RETRY_AFTER_SECS)
-            response = await self._exchange_once(self._session.brief, method, path, headers, **sent)
-            self._lasts = False
-            return response
+        await self._clock.sleep(pause)
+        return await self._exchange_once(self._session.brief, method, path, headers, **sent)
 
     async def _exchange_once(
         self,
@@ -172,14 +198,10 @@ class HttpClient:
         headers: Mapping[str, str] | None,
         **sent: Any,
     ) -> HttpResponse:
-        answers_before = self.answers
-        try:
-            with self._failing(path):
-                async with self._open(session, method, path, headers, **sent) as response:
-                    body = await self._read(response)
-                    return HttpResponse(status=response.status, headers=response.headers, body=body)
-        finally:
-            self._learn_whether_it_keeps(is_answered=self.answers != answers_before)
+        with self._failing(path):
+            async with self._open(session, method, path, headers, **sent) as response:
+                body = await self._read(response)
+                return HttpResponse(status=response.status, headers=response.headers, body=body)
 
     @contextmanager
     def _failing(self, path: str) -> Iterator[None]:
@@ -191,11 +213,11 @@ class HttpClient:
             raise self._refused(path, error.status) from None
         except aiohttp.ClientResponseError:
             self.answers += 1
-            raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
+            raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             if type(error) is aiohttp.ClientError:  # of Digest, about an answer
                 self.answers += 1
-                raise BadAnswer(f"{self.address} asks for a login in a way that is not known here") from None
+                raise BadAnswer(f"{self.address} uses an unsupported authentication scheme") from None
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
 
     def _refused(self, path: str, status: int) -> HttpRefused:
@@ -212,8 +234,8 @@ class HttpClient:
     ) -> AsyncIterator[ClientResponse]:
         async with session.request(
             method,
-            self.address + path,
-            headers={**self._headers, **(headers or {}), **({} if self._keeps else {"Connection": "close"})},
+            (await self._numeric_address() if self._sends_address else self.address) + path,
+            headers={**self._headers, **(headers or {})},
             middlewares=(*self._middlewares, send_once),
             ssl=self._tls,
             allow_redirects=False,
@@ -241,12 +263,12 @@ class HttpClient:
                     raise BadAnswer(f"{self.address}{path} answered with something that is no event stream")
                 yield read_events(response, self._clock, max_bytes)
 
-    def _learn_whether_it_keeps(self, *, is_answered: bool) -> None:
-        now = self._clock.monotonic()
-        if is_answered:
-            self._answered_at = now
-        elif now - self._answered_at <= KEEP_SECS:
-            self._keeps = False
+    async def _numeric_address(self) -> str:
+        """Return the base URL with the address of the device instead of its name."""
+        parts = urlsplit(self.address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        host = await self._session.resolve(parts.hostname or "", port)
+        return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
     @asynccontextmanager
     async def messages(
@@ -287,16 +309,45 @@ class HttpClient:
         try:
             while chunk := await response.content.readany():
                 body += chunk
-                if len(body) > self._max_bytes:
-                    raise BadAnswer(f"{self.address} answered with more than {self._max_bytes // 1024} KiB")
+                self._check_size(len(body))
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} broke off its answer") from None
-        return bytes(body)
+        return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
+
+    def _decompress(self, body: bytes, coding: str) -> bytes:
+        """Undo a compression, which some devices use unasked. Return a body that only claims to be compressed."""
+        bits = _WINDOW_BITS.get(coding.strip().lower())
+        if bits is None or not body:
+            return body
+        decoder = zlib.decompressobj(bits)
+        try:
+            found = decoder.decompress(body, self._max_bytes + 1)
+        except zlib.error:
+            return body
+        self._check_size(len(found))
+        if not decoder.eof:
+            raise Unreadable(f"{self.address} answered with a {coding} body that is incomplete")
+        return found
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise Unreadable(f"{self.address} answered with more than {self._max_bytes // 1024} KiB")
+
+
+def _busy_pause(response: HttpResponse) -> float:
+    """Return the pause that a busy device asks for, within the limits."""
+    stated = response.headers.get("Retry-After", "")
+    return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
+
+
+def strip_json(body: bytes) -> bytes:
+    """Remove the byte order mark and the zero bytes that some devices put around JSON."""
+    return body.removeprefix(_BOM).rstrip(_JSON_PADDING)
 
 
 def parse_json(body: bytes | str, address: str) -> Any:
-    """The body parsed as JSON; `BadAnswer` where it is none."""
+    """Parse JSON from the address. Raises `Unreadable`."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise BadAnswer(f"{address} answered with something that is not JSON") from None
+        return orjson.loads(strip_json(body.encode() if isinstance(body, str) else body))
+    except (orjson.JSONDecodeError, UnicodeError):
+        raise Unreadable(f"{address} answered with something that is not JSON") from None

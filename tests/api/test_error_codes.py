@@ -57,7 +57,14 @@ def test_every_code_is_in_the_table_and_every_code_of_the_table_exists() -> None
 
 
 def test_a_class_of_errors_has_a_code_of_its_own_unless_one_remedy_serves_both() -> None:
-    unanswered = (errors.NotFound, errors.TooManyChecks, errors.Unanswered, errors.ConfigFailed, errors.StartFailed)
+    unanswered = (
+        errors.NotFound,
+        errors.TooManyChecks,
+        errors.Unanswered,
+        errors.Unreadable,
+        errors.ConfigFailed,
+        errors.StartFailed,
+    )
     shared = (*unanswered, errors.UnfitValue)  # the same remedy as for its parent: another value
     own = [kind for kind in kinds() if kind.__module__ == errors.__name__ and not issubclass(kind, shared)]
     codes = Counter(kind.code for kind in own)

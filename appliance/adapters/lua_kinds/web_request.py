@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpClient, HttpResponse
+from appliance.adapters.device_http import HttpClient, HttpResponse, strip_json
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings
@@ -140,7 +140,7 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
         "body": response.body.decode("latin-1"),
     }
     with suppress(Invalid):
-        answer["json"] = orjson.Fragment(compact_json(response.body))
+        answer["json"] = orjson.Fragment(compact_json(strip_json(response.body)))
     return answer
 
 
@@ -203,7 +203,12 @@ class Origins:
         if request.form is not None or request.body is not None:
             sent["data"] = request.form if request.form is not None else request.body
         found = await client.exchange(
-            request.method, request.path, headers=request.headers, repeat=request.is_reading, **sent
+            request.method,
+            request.path,
+            headers=request.headers,
+            repeat=request.is_reading,
+            repeat_busy=True,
+            **sent,
         )
         headers = {name.lower(): _readable(value) for name, value in found.headers.items()}
         return replace(found, headers=headers)

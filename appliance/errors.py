@@ -89,6 +89,12 @@ class NotFound(LaresError):
         self.code = f"{what}_not_found"
 
 
+class AliasTaken(LaresError):
+    """Another device has this alias."""
+
+    code = "alias_taken"
+
+
 class NoPicture(NotFound):
     """The device exists and has no picture now: it shows none, or none has come since the hub was started."""
 

@@ -22,7 +22,7 @@ from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment, Variables
-from appliance.automations.home_names import HomeNames, NameWatcher, PastNames
+from appliance.automations.home_names import HomeNames, NameWatcher, PastNames, RemovedDevice
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.clock import Clock, ClockSteps
@@ -273,7 +273,9 @@ class Hub:
     def _inspect(self, source: Source) -> Iterator[Fault]:
         return self._places().inspect(source)
 
-    def _view_names(self, past: Mapping[str, PastNames]) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
+    def _view_names(
+        self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
+    ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
         """The names that the home has, given what devices sent and showed, and what is switched on."""
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
@@ -289,7 +291,7 @@ class Hub:
             called=[*others, *(asset.source for asset in armed)],
             notify_targets=self._config.notify.targets,
         )
-        return known.with_devices(self.registry.list_devices(), self.registry.layout, past), armed
+        return known.with_devices(self.registry.list_devices(), self.registry.layout, past, removed), armed
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config

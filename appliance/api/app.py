@@ -14,7 +14,7 @@ from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import RequestCounts
-from appliance.api.route import ApiParts, ApiResource, MakeBackup, Search, routes_of
+from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
 from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
 from appliance.api.static_files import DashboardApi
@@ -57,7 +57,7 @@ def build_app(
     parts = ApiParts(
         hub=hub,
         encoder=encoder,
-        hooks=Hooks(hub.bus, hub.dispatcher, hub.automations.engine.hears_hook),
+        hooks=Hooks(hub.registry, hub.bus, hub.dispatcher, hub.automations.engine.hears_hook),
         keyring=keyring,
         metrics=Metrics(hub, requests, stream, app.ctx.connections),
         stream=stream,
@@ -67,5 +67,15 @@ def build_app(
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
-        gate.add(route, partial(route.handler, resources[route.resource]))
+        handler = partial(route.handler, resources[route.resource])
+        gate.add(route, _resolving(handler, hub) if "<device_id>" in route.path else handler)
     return app
+
+
+def _resolving(handler: Handler, hub: Hub) -> Handler:
+    """The handler, which gets the device's id if the path has its alias."""
+
+    async def handle(call: Call, device_id: str, **ids: str) -> object:
+        return await handler(call, device_id=hub.registry.id_of(device_id), **ids)
+
+    return handle

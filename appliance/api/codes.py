@@ -37,6 +37,7 @@ CODES: Mapping[str, Code] = {
     **{f"{each}_not_found": Code(404, f"There is no {each} of this id.") for each in get_args(errors.Resource)},
     "picture_not_found": Code(404, "The device shows no picture, or none has come since the start."),
     "method_not_allowed": Code(405, "The path has no such method; `Allow` names those that it has."),
+    "alias_taken": Code(409, "Another device has this alias."),
     "request_timeout": Code(408, "The request took too long to arrive."),
     "body_too_large": Code(413, "The body is larger than `api.max_body_bytes`, or than the 16 KiB of a hook."),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),

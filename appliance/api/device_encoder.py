@@ -101,6 +101,7 @@ def _differ_in_last_seen(one: Device, other: Device) -> bool:
         and one.metadata is other.metadata
         and one.info is other.info
         and one.name == other.name
+        and one.alias == other.alias
         and one.kind is other.kind
         and one.room_id == other.room_id
         and one.updated_at == other.updated_at

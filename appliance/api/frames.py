@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from appliance.api import schemas
 from appliance.home import events, json_shapes
-from appliance.home.texts import identifier
+from appliance.home.texts import alias, identifier
 from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
 
 
@@ -29,9 +29,15 @@ def _frame(
     return EventFrame(type=type_, when=when, record=record)
 
 
-def _of(event: type[events.Event], type_: str, /, **fields: Schema | Part) -> tuple[type[events.Event], EventFrame]:
-    """The event and its frame, which is sent when the event's docstring says."""
-    return event, _frame(type_, event.__doc__ or "", **fields)
+def _of(
+    event: type[events.Event],
+    type_: str,
+    optional: Mapping[str, Schema | Part] | None = None,
+    /,
+    **fields: Schema | Part,
+) -> tuple[type[events.Event], EventFrame]:
+    """Return the event and its frame; the event's docstring describes when it is sent."""
+    return event, _frame(type_, event.__doc__ or "", optional, **fields)
 
 
 _DEVICE_ID = Part(TEXT, "device_id")
@@ -77,6 +83,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
             _of(
                 events.DeviceUpdated,
                 "device.updated",
+                {"alias": Part(alias.schema, "device.alias")},
                 id=Part(TEXT, "device.id"),
                 name=Part(TEXT, "device.name"),
                 info=Part(json_shapes.INFO, "device.info"),

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
+from msgspec.structs import replace
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.dispatch import Dispatcher
@@ -15,6 +16,7 @@ from appliance.api.validation import MAX_TABLE_DEPTH, is_within, not_json
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
+from appliance.home.registry import Registry
 from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
 
@@ -28,14 +30,15 @@ _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([
 class Hooks:
     """Who listens to hooks: automations, and adapters. `hears` says whether an automation listens to an id."""
 
-    def __init__(self, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
+    def __init__(self, registry: Registry, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
+        self._registry = registry
         self._bus = bus
         self._dispatcher = dispatcher
         self._hears = hears
 
     async def is_heard(self, hook: str) -> bool:
         """Whether anything listens to the hook of this id."""
-        return self._hears(hook) or await self._dispatcher.hears_hook(hook)
+        return self._hears(hook) or await self._dispatcher.hears_hook(self._with_id(hook))
 
     async def require(self, hook: str) -> None:
         """Raise `NotFound` where nothing listens to the hook of this id."""
@@ -53,10 +56,16 @@ class Hooks:
                 orjson.loads(request.body)  # raises, as it is no form either
             except orjson.JSONDecodeError as error:
                 raise not_json(request.body, error) from None
-        is_taken = await self._dispatcher.hook(request)
+        is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
         if not is_taken and not self._hears(request.hook):
             raise NotFound("hook", request.hook)
         self._bus.publish(HookCalled(hook=request.hook, data=request.data, query=request.query))
+
+    def _with_id(self, hook: str) -> str:
+        """Return the hook of a device with the device's id in place of its alias."""
+        if not hook.startswith(DEVICE_HOOK_PREFIX):
+            return hook
+        return DEVICE_HOOK_PREFIX + self._registry.id_of(hook.removeprefix(DEVICE_HOOK_PREFIX))
 
 
 def explain_unheard(hook: str) -> str:

@@ -74,7 +74,7 @@ class Reasons:
         except NotFound:
             if (found := await self._explain_missing(id_)) is None:
                 raise
-            return {**found, "id": id_, "decisions": [], "automation": None}
+            return {"id": id_, **found, "decisions": [], "automation": None}
         known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
@@ -92,17 +92,16 @@ class Reasons:
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
             *((scene.id, scene.name) for scene in hub.scenes.list_scenes()),
-            *(
-                (device.id, hub.registry.layout.names.get(device.id, device.id))
-                for device in hub.registry.list_devices()
-            ),
+            *((device.id, device.name) for device in hub.registry.list_devices()),
         ]
         if any(word == id_ for id_, _ in pairs):
             return word
+        if found := hub.registry.find_devices([word]):
+            return found[0].id
         named = [id_ for id_, name in pairs if name.casefold() == word.casefold()]
         if named:
             return named[0]
-        near = nearest(word, [each for pair in pairs for each in pair])
+        near = nearest(word, [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias])
         missing = NotFound("automation", word)
         hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
         off = "".join(f"; {reason}" for reason in self._list_off())
@@ -116,26 +115,35 @@ class Reasons:
             if faults := await catalog.find_unloaded(word):
                 told = [f"it is not loaded: {fault}" for fault in faults]
                 return {"kind": kind, "summary": [*self._is_safe(), *told, HOW_TO_LOAD.format(f"{kind}s")]}
+        past = self._hub.names.removed
+        named = (id_ for id_, each in past.items() if each.name.casefold() == word.casefold())
+        word = next(named, self._hub.registry.id_of(word))
+        removed = [f"it {past[word]}"] if word in past else []
         section = word.partition(":")[0]
         health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
         if health is None and section in (await asyncio.to_thread(self._hub.names.known)).adapters:
             off = f"[adapters.{section}] says enabled = false; set it to true, then start the hub again"
-            return {"kind": "adapter" if word == section else "device", "summary": [off]}
+            return {"kind": "adapter" if word == section else "device", "summary": [*removed, off]}
         if health is None:
-            return None
+            return {"kind": "device", "id": word, "summary": removed} if removed else None
         told = [*_describe_adapter(health, word)]
         if word == section:
             return {"kind": "adapter", "summary": told}
+        told = [*removed, *told]
         if self._hub.registry.layout.keeps(word):
-            told = [f"{section} does not show it now; its room, name and groups are kept", *told]
-        elif health.file_fault is None and not _drops_of(health, word):
+            told = [f"{section} does not show it now; its room, name, alias and groups are kept", *told]
+        elif not removed and health.file_fault is None and not _drops_of(health, word):
             return None
-        return {"kind": "device", "summary": told}
+        return {"kind": "device", "id": word, "summary": told}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
         """What of the automations waits for the device, also by its room or a group, or asks for it."""
         layout = self._hub.registry.layout
-        things = {("device", device.id): "it", ("room", device.room_id): f"its room '{device.room_id}'"}
+        things: dict[tuple[str, str | None], str] = {
+            ("device", device.id): "it",
+            ("device", device.alias): "it",
+            ("room", device.room_id): f"its room '{device.room_id}'",
+        }
         groups = [group for group in layout.groups.values() if device.id in group.members]
         things |= {("group", group.id): f"its group '{group.id}'" for group in groups}
         for definition in self._hub.automations.catalog.list_definitions():

@@ -106,8 +106,9 @@ class CtxCalls:
     async def _invoke(self, context: Context, target: str, payload: Any, _: None) -> Any:
         if payload is not None and not isinstance(payload, dict):
             raise Invalid("ctx:invoke: the payload must be a table with named fields")
-        self._brake.note_invoke(context.source, payload or {})
-        return await context.invoke(target, payload or {})
+        payload = self._registry.with_id(payload or {})
+        self._brake.note_invoke(context.source, payload)
+        return await context.invoke(target, payload)
 
     async def _sleep(self, context: Context, seconds: float, *_: None) -> None:
         if not 0 <= seconds <= MAX_SLEEP_SECS:
@@ -163,7 +164,7 @@ class CtxCalls:
 
     async def _wait_for(self, context: Context, device_id: str, raw: Any, _: None) -> bool:
         attribute, matcher, secs = _parse_wait(raw)
-        self._registry.get_device(device_id)
+        device_id = self._registry.get_device(device_id).id
         matched = asyncio.Event()
 
         def check(event: Event | None = None) -> None:

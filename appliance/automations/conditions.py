@@ -133,7 +133,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         """Whether it is so; false for a device or an attribute that there is not."""
         devices = home.registry.find_devices([self.device_id])
         if not devices:
-            return refused(str(NotFound("device", self.device_id)))
+            return refused(str(home.registry.no_device(self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
             return refused(f"device '{self.device_id}' has no {self.attribute}, needs {self.matcher}")

@@ -91,7 +91,11 @@ class Devices(Struct, frozen=True, kw_only=True):
         if self.group_id is not None:
             group = registry.layout.groups.get(self.group_id)
             return group is not None and device.id in group.members
-        return device.id in self.ids
+        return self.name(device.id, device.alias)
+
+    def name(self, device_id: str, alias: str | None) -> bool:
+        """Whether the ids have the device, by its id or its alias."""
+        return device_id in self.ids or alias in self.ids
 
 
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
@@ -179,7 +183,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         """
         if not isinstance(event, DeviceStateChanged) or event.previous is None:
             return None
-        if self.devices.ids and event.device.id not in self.devices.ids:
+        if self.devices.ids and not self.devices.name(event.device.id, event.device.alias):
             return None
         if self.attribute is None:
             return Match(event=self._table(event.device))
@@ -271,7 +275,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         """The event table if the event is of this name."""
         if not isinstance(event, DeviceEvent) or self.event not in (None, event.event):
             return None
-        if self.devices.ids and event.device_id not in self.devices.ids:
+        if self.devices.ids and not self.devices.name(event.device_id, event.alias):
             return None
         table = {"type": self.type, "device_id": event.device_id, "event": event.event, "data": dict(event.data)}
         return Match(event=table)

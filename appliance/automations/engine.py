@@ -269,6 +269,8 @@ class TriggerIndex:
     def of_device(self, device: Device) -> list[ActiveTrigger]:
         """The triggers that listen to the device, to its room, or to a group to which it belongs."""
         subjects: list[Subject] = [("device", device.id)]
+        if device.alias is not None:
+            subjects.append(("device", device.alias))
         if device.room_id is not None:
             subjects.append(("room", device.room_id))
         if self._group_ids:

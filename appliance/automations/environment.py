@@ -179,7 +179,8 @@ class ChangeTimes:
     Where the clock is set, what was seen to change before in this run of the hub has another time by it.
     """
 
-    def __init__(self, storage: Storage, bus: Bus, clock: Clock) -> None:
+    def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
+        self._registry = registry
         self._clock = clock
         self._steps = ClockSteps(clock)
         self._remember = storage.remember
@@ -191,9 +192,10 @@ class ChangeTimes:
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, attributes: Mapping[str, frozenset[str]]) -> None:
-        """From now on remember these attributes, by device; others are forgotten."""
+        """From now on remember these attributes, by device id or alias; forget others."""
         self._watched = attributes
-        for device_id in [each for each in self._times if each not in attributes]:
+        watched = {self._registry.id_of(each) for each in attributes}
+        for device_id in [each for each in self._times if each not in watched]:
             self._forget(device_id)
 
     def get(self, device: Device, attribute: str) -> datetime:
@@ -206,7 +208,8 @@ class ChangeTimes:
             self._forget(event.device_id)
         if not isinstance(event, DeviceStateChanged) or event.previous is None:
             return
-        for name in self._watched.get(event.device.id, ()):
+        device = event.device
+        for name in self._watched.get(device.id, frozenset()) | self._watched.get(device.alias or "", frozenset()):
             if event.device.attributes.get(name) != event.previous.attributes.get(name):
                 self._note(event.device.id, name)
             elif name not in self._times.get(event.device.id, {}):
@@ -264,7 +267,7 @@ class Environment:
         self.began = began
         self.stopped_at = stopped_at
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
-        self.change_times = ChangeTimes(storage, bus, clock)
+        self.change_times = ChangeTimes(storage, registry, bus, clock)
         self.variables = Variables(storage, bus, self.brake)
         self.list_timers: Callable[[], Mapping[str, datetime]] = dict
         """When the timers that run are due, by name, once there are any."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -17,7 +18,7 @@ from appliance.automations.automation_fields import NamedThing, Subject
 from appliance.automations.condition_kinds import Combination
 from appliance.automations.conditions import Condition
 from appliance.automations.definition import AutomationDefinition
-from appliance.clock import Clock
+from appliance.clock import Clock, from_millis, timestamp, to_millis
 from appliance.errors import Fault
 from appliance.home.bus import Bus
 from appliance.home.events import (
@@ -28,12 +29,12 @@ from appliance.home.events import (
     DeviceStateChanged,
     Event,
 )
-from appliance.home.layout import Layout
+from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source, called_names
 from appliance.store.records import DocumentReader, Storage
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, shown
 from appliance.tables.fields import Path, Problem, located
 from appliance.tasks import Tasks
 
@@ -54,6 +55,12 @@ MAX_PAST_NAMES = 100
 SENT_PREFIX = "sent/"
 """Keys in the document: `sent/<device id>` holds the `PastNames` of the device."""
 
+REMOVED_PREFIX = "removed/"
+"""Keys in the document: `removed/<device id>` holds the `RemovedDevice`."""
+
+MAX_REMOVED_DEVICES = 500
+"""Removed devices that are remembered; the oldest is forgotten first."""
+
 _GIVEN = r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?"""
 """A call that sets a variable or starts a timer; its name, where it is a plain text."""
 
@@ -65,12 +72,23 @@ class PastNames(Struct, frozen=True, kw_only=True):
     attributes: set[str] = field(default_factory=set)
 
 
+class RemovedDevice(Struct, frozen=True, kw_only=True):
+    """A device that its adapter no longer lists: the name that it had, and when it was removed, in ms since 1970."""
+
+    name: str
+    at: int
+
+    def __str__(self) -> str:
+        return f"was removed at {timestamp(from_millis(self.at))}; its name was {shown(self.name)}"
+
+
 class HomeNames(Struct, frozen=True, kw_only=True):
-    """What there is to be named. What is None is not known: names of it are right.
+    """The names that the home has. None: unknown, so no name is reported.
 
     `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` are
-    the attributes that each shows or takes, `events` those that it announces or sent, by id. `sources` are the files
-    that may set variables and start timers; `called` are those of them whose calls count.
+    the attributes that each device shows or accepts, `events` those that it announces or sent, both by id. `aliases`
+    has the device id of each alias, `named` the ids of each shown name in lower case, `removed` the removed devices.
+    `sources` are the files that can set variables and start timers; the calls of `called` count.
     """
 
     adapters: Collection[str]
@@ -80,6 +98,9 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     members: Mapping[Subject, Collection[str]] = {}
     devices: Mapping[str, Collection[str]] | None = None
     events: Mapping[str, Collection[str]] = {}
+    aliases: Mapping[str, str] | None = None
+    named: Mapping[str, Collection[str]] = {}
+    removed: Mapping[str, RemovedDevice] = {}
     variables: Collection[str] | None = None
     timers: Collection[str] | None = None
     scenes: Collection[str] | None = None
@@ -88,7 +109,11 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     notify_targets: Collection[str] = ()
 
     def with_devices(
-        self, devices: Collection[Device], layout: Layout, past: Mapping[str, PastNames] | None = None
+        self,
+        devices: Collection[Device],
+        layout: Layout,
+        past: Mapping[str, PastNames] | None = None,
+        removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
         """With these devices in these places, and with what each has sent and shown in the `past`.
 
@@ -98,8 +123,14 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
         was = {each.id: (past or {}).get(each.id, PastNames()) for each in devices}
         takes = {each.id: {spec.capability for spec in each.commands or ()} for each in devices}
+        named: defaultdict[str, list[str]] = defaultdict(list)
+        for device in devices:
+            named[device.name.casefold()].append(describe_id(device))
         return replace(
             self,
+            aliases=layout.ids_by_alias,
+            named=named,
+            removed=removed or {},
             rooms=layout.rooms,
             groups=layout.groups,
             members={**rooms, **groups},
@@ -154,16 +185,41 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 
     def _missing(self, kind: str, name: str) -> str | None:
         """What is wrong with the name of a thing of this kind; None where there is one, or that is not known."""
-        section, _, rest = name.partition(":")
-        if kind in ("device", "operation") and section not in self.adapters:
-            near = nearest(section, self.adapters)
-            hint = "" if near is None else f"; did you mean {near}:{rest}"
-            return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
+        if kind == "device":
+            return self._missing_device(name)
+        if kind == "operation" and (message := self._missing_section(name)) is not None:
+            return message
         there = self._there(kind, name)
         if there is None or name in there:
             return None
         near = nearest(name, there)
         return f"names {name!r}, and there is no such {kind}" + ("" if near is None else f"; did you mean {near}")
+
+    def _missing_section(self, name: str) -> str | None:
+        section, _, rest = name.partition(":")
+        if section in self.adapters:
+            return None
+        near = nearest(section, self.adapters)
+        hint = "" if near is None else f"; did you mean {near}:{rest}"
+        return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
+
+    def _missing_device(self, name: str) -> str | None:
+        """Return a sentence about a name that is neither id nor alias of a device; None if it is, or if unknown."""
+        id_ = (self.aliases or {}).get(name, name)
+        if id_ in (self.devices or {}):
+            return None
+        if named := self.named.get(name.casefold()):
+            return f"names {name!r}, which is the name of {' or '.join([*named][:MAX_TOLD_NAMES])}; write that id"
+        if id_ in self.removed:
+            return f"names {name!r}, which {self.removed[id_]}"
+        if ":" in id_ and (message := self._missing_section(id_)) is not None:
+            return message
+        if (self.aliases if ":" not in id_ else self.devices) is None:
+            return None
+        near = nearest(name, [*(self.devices or ()), *(self.aliases or ()), *self.named])
+        meant = self.named.get(near or "", [near])
+        hint = "" if near is None else f"; did you mean {' or '.join(map(str, meant))}"
+        return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def _there(self, kind: str, name: str) -> Collection[str] | None:
         if kind == "operation":
@@ -175,13 +231,13 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             given = [match[3] for source in self.sources for match in _given(source) if match[1] == call]
             return None if there is None or None in given else {*there, *given}
         places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}
-        return {**places, "adapter": self.adapters, "device": self.devices}[kind]
+        return {**places, "adapter": self.adapters}[kind]
 
     def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
         """What is wrong with the name of an attribute or event of a device, or of whichever of a room or a group."""
         of, id_ = owner
         devices = self.devices or {}
-        ids = [id_] if of == "device" else self.members.get(owner, ())
+        ids = [(self.aliases or {}).get(id_, id_)] if of == "device" else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
         if not there:  # what is not there is told by its own name, and an empty room has shown nothing yet
             return None
@@ -221,6 +277,11 @@ def read_past(stored: DocumentReader) -> dict[str, PastNames]:
     return {device_id: convert(value, PastNames) for device_id, value in stored.items(SENT_PREFIX)}
 
 
+def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
+    """Return the removed devices, by id."""
+    return {device_id: convert(value, RemovedDevice) for device_id, value in stored.items(REMOVED_PREFIX)}
+
+
 class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
@@ -234,7 +295,10 @@ class NameWatcher:
         bus: Bus,
         clock: Clock,
         storage: Storage,
-        view: Callable[[Mapping[str, PastNames]], tuple[HomeNames, list[Asset[AutomationDefinition]]]],
+        view: Callable[
+            [Mapping[str, PastNames], Mapping[str, RemovedDevice]],
+            tuple[HomeNames, list[Asset[AutomationDefinition]]],
+        ],
         has_answered: Callable[[], bool],
     ) -> None:
         self._bus, self._clock = bus, clock
@@ -244,13 +308,14 @@ class NameWatcher:
         self._is_due = True
         self._remember = storage.remember
         self._past = read_past(storage.stored)
+        self.removed = read_removed(storage.stored)
 
     def known(self) -> HomeNames:
         """The names that the home has now; it reads the scripts' folder."""
-        return self._view(self._past)[0]
+        return self._view(self._past, self.removed)[0]
 
     def _find(self) -> list[Fault]:
-        known, armed = self._view(self._past)
+        known, armed = self._view(self._past, self.removed)
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
         said = set(at_load.list_faults(armed))
         return [fault for fault in known.list_faults(armed) if fault not in said]
@@ -272,12 +337,25 @@ class NameWatcher:
         if isinstance(event, DeviceEvent):
             self._note(event.device_id, "events", {event.event})
         elif isinstance(event, DeviceStateChanged):
+            if event.previous is None and self.removed.pop(event.device.id, None) is not None:
+                self._remember(REMOVED_PREFIX + event.device.id, None)
             if event.previous is not None and (gone := event.previous.attributes.keys() - event.device.attributes):
                 self._note(event.device.id, "attributes", gone)
-        elif isinstance(event, DeviceRemoved) and self._past.pop(event.device_id, None) is not None:
-            self._remember(SENT_PREFIX + event.device_id, None)
+        elif isinstance(event, DeviceRemoved):
+            self._note_removed(event)
         self._is_due = self._is_due or isinstance(event, CatalogReloaded)
         self.recheck()
+
+    def _note_removed(self, event: DeviceRemoved) -> None:
+        if self._past.pop(event.device_id, None) is not None:
+            self._remember(SENT_PREFIX + event.device_id, None)
+        if len(self.removed) >= MAX_REMOVED_DEVICES:
+            oldest = min(self.removed, key=lambda device_id: self.removed[device_id].at)
+            del self.removed[oldest]
+            self._remember(REMOVED_PREFIX + oldest, None)
+        removed = RemovedDevice(name=event.name, at=to_millis(self._clock.now()))
+        self.removed[event.device_id] = removed
+        self._remember(REMOVED_PREFIX + event.device_id, {"name": removed.name, "at": removed.at})
 
     def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
         past = self._past.setdefault(device_id, PastNames())

@@ -29,6 +29,7 @@ from appliance.store.file_format import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import (
+    ALIAS_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
     PLACE_PREFIX,
@@ -213,7 +214,7 @@ def _understand(members: dict[str, bytes], file: Path, packed: bytes) -> Archive
 
 def _check_texts(found: Archive) -> None:
     """Raise `Invalid`, a sentence, for an id or a name that the API would refuse."""
-    for prefix in (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, DEVICE_PREFIX, STATE_PREFIX):
+    for prefix in (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX):
         for id_, value in found.items(prefix):
             identifier(id_)
             if value is not None and prefix in (ROOM_PREFIX, GROUP_PREFIX):

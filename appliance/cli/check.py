@@ -20,7 +20,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import catalog_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import VARIABLE_PREFIX
-from appliance.automations.home_names import HomeNames, read_past
+from appliance.automations.home_names import HomeNames, read_past, read_removed
 from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.hub_client import read_state
@@ -158,11 +158,11 @@ def find_wrong_names(
         notify_targets=settings.notify.targets,
     )
     if stored is None or not stored.items(""):
-        return named.list_faults(armed)
+        return replace(named, aliases={}).list_faults(armed)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
-        named.with_devices(devices, layout, read_past(stored)),
+        named.with_devices(devices, layout, read_past(stored), read_removed(stored)),
         variables=[name for name, _ in stored.items(VARIABLE_PREFIX)],
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
         scenes=scenes,

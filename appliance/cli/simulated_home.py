@@ -172,16 +172,17 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
     """Make the devices that only the events know; which, with the line that names each first."""
     made: dict[str, int] = {}
     for event in events:
-        if event.device_id not in made and not registry.find_devices([event.device_id]):
-            made[event.device_id] = event.line
+        device_id = registry.id_of(event.device_id)
+        if device_id not in made and not registry.find_devices([device_id]):
+            made[device_id] = event.line
             seen = Observation(
-                device_id=event.device_id,
+                device_id=device_id,
                 kind=DeviceKind.VIRTUAL,
                 attributes={},
                 commands=EVERY_COMMAND,
                 is_available=True,
             )
-            registry.apply(Report(adapter=event.device_id.partition(":")[0], observations=(seen,)))
+            registry.apply(Report(adapter=device_id.partition(":")[0], observations=(seen,)))
     return made
 
 

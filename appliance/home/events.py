@@ -30,7 +30,7 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
 
 class DeviceUpdated(Event, frozen=True, kw_only=True):
-    """The device has another name, or its vendor says something else about it."""
+    """The device has another name or alias, or its vendor describes it differently."""
 
     device: Device
 
@@ -42,12 +42,16 @@ class DeviceEvent(Event, frozen=True, kw_only=True):
     event: str
     """A short name: `single`, `double`, `ring`."""
     data: Mapping[str, Value]
+    alias: str | None = None
+    """The device's alias at that time."""
 
 
 class DeviceRemoved(Event, frozen=True, kw_only=True):
     """The device is gone from its adapter's full list."""
 
     device_id: str
+    name: str = ""
+    """The name that it had."""
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, Capability
 from appliance.home.commands import COMMAND_SCHEMA, Command
 from appliance.home.model import DeviceKind
-from appliance.home.texts import identifier, name
+from appliance.home.texts import alias, identifier, name
 from appliance.home.values import CHECKS
 from appliance.tables.json_schema import (
     ANY,
@@ -65,7 +65,11 @@ _HEAD_FIELDS: Mapping[str, Schema | Part] = {
     "updated_at": INSTANT,
 }
 
-DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS)
+_ALIAS: Mapping[str, Schema | Part] = {
+    "alias": {**alias.schema, "description": "The short id that people chose; absent if there is no alias."}
+}
+
+DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS, _ALIAS)
 """A device without `last_seen`, the last of its fields and the one that every observation moves."""
 
 DEVICE_COMMANDS = array_of(COMMAND_SPEC)
@@ -74,6 +78,7 @@ DEVICE = Record(
     "Device",
     {**_HEAD_FIELDS, "last_seen": INSTANT},
     {
+        **_ALIAS,
         "commands": Part(
             {**DEVICE_COMMANDS, "description": "Only where the query says include=commands."},
             lambda device: DEVICE_COMMANDS(device.commands or ()),

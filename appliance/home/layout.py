@@ -1,4 +1,4 @@
-"""The layout of the home: rooms, groups, and the rooms and names of devices, as one value; a change makes another."""
+"""The layout of the home: rooms, groups, and the rooms, names and aliases of devices; each change makes a new one."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from appliance.errors import Invalid, NotFound
-from appliance.home.model import Group, Room
+from appliance.errors import AliasTaken, Invalid, NotFound
+from appliance.home.model import Device, Group, Room
 
 T = TypeVar("T")
 
 
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
-    """Rooms and groups by id; the room and the name that people gave to a device, whether it is present or not.
+    """Rooms and groups by id; by device id, present or absent, the room, the name and the alias that people chose.
 
-    Each method that changes something returns the layout that it makes, and raises `NotFound` or `Invalid` where that
-    cannot be. `devices` are those that exist: an absent one may stay where it is, and cannot be put anywhere.
+    Each method that changes something returns a new layout, and raises `NotFound`, `AliasTaken` or `Invalid`.
+    `devices` are the present devices: an absent device keeps its place, and cannot get another.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     room_assignments: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def ids_by_alias(self) -> Mapping[str, str]:
+        """The device id of each alias."""
+        return {alias: device_id for device_id, alias in self.aliases.items()}
 
     @cached_property
     def _by_room(self) -> Mapping[str, list[str]]:
@@ -36,9 +42,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def keeps(self, device_id: str) -> bool:
-        """Whether people gave the device, present or not, a room, a name or a place in a group."""
+        """Whether people gave the device, present or absent, a room, a name, an alias, or a place in a group."""
         is_member = any(device_id in group.members for group in self.groups.values())
-        return is_member or device_id in self.room_assignments or device_id in self.names
+        return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
+
+    def id_of(self, word: str, devices: Container[str]) -> str:
+        """Return the device id that the word is the alias of; otherwise the word."""
+        return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:
         """The devices in the room, present or not, by id."""
@@ -65,7 +75,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         self.get_room(room_id)
         return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
-    def assign_room(self, device_id: str, room_id: str | None, devices: Container[str]) -> Layout:
+    def assign_room(self, device_id: str, room_id: str | None, devices: Devices) -> Layout:
         """With the device in the room, or (None) in none."""
         if device_id not in devices:
             raise NotFound("device", device_id)
@@ -73,19 +83,31 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
             raise Invalid(f"room '{room_id}' not found")
         return self._with(room_assignments={device_id: room_id})
 
-    def rename_device(self, device_id: str, name: str | None, devices: Container[str]) -> Layout:
+    def rename_device(self, device_id: str, name: str | None, devices: Devices) -> Layout:
         """With this name for the device, or (None) with none that people gave it."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         return self._with(names={device_id: name})
 
-    def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Container[str]) -> Layout:
+    def set_alias(self, device_id: str, alias: str | None, devices: Devices) -> Layout:
+        """With this alias for the device; None removes it, also from an absent device."""
+        if device_id not in devices and (alias is not None or device_id not in self.aliases):
+            raise NotFound("device", device_id)
+        if alias is not None:
+            holder = alias if alias in devices else self.ids_by_alias.get(alias, device_id)
+            if holder != device_id:
+                free = f'it is not present now; free it with POST /devices/{holder}/alias {{"alias": null}}'
+                remedy = "choose another" if holder in devices else free
+                raise AliasTaken(f"alias '{alias}' belongs to device '{holder}'; {remedy}")
+        return self._with(aliases={device_id: alias})
+
+    def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Devices) -> Layout:
         """With this group; members left out (None) are those that it had, none in a new one."""
         previous = self.groups.get(group_id, Group(id=group_id, name=name))
-        kept = previous.members if members is None else _checked(members, devices, previous.members)
+        kept = previous.members if members is None else self._checked(members, devices, previous.members)
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
 
-    def set_members(self, group_id: str, members: tuple[str, ...], devices: Container[str]) -> Layout:
+    def set_members(self, group_id: str, members: tuple[str, ...], devices: Devices) -> Layout:
         """With these members of the group."""
         return self.put_group(group_id, self.get_group(group_id).name, members, devices)
 
@@ -93,6 +115,14 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         """Without the group; its devices stay."""
         self.get_group(group_id)
         return self._with(groups={group_id: None})
+
+    def _checked(self, members: tuple[str, ...], devices: Devices, before: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the ids of the members, each once; an absent device can stay a member, and cannot become one."""
+        ids = tuple(dict.fromkeys(self.id_of(each, devices) for each in members))
+        for device_id in ids:
+            if device_id not in devices and device_id not in before:
+                raise Invalid(str(missing_device(device_id, devices)))
+        return ids
 
     def _with(self, **changes: Mapping[str, Any]) -> Layout:
         """The layout with other values; None removes."""
@@ -103,8 +133,29 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, **merged)
 
 
-Change = Callable[[Layout, Container[str]], Layout]
-"""Makes another layout of one, given the devices that exist; raises `NotFound` or `Invalid`."""
+Devices = Mapping[str, Device]
+"""The present devices, by id."""
+
+Change = Callable[[Layout, Devices], Layout]
+"""Makes another layout of one, given the present devices; raises `NotFound`, `AliasTaken` or `Invalid`."""
+
+MAX_NAMESAKES = 3
+"""Devices of one name that a message lists."""
+
+
+def missing_device(word: str, devices: Devices) -> NotFound:
+    """Return the error for an unknown device id; if it is the name of a device, the message has the id and alias."""
+    missing = NotFound("device", word)
+    named = [each for each in devices.values() if each.name.casefold() == word.casefold()]
+    if named:
+        ids = " or ".join(describe_id(each) for each in named[:MAX_NAMESAKES])
+        missing.args = (f"{missing}; that is the name of {ids}",)
+    return missing
+
+
+def describe_id(device: Device) -> str:
+    """Return the id with the alias: `mqtt:lamp (alias hall_lamp)`."""
+    return device.id if device.alias is None else f"{device.id} (alias {device.alias})"
 
 
 def changes_between(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, T | None]:
@@ -114,11 +165,3 @@ def changes_between(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str
     get = before.get
     changed: dict[str, T | None] = {key: each for key, each in after.items() if get(key) is not each != get(key)}
     return changed | {key: None for key in before if key not in after}
-
-
-def _checked(members: tuple[str, ...], devices: Container[str], before: tuple[str, ...]) -> tuple[str, ...]:
-    """The members, each once; one that is absent at present may stay, and cannot become one."""
-    for device_id in members:
-        if device_id not in devices and device_id not in before:
-            raise Invalid(f"device '{device_id}' not found")
-    return tuple(dict.fromkeys(members))

@@ -46,11 +46,11 @@ class Info(Struct, frozen=True, kw_only=True):
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """One device as the home knows it.
+    """A device.
 
     `updated_at` is the time of the last change of an attribute, `last_seen` of the last observation; both in UTC.
-    `person_name` is what people called it, `vendor_name` what the vendor does. `commands` is what it takes, sorted by
-    capability; None while that is unknown, after a start from what an earlier version stored.
+    People chose `person_name` and `alias`; `vendor_name` comes from the vendor. `commands` are sorted by capability;
+    None while they are unknown, after a start from data of an earlier version.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Device(Struct, frozen=True, kw_only=True):
     last_seen: datetime
     person_name: str | None = None
     vendor_name: str | None = None
+    alias: str | None = None
     info: Info = field(default_factory=Info)
     commands: tuple[CommandSpec, ...] | None = None
 

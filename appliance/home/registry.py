@@ -17,7 +17,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.layout import Change, Layout, changes_between
+from appliance.home.layout import Change, Layout, changes_between, missing_device
 from appliance.home.model import Device, DeviceKind, Group, Metadata, Observation, Report, Room
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
@@ -63,15 +63,39 @@ class Registry:
         """Every group, by id."""
         return _by_id(self.layout.groups)
 
+    def id_of(self, word: str) -> str:
+        """Return the device id that the word is the alias of; otherwise the word."""
+        return self.layout.id_of(word, self._devices)
+
+    def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
+        """Return the payload of an operation with the device's id in place of its alias."""
+        word = payload.get("device_id")
+        return {**payload, "device_id": self.id_of(word)} if isinstance(word, str) else payload
+
     def find_devices(self, ids: Iterable[str]) -> list[Device]:
-        """The devices of these ids that exist, in this order, each once."""
+        """Return the present devices of these ids or aliases, in this order, each once."""
+        if self.layout.aliases:
+            ids = map(self.id_of, ids)
         return [self._devices[id_] for id_ in dict.fromkeys(ids) if id_ in self._devices]
 
     def get_device(self, device_id: str) -> Device:
-        """The device of this id."""
-        if device_id not in self._devices:
-            raise NotFound("device", device_id)
-        return self._devices[device_id]
+        """Return the device of this id or alias."""
+        device = self._devices.get(self.id_of(device_id))
+        if device is None:
+            raise self.no_device(device_id)
+        return device
+
+    def no_device(self, word: str) -> NotFound:
+        """Return the error for an unknown device id or alias."""
+        return missing_device(word, self._devices)
+
+    def get_kept(self, device_id: str) -> Device:
+        """Return the device; an absent one that people gave a place without attributes."""
+        if (device := self._devices.get(device_id)) is not None:
+            return device
+        if not self.layout.keeps(device_id):
+            raise self.no_device(device_id)
+        return self._known(device_id, device_id.partition(":")[0], self._clock.now())
 
     def get_room(self, room_id: str) -> Room:
         """The room of this id."""
@@ -123,10 +147,10 @@ class Registry:
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
-            del self._devices[device_id]
+            device = self._devices.pop(device_id)
             self._listed = None
             log.info("%s: device '%s' is gone; its room, name and groups are kept", adapter, device_id)
-            self._bus.publish(events.DeviceRemoved(device_id=device_id))
+            self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
 
     def set_state(self, adapter: str, state: str) -> None:
         """Set the `state` of every device of the adapter to `online` or `offline`.
@@ -152,7 +176,8 @@ class Registry:
         except Invalid as fault:
             self._report_dropped(adapter, device_id, {"event": str(fault)})
             return
-        self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid))
+        alias = self._devices[device_id].alias
+        self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid, alias=alias))
 
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
         """Set the state to what was stored, at the start; nothing is published."""
@@ -178,6 +203,8 @@ class Registry:
             self._move(device_id, place)
         for device_id, name in sorted(changes_between(before.names, layout.names).items()):
             self._rename(device_id, name)
+        for device_id, alias in sorted(changes_between(before.aliases, layout.aliases).items()):
+            self._set_alias(device_id, alias)
         for room_id in [room_id for room_id, room in rooms.items() if room is None]:
             self._bus.publish(events.RoomRemoved(room_id=room_id))
         for group_id, group in changes_between(before.groups, layout.groups).items():
@@ -218,6 +245,7 @@ class Registry:
                 updated_at=now,
                 last_seen=now,
                 person_name=self.layout.names.get(device_id),
+                alias=self.layout.aliases.get(device_id),
             )
         if device.metadata.source != adapter:
             raise Invalid(f"is a device of {device.metadata.source}")
@@ -263,6 +291,11 @@ class Registry:
             renamed = self._put(replace(device, person_name=name))
             if renamed.name != device.name:
                 self._bus.publish(events.DeviceUpdated(device=renamed))
+
+    def _set_alias(self, device_id: str, alias: str | None) -> None:
+        device = self._devices.get(device_id)
+        if device is not None and device.alias != alias:
+            self._bus.publish(events.DeviceUpdated(device=self._put(replace(device, alias=alias))))
 
     def _publish_group(self, group_id: str, previous: Group | None, group: Group | None) -> None:
         if group is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -75,6 +76,19 @@ def text(max_chars: int, *, is_id: bool = False) -> Check:
     schema = {**TEXT, "minLength": 1, "maxLength": max_chars, "description": said}
     return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars, is_id=is_id))
 
+
+_ALIAS = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def _check_alias(value: object) -> str:
+    stripped = strip_text(string(value), MAX_NAME_CHARS)
+    if _ALIAS.fullmatch(stripped) is None:
+        raise Invalid("must begin with a letter a-z and have only a-z, 0-9 and _, at most 64 characters")
+    return stripped
+
+
+alias = Check(schema={**TEXT, "pattern": f"^{_ALIAS.pattern}$"}, run=_check_alias)
+"""A check: the short id of a device that people choose."""
 
 identifier = text(MAX_ID_CHARS, is_id=True)
 hook_id = text(len(DEVICE_HOOK_PREFIX) + MAX_ID_CHARS, is_id=True)

@@ -1,6 +1,7 @@
 """Records: what the home's things look like in the document, and how they are read back.
 
 Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<device id>` (what people call it),
+`alias/<device id>` (the short id that people chose),
 `device/<id>` (what it is) and `state/<device id>`
 (`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
 `counter/card` counts what was written; `clock/trust` is that of `store/recorder.py`, `key/<id>` are the keys of
@@ -23,12 +24,13 @@ from appliance.home.layout import Layout, changes_between
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
+from appliance.home.texts import alias
 from appliance.tables.checks import shown
 
 T = TypeVar("T")
 
 ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
-NAME_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "device/", "state/"
+NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
 KEY_PREFIX = "key/"
 
 ADAPTER_PREFIX = "adapter/"
@@ -99,6 +101,7 @@ def layout_changes(before: Layout, after: Layout) -> dict[str, Any]:
         GROUP_PREFIX: {id_: each and {"name": each.name, "members": each.members} for id_, each in groups.items()},
         PLACE_PREFIX: changes_between(before.room_assignments, after.room_assignments),
         NAME_PREFIX: changes_between(before.names, after.names),
+        ALIAS_PREFIX: changes_between(before.aliases, after.aliases),
     }
     return {prefix + id_: value for prefix, part in parts.items() for id_, value in part.items()}
 
@@ -126,12 +129,13 @@ def read_all(
 
 
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
-    """The layout of rooms, groups, places and names that is stored."""
+    """Return the stored rooms, groups, places, names and aliases."""
     return Layout(
         rooms=read_all(document, ROOM_PREFIX, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
         groups=read_all(document, GROUP_PREFIX, _group, on_fault),
         room_assignments=read_all(document, PLACE_PREFIX, lambda _, value: _text(value), on_fault),
         names=read_all(document, NAME_PREFIX, lambda _, value: _text(value), on_fault),
+        aliases=read_all(document, ALIAS_PREFIX, lambda _, value: alias(value), on_fault),
     )
 
 
@@ -202,6 +206,7 @@ def _device(
         updated_at=changed_at,
         last_seen=changed_at,
         person_name=layout.names.get(device_id),
+        alias=layout.aliases.get(device_id),
         vendor_name=None if name is None else _text(name),
         info=_info(value.get("info", {})),
         commands=None if commands is None else tuple(_spec(each) for each in commands),

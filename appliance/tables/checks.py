@@ -63,13 +63,26 @@ def shown(value: Any, words: Words = JSON) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}…"
 
 
+_HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
+
+
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The word that is most like the given one, if any is at least so like it (1 is the same)."""
+    """Return the most similar word with at least this similarity (1 is the same); None if there is none.
+
+    Hexadecimal digits are never guessed: devices whose ids differ in one digit have nothing in common.
+    """
     if len(word) > MAX_NEAREST_CHARS:
         return None
-    import difflib  # only a fault asks for it
+    import difflib  # only a fault needs it
 
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=likeness)), None)
+    given = _digits_in(word)
+    candidates = [each for each in words if _digits_in(each) <= given]
+    return next(iter(difflib.get_close_matches(word, candidates, n=1, cutoff=likeness)), None)
+
+
+def _digits_in(word: str) -> set[str]:
+    """Return the runs of hexadecimal digits in the word, as serial numbers and addresses have them."""
+    return {run for run in _HEX_DIGITS.findall(word) if not run.isalpha()}
 
 
 def string(value: Any) -> str:

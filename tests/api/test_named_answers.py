@@ -28,6 +28,7 @@ NAMED: dict[str, set[int]] = {
     "GET /devices/{id}": {200, 400, 401, 404},
     "POST /devices/{id}/room": {200, 400, 401, 403, 404, 413},
     "POST /devices/{id}/name": {200, 400, 401, 403, 404, 413},
+    "POST /devices/{id}/alias": {200, 400, 401, 403, 404, 409, 413},
     "POST /devices/{id}/command": {200, 400, 401, 403, 404, 413, 501},
     "GET /devices/{id}/picture": {200, 400, 401, 404},
     "GET /devices/{id}/history": {200, 400, 401, 404},
@@ -90,6 +91,7 @@ NAMED: dict[str, set[int]] = {
 
 DURABLE = {
     "POST /devices/{id}/name",
+    "POST /devices/{id}/alias",
     "POST /devices/{id}/room",
     "POST /rooms",
     "DELETE /rooms/{id}",

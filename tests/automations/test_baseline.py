@@ -68,7 +68,7 @@ class Bench:
             raise AssertionError("nobody waits for the card")
 
         storage = Storage(stored=self.card, remember=self.card.values.__setitem__, put=put)
-        times = ChangeTimes(storage, self.bus, self.clock)
+        times = ChangeTimes(storage, self.registry, self.bus, self.clock)
         times.watch(WATCHED)
         return times
 

@@ -131,7 +131,7 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
     asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def view(past: Mapping[str, PastNames]) -> tuple[HomeNames, list[Any]]:
+    def view(past: Mapping[str, PastNames], _: object) -> tuple[HomeNames, list[Any]]:
         loop.call_soon_threadsafe(asked.put_nowait, {**past})
         return names(), []
 

@@ -18,12 +18,14 @@ from appliance.api.validation import anything, body, list_of, member_of, nullabl
 from appliance.errors import UnfitValue
 from appliance.home import json_shapes
 from appliance.home.commands import check_stated
-from appliance.home.texts import identifier, name
+from appliance.home.model import Device
+from appliance.home.texts import alias, identifier, name
 from appliance.lua.lua_catalog import Asset
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import TEXT, array_of, record
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
+ALIAS_BODY = body("AliasRequest", {"alias": Field(nullable(alias))})
 ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
 
 
@@ -87,6 +89,24 @@ class DevicesApi(ApiResource):
         return self.parts.encoder.encode(replace(current, person_name=layout.names.get(device_id)))
 
     @route(
+        "POST",
+        "/devices/<device_id>/alias",
+        Role.WRITE,
+        json_shapes.DEVICE,
+        statuses=(200, 409, 503),
+        body=ALIAS_BODY,
+    )
+    async def set_alias(self, call: Call, device_id: str) -> object:
+        """Give the device a short id that is accepted everywhere in place of its id; null removes it."""
+        device = self.hub.registry.get_kept(device_id)
+        fields = await call.body()
+        layout = await self.hub.changes.make(
+            lambda layout, devices: layout.set_alias(device_id, fields["alias"], devices)
+        )
+        [current] = self.hub.registry.find_devices([device_id]) or [device]
+        return self.parts.encoder.encode(replace(current, alias=layout.aliases.get(device_id)))
+
+    @route(
         "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
     )
     async def assign_room(self, call: Call, device_id: str) -> object:
@@ -126,12 +146,13 @@ class UsesApi(ApiResource):
     @route("GET", "/devices/<device_id>/uses", Role.READ, _USES)
     async def show(self, call: Call, device_id: str) -> object:
         """The automations and scenes whose files name the device."""
-        self.hub.registry.get_device(device_id)
+        device = self.hub.registry.get_device(device_id)
         automations, scenes = self.hub.automations.catalog.list_assets(), self.hub.scenes.catalog.list_assets()
-        found = {"automations": _naming(device_id, automations), "scenes": _naming(device_id, scenes)}
+        found = {"automations": _naming(device, automations), "scenes": _naming(device, scenes)}
         return {"device_id": device_id, **found}
 
 
-def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
-    quoted = [quote + device_id.encode() + quote for quote in (b'"', b"'")]
+def _naming(device: Device, assets: Iterable[Asset[Any]]) -> list[str]:
+    words = [device.id] if device.alias is None else [device.id, device.alias]
+    quoted = [quote + word.encode() + quote for quote in (b'"', b"'") for word in words]
     return [asset.definition.id for asset in assets if any(each in asset.source.text for each in quoted)]

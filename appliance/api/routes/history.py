@@ -99,7 +99,8 @@ class HistoryApi(ApiResource):
     async def list_commands(self, call: Call) -> object:
         """Who commanded which device, and what came of it, newest first."""
         query = call.query()
-        device_id = query.pop("device_id")
+        word = query.pop("device_id")
+        device_id = None if word is None else self.hub.registry.id_of(word)
         return {"entries": await self.hub.history.list_commands(Period(**query), device_id)}
 
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
-from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import MqttDevice, shown_messages
 from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.announcements import parse_config
@@ -22,6 +21,7 @@ from appliance.adapters.mqtt.held_back import Reports
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
+from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -86,6 +86,7 @@ class MqttAdapter(Adapter):
         self._has_new_configs = False
         self._is_complete = False
         self._seen_configs: set[str] = set()
+        self._asked: set[str] = set()
         self._late_configs: dict[str, Received] = {}
         self._subscriptions: Subscriptions
         self._has_read = False
@@ -162,6 +163,7 @@ class MqttAdapter(Adapter):
         self.inbox.clear()
         self._is_born = self._is_complete = False
         self._seen_configs.clear()
+        self._asked.clear()
         self._late_configs.clear()
         self.live.catalog.names.known = {
             device.id.removeprefix(f"{self.name}:"): identifier
@@ -191,6 +193,8 @@ class MqttAdapter(Adapter):
             if self._has_new_configs and (now - self._config_at >= QUIET_SECS or now - began >= gather):
                 self._has_new_configs = False
                 await self._rebuild(complete=now >= settled_at)
+                if now >= settled_at:
+                    await self._request_states(connection)
                 # Building takes the longer the more there is: in a flood most of the time is for reading.
                 began, gather = self.clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self.clock.monotonic() - now))
             if now < settled_at:
@@ -222,7 +226,11 @@ class MqttAdapter(Adapter):
         self.publish.started()
         self.publish.answered()
         await self._find_missing(connection)
-        for topic, payload in self.live.catalog.state_requests():
+        await self._request_states(connection)
+
+    async def _request_states(self, connection: BrokerConnection) -> None:
+        """Request the states of devices that do not retain them, once per device and connection."""
+        for topic, payload in list(self.live.catalog.state_requests(self._asked)):
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, digits_of, identifier_of, slug
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
-from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, TriggerEntity
+from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, Sensor, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.adapters.mqtt.held_back import Refusal, reason_of
 from appliance.adapters.mqtt.payloads import Outgoing
@@ -92,6 +92,7 @@ class MqttDevice(Struct):
                 "origin": announcements[0].origin,
                 "identifier": self.identifier,
                 **({"labels": labels} if (labels := self.labels) else {}),
+                **({"units": units} if (units := self.units) else {}),
                 **({"events": events} if (events := self.events) else {}),
             },
             name=self.name or None,
@@ -119,6 +120,16 @@ class MqttDevice(Struct):
             if words and slug(words) != entity.label.rpartition(".")[2].lower():
                 found.setdefault(entity.label, words)
         return found
+
+    @property
+    def units(self) -> dict[str, Value]:
+        """The units of its numbers that have none in their values, by attribute."""
+        units = {
+            entity.custom: entity.config.text("unit_of_measurement")
+            for entity in self.entities
+            if isinstance(entity, Sensor) and not entity.claims
+        }
+        return {attribute: unit for attribute, unit in units.items() if unit}
 
     @property
     def events(self) -> list[Value]:
@@ -277,7 +288,8 @@ def _name(device: MqttDevice) -> str:
     entity = device.entities[0]
     own = entity.config.text("name")
     if device.parent_id:
-        return f"{device.facts.name} {own or entity.announcement.object_id}".strip()
+        part = own or entity.announcement.object_id
+        return part if part.startswith(device.facts.name) else f"{device.facts.name} {part}"
     return device.facts.name or own or entity.announcement.object_id
 
 

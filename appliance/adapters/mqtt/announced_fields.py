@@ -100,7 +100,9 @@ class AnnouncedFields:
     def template(self, *keys: str) -> Template | None:
         """The first of these templates that is there; one that cannot be read is a problem, and gives no value."""
         for key in keys:
-            if isinstance(text := self.raw.get(key), str) and text:
+            if isinstance(text := self.raw.get(key), Template):
+                return text
+            if isinstance(text, str) and text:
                 try:
                     return Template(text)
                 except TemplateFailed as fault:

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import TOO_MANY_ENTITIES, MqttDevice, building
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.announcements import (
@@ -22,6 +21,7 @@ from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.held_back import Refusal, reason_of
 from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
+from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.errors import Invalid
 
@@ -131,11 +131,13 @@ class DeviceCatalog:
             self.take_config(topic, b"")
             yield
 
-    def state_requests(self) -> Iterator[tuple[str, str]]:
-        """Topics and payloads that request states which are not retained."""
-        for parts in self._tasmotas.values():
-            with suppress(Invalid):
-                yield from tasmota.state_requests(parts["config"]) if parts.get("config") else ()
+    def state_requests(self, asked: set[str]) -> Iterator[tuple[str, str]]:
+        """Return topics and payloads that request states which are not retained, of the devices not yet `asked`."""
+        for source, parts in self._tasmotas.items():
+            if parts.get("config") and source not in asked:
+                asked.add(source)
+                with suppress(Invalid):
+                    yield from tasmota.state_requests(parts["config"])
 
     def rebuilding(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
         """Rebuild the devices whose announcements changed, in small steps; `rebuilt` gets those new or changed.

@@ -130,7 +130,9 @@ class Cover(Entity):
         return replace(intent, shows={"cover_position": target}, begins=self._begins(target))
 
     def _step(self, action: str) -> Intent:
-        return Intent(messages=(self.publish_with(None, "command_topic", self.payload(action)),))
+        own = f"_{action}_topic"
+        topic = own if self.has_target(own) else "command_topic"
+        return Intent(messages=(self.publish_with(None, topic, self.payload(action)),))
 
     def _write_tilt(self, command: Command) -> Intent:
         if command.action == "stop":

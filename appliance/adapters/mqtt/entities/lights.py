@@ -79,7 +79,6 @@ class LightEntity(Entity):
         """Offer what the schema found, and claim the capabilities."""
         scale = self.config.number("brightness_scale", 255)
         self._scale = scale if scale >= 1 else 255
-        self._effects = self.config.texts("effect_list") if self.config.flag("effect", True) else ()
         if can_switch:
             self.offer("power", SWITCHED, self._write)
         settable = ["brightness"] if self._has_brightness else []
@@ -98,6 +97,11 @@ class LightEntity(Entity):
         self._offer_effects()
         self.claims = tuple(dict.fromkeys(("power", *self.offers, "color_mode")))
 
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """The effects by the light's own names."""
+        return self.config.texts("effect_list") if self.config.flag("effect", True) else ()
+
     def _offer(self, attribute: str, **schema: Value) -> None:
         self.offer(attribute, ("set",), self._write, **schema)
 
@@ -113,11 +117,11 @@ class LightEntity(Entity):
         ]
         if known:
             self.offer("effect", ("set", "stop") if "none" in known else ("set",), self._write, values=known)
-        if self._effects:
-            self._offer("custom.mqtt.effect", type="enum", values=list(self._effects))
+        if self.effect_names:
+            self._offer("custom.mqtt.effect", type="enum", values=list(self.effect_names))
 
     def _vendor_effect(self, effect: str) -> str:
-        return next((each for each in self._effects if each.lower() == effect), "")
+        return next((each for each in self.effect_names if each.lower() == effect), "")
 
     def _kelvin_range(self) -> tuple[int, int]:
         """The kelvin that the light takes, within the range of the capability."""

@@ -124,6 +124,7 @@ class BinarySensor(Entity):
 
     def setup(self) -> None:
         self._on, self._off = self.payload("on"), self.payload("off")
+        self._ignored = self.config.texts("_ignored")
         self.off_delay = self.config.number("off_delay", 0)
         device_class = self.config.text("device_class")
         key, *values = _BINARY.get(device_class, ("", True, False))
@@ -143,6 +144,8 @@ class BinarySensor(Entity):
             return self.showing(text == self._on)
         if text in ("None", ""):
             return self.showing(None) if text else {}
+        if text in self._ignored:
+            return {}
         raise Invalid(f"{text[:40]!r} is neither {self._on!r} nor {self._off!r}")
 
 

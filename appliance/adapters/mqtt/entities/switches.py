@@ -21,6 +21,7 @@ class OnOff(Entity):
         self.states: dict[str, Value] = {
             self.config.text(f"state_{state}", self.payload(state)): state for state in ("off", "on")
         }
+        self.states |= dict.fromkeys(self.config.texts("_states_on"), "on")
         if not self.has_target("command_topic"):
             raise Invalid("has no command topic")
 

@@ -20,7 +20,8 @@ from appliance.adapters.mqtt.entities.sensors import (
     TriggerEntity,
 )
 from appliance.adapters.mqtt.entities.switches import AlarmPanel, Fan, LawnMower, LockEntity, Siren, Switch, Vacuum
-from appliance.adapters.mqtt.entities.topic_lights import JsonLight, TasmotaLight, TemplateLight, TopicLight
+from appliance.adapters.mqtt.entities.topic_lights import JsonLight, TemplateLight, TopicLight
+from appliance.adapters.mqtt.tasmota.light import TasmotaLight, TasmotaPress
 from appliance.errors import Invalid
 
 COMPONENTS: Mapping[str, type[Entity]] = {
@@ -59,7 +60,10 @@ COMPONENTS: Mapping[str, type[Entity]] = {
 }
 """The class by the component of the discovery topic."""
 
-_LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight, "tasmota": TasmotaLight}
+_LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight}
+
+_TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaPress}
+"""The same of Tasmota's own discovery."""
 
 
 def build_entity(announcement: Announcement) -> Entity:
@@ -67,6 +71,8 @@ def build_entity(announcement: Announcement) -> Entity:
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
+    if announcement.key.startswith("tasmota/"):
+        kind = _TASMOTA.get(announcement.component, kind)
     if kind is TopicLight:
         kind = _LIGHTS.get(str(announcement.config.get("schema", "default")), TopicLight)
     if (

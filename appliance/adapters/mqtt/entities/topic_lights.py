@@ -124,22 +124,6 @@ class TopicLight(LightEntity):
         return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)
 
 
-class TasmotaLight(TopicLight):
-    """A light of Tasmota's own discovery: each command is complete, and switches on by itself."""
-
-    def _switches_on(self, change: LightChange) -> bool:
-        return True
-
-    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """The property's own command; hue and saturation are two."""
-        if not change.name:
-            return super().messages(change, command)
-        if change.name != "hs":
-            return (self._property(change),)
-        base, parts = self.config.text("hs_command_topic"), (change.value["hue"], change.value["saturation"])
-        return tuple(Outgoing(f"{base}{number}", str(part)) for number, part in enumerate(parts, 1))
-
-
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
 """Seconds that a flash lasts unless the announcement says otherwise."""
 

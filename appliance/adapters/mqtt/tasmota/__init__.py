@@ -1,0 +1,1 @@
+"""Tasmota's native discovery: read `discovery` first, then `sensors` (names and units) and `light`."""

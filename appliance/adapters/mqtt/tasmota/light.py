@@ -1,0 +1,159 @@
+"""Lights and presses of Tasmota's own discovery, whose messages hold all values of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from appliance.adapters.mqtt.entities.entity import Intent, Update
+from appliance.adapters.mqtt.entities.lights import LightChange, LightEntity, color_of
+from appliance.adapters.mqtt.entities.sensors import EventEntity, event_of
+from appliance.adapters.mqtt.payloads import Outgoing, parse_object
+from appliance.adapters.mqtt.tasmota.discovery import CCT, RGB, RGBCCT, RGBW
+from appliance.errors import Invalid
+from appliance.home.commands import Command
+from appliance.tables.checks import is_number
+
+SCHEMES = ("Solid", "Wake up", "Cycle up", "Cycle down", "Random")
+"""Effects of a light with colours, by their number."""
+
+EFFECT_OF_SCHEME = {"none": "Solid", "colorloop": "Cycle up", "random": "Random"}
+"""Effects of the catalog, and the schemes that they are."""
+
+MAX_SPEED = 40
+"""Slowest fade: half-seconds from dark to bright."""
+
+FULL = 100
+"""Largest brightness, saturation, and level of white."""
+
+
+class TasmotaLight(LightEntity):
+    """A light, or one of the lights that share a device.
+
+    Its type says what it has: 0 only power, 1 brightness, 2 colour temperature, 3 colours, 4 colours and white, 5
+    colours and colour temperature.
+    """
+
+    def setup(self) -> None:
+        self._type = int(self.config.number("light_type", 0))
+        self._base = self.config.text("command_base")
+        self._power_keys = self.config.texts("power_keys")
+        self._has_brightness = self._type > 0
+        modes = {CCT: ("color_temp",), RGB: ("hs",), RGBW: ("hs", "white"), RGBCCT: ("hs", "color_temp")}
+        self._modes = frozenset(modes.get(self._type, ()))
+        self.read("state_topic", self._parse)
+        self.offer_all()
+
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        return SCHEMES if "hs" in self._modes else ()
+
+    def _vendor_effect(self, effect: str) -> str:
+        return EFFECT_OF_SCHEME.get(effect, "") if self.effect_names else ""
+
+    def _parse(self, text: str) -> Update:
+        try:
+            state = parse_object(text, "a state")
+        except Invalid:
+            return {}  # with SetOption4 the word of the power comes at the same topic
+        update: dict[str, Any] = {}
+        power = next((state[key] for key in self._power_keys if key in state), None)
+        words = {self.payload("on"): "on", self.payload("off"): "off"}
+        if power in words:
+            update["power"] = words[power]
+        level: Any = state.get(self.config.text("dimmer_key"))
+        if self._has_brightness and is_number(level):
+            update["brightness"] = self.brightness_of(level)
+        update |= self._colors(state)
+        if self.effect_names and isinstance(scheme := state.get("Scheme"), int):
+            update |= self._scheme(scheme)
+        return update
+
+    def _scheme(self, number: int) -> Update:
+        name = SCHEMES[number] if 0 <= number < len(SCHEMES) else f"Scheme {number}"
+        word = next((word for word, scheme in EFFECT_OF_SCHEME.items() if scheme == name), "")
+        return self.effect_update(word or name)
+
+    def _colors(self, state: Mapping[str, Any]) -> Update:
+        """Return the colour or the white that is on; with both kinds of channels `White` says which."""
+        white: Any = state.get("White")
+        mired: Any = state.get("CT")
+        color = _hue_and_saturation(state.get("HSBColor"))
+        is_white = self._type in (RGBW, RGBCCT) and is_number(white) and white > 0
+        if is_white and self._type == RGBW:
+            return self.mode_update("white")
+        if "color_temp" in self._modes and (is_white or "hs" not in self._modes or (color is None and white is None)):
+            if is_number(mired) and mired > 0:
+                return {**self.mode_update("color_temp"), "color_temperature": self.kelvin_of(mired)}
+        elif "hs" in self._modes and color is not None:
+            return {**self.mode_update("hs"), **color_of("hs", color)}
+        return {}
+
+    def _write(self, command: Command) -> Intent:
+        intent, change = super()._write(command), self.change(command)
+        if change.name == "effect":
+            shown = self._scheme(SCHEMES.index(change.value))
+            return replace(intent, shows={key: value for key, value in shown.items() if value is not None})
+        return intent
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
+        """Return a fade if one is asked for, and the commands of the property, which switch on unless SetOption20."""
+        power = (self.config.text("command_topic"), self.payload(change.power))
+        sent = [(self._base + name, str(value)) for name, value in self._commands(change)] or [power]
+        if change.name and self.config.flag("is_power_separate"):
+            sent.append(power)
+        fade = [(self._base + name, str(value)) for name, value in self._fade(change, command)]
+        return tuple(Outgoing(topic, payload, self.qos) for topic, payload in (*fade, *sent))
+
+    def _commands(self, change: LightChange) -> list[tuple[str, Any]]:
+        value = change.value
+        match change.name:
+            case "brightness":
+                return [(self.config.text("dimmer_command"), value)]
+            case "color_temp":
+                return [("CT", value)]
+            case "hs":
+                return [("HsbColor1", value["hue"]), ("HsbColor2", value["saturation"])]
+            case "white":
+                return [("White", value)]
+            case "effect":
+                return [("Scheme", SCHEMES.index(value))]
+        return []
+
+    def _fade(self, change: LightChange, command: Command) -> list[tuple[str, int]]:
+        """Return the commands of a fade. `Speed` counts half-seconds from dark to bright unless SetOption117."""
+        secs = command.transition_secs
+        if secs is None or not self.config.flag("can_fade"):
+            return []
+        if secs == 0:
+            return [("Fade", 0)]
+        shown = self.attributes.get("brightness", FULL) if self.attributes.get("power") == "on" else 0
+        target = change.value if change.name == "brightness" else self.attributes.get("brightness", FULL)
+        share = abs((target if change.power == "on" else 0) - shown) / FULL
+        if change.name not in ("", "brightness") or self.config.flag("has_fixed_fade") or not share:
+            share = 1.0
+        return [("Fade", 1), ("Speed", min(max(round(2 * secs / share), 1), MAX_SPEED))]
+
+
+def _hue_and_saturation(text: Any) -> list[float] | None:
+    """Return the first two of the three numbers in `30,100,50`; None for anything else."""
+    parts = text.split(",") if isinstance(text, str) else []
+    try:
+        return [float(part) for part in parts[:2]] if len(parts) == 3 else None
+    except ValueError:
+        return None
+
+
+class TasmotaPress(EventEntity):
+    """A button or a switch that reports presses, each by its word."""
+
+    def setup(self) -> None:
+        self._events: Mapping[str, str] = self.config.raw["events"]
+        super().setup()
+        self.event_names = tuple(dict.fromkeys(self._events.values()))
+
+    def _parse(self, text: str) -> Any:
+        name = self._events.get(text)
+        return None if name is None else replace(event_of(text.lower(), self.config.raw["data"]), name=name)

@@ -1,0 +1,205 @@
+"""Sensors of Tasmota's discovery: the names of their values, with units, and what each value is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.mqtt.templates.json_paths import JsonPath
+
+MAX_KEYS = 100
+"""Keys of one object, and elements of one list, that are read."""
+
+MAX_PATH_KEYS = 4
+"""Levels of objects and lists that are read."""
+
+MAX_TEXT_CHARS = 500
+"""Characters of an announced text; a longer one is not a value."""
+
+TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
+"""Units that the device announces next to its sensors."""
+
+DEFAULT_UNITS: Mapping[str, str] = {TEMPERATURE: "°C", PRESSURE: "hPa", SPEED: "km/h"}
+"""Units of devices that do not announce one."""
+
+_SPELLED = {"C": "°C", "F": "°F", "K": "K"}
+"""Units of temperature as Tasmota writes them."""
+
+
+class Quantity(Struct, frozen=True):
+    """The unit of a value, or the key that announces it, and the device class that leads to a capability."""
+
+    unit: str = ""
+    device_class: str = ""
+
+
+_LUX, _PPM, _PPB, _DUST = "lx", "ppm", "ppb", "µg/m³"
+_KWH, _PARTICLES = "kWh", "ppd"
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "Temperature": Quantity(TEMPERATURE, "temperature"),
+    "DewPoint": Quantity(TEMPERATURE),
+    "HeatIndex": Quantity(TEMPERATURE),
+    "ObjectTemp": Quantity(TEMPERATURE),
+    "ProbeTemp": Quantity(TEMPERATURE),
+    "Humidity": Quantity("%", "humidity"),
+    "AHumidity": Quantity("g/m³"),
+    "Moisture": Quantity("%", "moisture"),
+    "Pressure": Quantity(PRESSURE, "pressure"),
+    "SeaPressure": Quantity(PRESSURE),
+    "Illuminance": Quantity(_LUX, "illuminance"),
+    "Ambient": Quantity(_LUX, "illuminance"),
+    "Infrared": Quantity(_LUX),
+    "CCT": Quantity("K"),
+    "Red": Quantity(),
+    "Green": Quantity(),
+    "Blue": Quantity(),
+    "UvIndex": Quantity("UV index"),
+    "UvPower": Quantity("W/m²"),
+    "CarbonDioxide": Quantity(_PPM, "carbon_dioxide"),
+    "eCO2": Quantity(_PPM),
+    "TVOC": Quantity(_PPB, "volatile_organic_compounds_parts"),
+    "CarbonMonoxide": Quantity(_PPM, "carbon_monoxide"),
+    "HCHO": Quantity(_PPB),
+    "NH3": Quantity(_PPM),
+    "O2": Quantity("%"),
+    "Gas": Quantity("kΩ"),
+    "AirQuality": Quantity("%"),
+    "PM1": Quantity(_DUST, "pm1"),
+    "PM2.5": Quantity(_DUST, "pm25"),
+    "PM4": Quantity(_DUST),
+    "PM10": Quantity(_DUST, "pm10"),
+    "CF1": Quantity(_DUST),
+    "CF2.5": Quantity(_DUST),
+    "CF10": Quantity(_DUST),
+    "PB0.3": Quantity(_PARTICLES),
+    "PB0.5": Quantity(_PARTICLES),
+    "PB1": Quantity(_PARTICLES),
+    "PB2.5": Quantity(_PARTICLES),
+    "PB5": Quantity(_PARTICLES),
+    "PB10": Quantity(_PARTICLES),
+    "Power": Quantity("W", "power"),
+    "ActivePower": Quantity("W", "power"),
+    "ApparentPower": Quantity("VA", "apparent_power"),
+    "ReactivePower": Quantity("var", "reactive_power"),
+    "Factor": Quantity("", "power_factor"),
+    "PhaseAngle": Quantity("°"),
+    "Frequency": Quantity("Hz", "frequency"),
+    "Voltage": Quantity("V", "voltage"),
+    "Current": Quantity("A", "current"),
+    "CurrentNeutral": Quantity("A"),
+    "Total": Quantity(_KWH, "energy"),
+    "Today": Quantity(_KWH, "energy"),
+    "Yesterday": Quantity(_KWH, "energy"),
+    "Energy": Quantity(_KWH, "energy"),
+    "Period": Quantity("Wh"),
+    "TotalTariff": Quantity(_KWH),
+    "ImportActive": Quantity(_KWH),
+    "ImportReactive": Quantity("kvarh"),
+    "ExportActive": Quantity(_KWH),
+    "ExportReactive": Quantity("kvarh"),
+    "ExportTariff": Quantity(_KWH),
+    "Battery": Quantity("%", "battery"),
+    "Distance": Quantity("cm", "distance"),
+    "Proximity": Quantity(),
+    "Weight": Quantity("kg", "weight"),
+    "Speed": Quantity(SPEED),
+    "Deg": Quantity("°"),
+    "Noise": Quantity("dB"),
+    "pH": Quantity("", "ph"),
+    "EC": Quantity("µS/cm"),
+    "ORP": Quantity("mV"),
+    "DO": Quantity("mg/L"),
+}
+"""The values that Tasmota's drivers name alike. A name without a class never takes a capability."""
+
+_WIND = re.compile(r"TX2[03]|WINDMETER")
+"""Sensors whose `Speed` and `Dir` are those of the wind."""
+
+_CHIP = re.compile(r"ESP\d*\w*|CPU|AXP\d+|MPU\w*|DS3231|(BL09|CSE77|ADE7|HLW80|MCP39|V92)\w*")
+"""Chips that measure their own temperature, not that of the room."""
+
+_NOT_KWH = ("AS3935", "LD2410")
+"""Sensors whose `Energy` is not electrical."""
+
+CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
+"""Readers that send a card's `UID` when they see it."""
+
+_DIAGNOSTIC = ("Id", "Address", "TotalStartTime")
+"""Texts that name the hardware or a moment long ago."""
+
+_KEY = re.compile(r"[A-Za-z0-9_. -]{1,60}")
+
+
+def sensor_values(found: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Any]]:
+    """Return the path and value of each number, text, and null inside the objects of an announcement.
+
+    A null is a value that the sensor had not measured when the device announced itself.
+    """
+    for key, value in list(found.items())[:MAX_KEYS]:
+        if isinstance(value, dict) and _KEY.fullmatch(key):
+            yield from _inner_values(value, (key,))
+
+
+def _inner_values(found: Any, path: JsonPath) -> Iterator[tuple[JsonPath, Any]]:
+    if isinstance(found, dict | list):
+        if len(path) < MAX_PATH_KEYS:
+            pairs = found.items() if isinstance(found, dict) else enumerate(found)
+            for key, value in list(pairs)[:MAX_KEYS]:
+                if isinstance(key, int) or _KEY.fullmatch(key):
+                    yield from _inner_values(value, (*path, key))
+    elif not isinstance(found, str) or len(found) <= MAX_TEXT_CHARS:
+        yield path, found
+
+
+def units_of(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the units that an announcement gives, by `TempUnit`, `PressureUnit`, and `SpeedUnit`."""
+    announced = {key: str(found.get(key) or default)[:10] for key, default in DEFAULT_UNITS.items()}
+    return announced | {TEMPERATURE: _SPELLED.get(announced[TEMPERATURE], announced[TEMPERATURE])}
+
+
+def object_id(path: JsonPath) -> str:
+    """Return the id of a value: its keys joined by `_`, with the elements of a list counted from 1."""
+    steps = (str(step + 1) if isinstance(step, int) else step for step in path)
+    return re.sub(r"[^A-Za-z0-9_-]", "_", "_".join(steps))
+
+
+def sensor_name(path: JsonPath) -> str:
+    """Return the name of a value: its keys, with the elements of a list counted from 1."""
+    return " ".join(str(step + 1) if isinstance(step, int) else step for step in path)
+
+
+def sensor_fields(path: JsonPath, value: Any, units: Mapping[str, str]) -> dict[str, Any]:
+    """Return the keys of Home Assistant's format that describe this value."""
+    keys = [step for step in path if isinstance(step, str)]
+    if isinstance(value, str):
+        return {"entity_category": "diagnostic"} if keys[-1] in _DIAGNOSTIC else {}
+    if isinstance(value, bool):
+        return {}
+    quantity = _quantity(keys)
+    fields: dict[str, Any] = {"state_class": "measurement"}
+    if unit := units.get(quantity.unit, quantity.unit):
+        fields["unit_of_measurement"] = unit
+    if quantity.device_class:
+        fields["device_class"] = quantity.device_class
+    return fields
+
+
+def _quantity(keys: list[str]) -> Quantity:
+    """Return the quantity of a value by its own key, otherwise by the key above it (`Speed.Avg`)."""
+    if _WIND.fullmatch(keys[0]) and keys[1:] in (["Speed", "Act"], ["Speed"]):
+        return Quantity(SPEED, "wind_speed")
+    if _WIND.fullmatch(keys[0]) and keys[1:] in (["Dir", "Deg"], ["Dir"]):
+        return Quantity("°", "wind_direction")
+    for key in reversed(keys[1:]):
+        name = key.rstrip("0123456789") if keys[0] == "ANALOG" and key not in QUANTITIES else key
+        if name == "Energy" and keys[0] in _NOT_KWH:
+            return Quantity()
+        if (found := QUANTITIES.get(name)) is not None:
+            is_chip = any(map(_CHIP.fullmatch, keys)) or keys[0] == "ENERGY"
+            is_own = name == "Temperature" and is_chip
+            return Quantity(found.unit) if is_own else found
+    return Quantity()

@@ -32,7 +32,7 @@ REQUEST_TURNS = 3
 """Turns of the loop that a request takes; it gets them together, and not a step of work in each."""
 
 MAX_EVENTS_PER_TURN = 32
-"""Sockets that one turn of the loop serves; hundreds that are ready together would hold all else for 30 ms."""
+"""Sockets that one turn of the loop serves; hundreds that are ready together would hold everything else for 30 ms."""
 
 MIN_LAG_SECS = 0.05
 """A wait for the loop that is shorter is none that anybody feels."""
@@ -64,27 +64,32 @@ class LoopLag:
         self.least_secs = min(self._longest, MIN_LAG_SECS)
 
 
-class _Epoll:
-    """An epoll that reports at most `MAX_EVENTS_PER_TURN` events a call; the next call begins with the others.
+_Events = list[tuple[selectors.SelectorKey, int]]
 
-    The time between two calls is a turn of the loop, which `lag` notes.
+
+class _Selector(selectors.EpollSelector):
+    """Return at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the others.
+
+    The time between two calls is a turn of the loop. `lag` notes it; a timer of its own would wake an idle hub.
     """
 
-    def __init__(self, epoll: Any, lag: LoopLag) -> None:
-        self._epoll = epoll
+    def __init__(self, lag: LoopLag) -> None:
+        super().__init__()
         self._lag = lag
+        self._waiting: _Events = []
         self._returned_at = time.perf_counter()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._epoll, name)
-
-    def poll(self, timeout: float, max_events: int) -> Any:
+    def select(self, timeout: float | None = None) -> _Events:
+        """Return the sockets that are ready, and wait for the first if none is."""
         asked_at, lag = time.perf_counter(), self._lag
         if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
             lag.note(asked_at, secs)
-        found = self._epoll.poll(timeout, min(max_events, MAX_EVENTS_PER_TURN))
+        if len(found := self._waiting or super().select(timeout)) > MAX_EVENTS_PER_TURN or self._waiting:
+            found, self._waiting = found[:MAX_EVENTS_PER_TURN], found[MAX_EVENTS_PER_TURN:]
+            registered = self.get_map()
+            found = [each for each in found if registered.get(each[0].fd) is each[0]]
         self._returned_at = now = time.perf_counter()
-        if (secs := now - asked_at - timeout) > lag.least_secs and timeout >= 0:
+        if timeout is not None and (secs := now - asked_at - max(timeout, 0.0)) > lag.least_secs:
             lag.note(now, secs)
         return found
 
@@ -94,9 +99,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self.lag = LoopLag()
-        selector: Any = selectors.EpollSelector()  # the standard library has no name for what is replaced in it
-        selector._selector = _Epoll(selector._selector, self.lag)  # noqa: SLF001
-        super().__init__(selector)
+        super().__init__(_Selector(self.lag))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

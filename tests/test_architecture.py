@@ -18,7 +18,7 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 LAYERS = {
     **dict.fromkeys(("errors", "clock", "log_buffer", "version"), 1),
-    **dict.fromkeys(("tables", "tasks"), 2),
+    **dict.fromkeys(("memory", "tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     **dict.fromkeys(("settings", "store"), 4),
     **dict.fromkeys(("adapters", "health", "history", "watch"), 5),

@@ -111,7 +111,7 @@ class WebSocket:
         self._has_room = True
         self._inbuf = bytearray()
         self._is_input_scheduled = False
-        self._is_abort_scheduled = False
+        self._abort_timer: asyncio.TimerHandle | None = None
         self._written = 0
         self._progress: tuple[int | None, float] = (None, 0.0)
         self._ping_at = self._loop.time() + limits.ping_secs
@@ -155,8 +155,11 @@ class WebSocket:
             self.on_writable()
 
     def on_connection_lost(self) -> None:
-        """Called when the connection is lost."""
+        """End the timers, and break the reference cycles; called when the connection is lost."""
         self._watch.cancel()
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
+        self.on_writable = lambda: None
         self._inbuf.clear()
         self._protocol.receive_eof()
         if not self.closed.done():
@@ -190,9 +193,8 @@ class WebSocket:
             self.write(b"".join(due))
         if not all(due):
             self._end()
-        if self._protocol.close_expected() and not self._is_abort_scheduled:
-            self._is_abort_scheduled = True
-            self._loop.call_later(self._limits.stop_secs, self._transport.abort)
+        if self._protocol.close_expected() and self._abort_timer is None:
+            self._abort_timer = self._loop.call_later(self._limits.stop_secs, self._transport.abort)
 
     def _end(self) -> None:
         """Close; half-close while the client has not sent its Close frame, so that buffered frames are delivered."""
@@ -267,6 +269,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     )
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
+        problem.__traceback__ = None  # it refers to this frame, and so to the connection
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")

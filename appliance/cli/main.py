@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import importlib.machinery
 import logging
@@ -12,7 +11,6 @@ import platform
 import re
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -25,12 +23,6 @@ from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.tasks import frozen_imports
 from appliance.version import VERSION
-
-MAX_COLLECTION_SECS = 0.002
-"""Processor time of a collection of garbage after which the next one has to be shorter."""
-
-COLLECTION_THRESHOLDS = (700, 10, 1)
-"""Objects, then collections of the generation before, after which one is due; a full one after 7,000 objects."""
 
 SWITCH_SECS = 0.0005
 """Seconds after which the loop gets the interpreter back from a thread that computes, such as a late import."""
@@ -87,7 +79,6 @@ def _command(parsed: argparse.Namespace) -> int:
     with frozen_imports():
         module = importlib.import_module(f"appliance.cli.{MODULES.get(name, name)}")
     do: Callable[[argparse.Namespace], int] = getattr(module, name)
-    bound_collections()
     sys.setswitchinterval(SWITCH_SECS)
     return do(parsed)
 
@@ -100,25 +91,6 @@ def _check_texts(parsed: argparse.Namespace) -> None:
                 raise StartFailed(f"{name.replace('_', '-')} is empty; name a path, or leave it out", os.EX_USAGE)
             if name not in PATHS and isinstance(each, str) and re.search("[\ud800-\udfff]", each):
                 raise StartFailed(f"{each} is not UTF-8 text", os.EX_USAGE)
-
-
-def bound_collections() -> None:
-    """Keep collections of garbage short: what a long one has looked through is not looked at again.
-
-    A home of thousands of devices would hold the loop for a quarter of a second each time. What is no longer used
-    is freed all the same, unless it refers to itself.
-    """
-    began = 0.0
-
-    def watch(phase: str, info: dict[str, int]) -> None:
-        nonlocal began
-        if phase == "start":
-            began = time.thread_time()
-        elif info["generation"] > 0 and time.thread_time() - began > MAX_COLLECTION_SECS:
-            gc.freeze()
-
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
-    gc.callbacks.append(watch)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -31,6 +31,7 @@ from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
+from appliance.memory import keep_present, limit_allocator, return_unused
 from appliance.settings import Logging
 from appliance.store.disk import Disk
 from appliance.tasks import FIRST_ANSWER_SECS, Tasks, frozen_imports
@@ -47,6 +48,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     """Run the hub until a signal asks it to stop; the exit code. `greet` is called with the port once it listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     protect_memory()
+    limit_allocator()
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     refuse_other_home(data_dir, file)
@@ -128,11 +130,13 @@ async def serve(
         server = (await importing)(hub, keyring, config, data_dir, control)
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
+        when_ready(hub, keep_present)
         when_ready(hub, notifier.ready)
         tasks.start(finish_upgrade(clock), "single file")
         async with Tasks() as working:
             working.start(_start_adapters(hub), "start of the adapters")
             working.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
+            working.start(return_unused(clock), "return of memory")
             await stop.wait()
         log.info("stopping")
         hub.begin_to_stop()

@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import resource
 import socket
+import struct
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,10 +25,12 @@ from appliance.api.connections import (
     TrustedProxies,
 )
 from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.server import address_of
-from tests.api.caller import KEY, UPGRADE, Caller, call, read_events, request, shown
+from appliance.api.websocket import WebSocket
+from tests.api.caller import CLOSE, KEY, UPGRADE, Caller, call, frame, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
-from tests.fakes.app import open_app
+from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 from tests.fakes.process import configure, light_section, running
 
@@ -162,16 +165,62 @@ async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read
             pass
 
 
-@pytest.mark.parametrize("more", [(), ("Connection: close",), UPGRADE])
-async def test_nothing_keeps_a_connection_that_is_over(more: tuple[str, ...]) -> None:
-    async with open_app() as app:
-        for _ in range(20):
-            async with call(app.url) as caller:
-                assert (await caller.ask(request("GET", "/rooms", *more))).status == 401
-        await shown(app, "sockets", "open", 1)
-        loop = asyncio.get_running_loop()
-        kept = [each for each in gc.get_objects() if isinstance(each, StrictConnection) and each.loop is loop]
-        assert len(kept) <= 3
+ORDER = b'{"capability":"power","action":"toggle"}'
+LIGHT_COMMAND = "/devices/elgato_lights:light:0/command"
+ENDS: dict[str, list[bytes]] = {
+    "no request": [],
+    "half a head": [b"GET / HTTP/1.1\r\nHo"],
+    "a malformed head": [b"GET / HTTP/1.1\r\nHo st: x\r\n\r\n"],
+    "no key": [request("GET", "/rooms")],
+    "no key, and the end": [request("GET", "/rooms", "Connection: close")],
+    "no such path": [request("GET", "/nothing", KEY)],
+    "an answer": [request("GET", "/rooms", KEY), request("GET", "/devices", KEY)],
+    "a body that is not JSON": [request("POST", "/rooms", KEY, body=b"{")],
+    "half a body": [request("POST", "/rooms", KEY, "Content-Length: 1000") + b"{"],
+    "half a chunk": [request("POST", "/rooms", KEY, "Transfer-Encoding: chunked") + b"ff\r\n{"],
+    "half a body without a key": [request("POST", "/rooms", "Content-Length: 1000") + b"{"],
+    "a command": [request("POST", LIGHT_COMMAND, KEY, body=ORDER)],
+    "no key for the stream": [request("GET", "/events", *UPGRADE)],
+    "a handshake that fails": [request("GET", "/events", KEY)],
+    "a stream": [request("GET", "/events", KEY, *UPGRADE)],
+    "a stream that is closed": [request("GET", "/events", KEY, *UPGRADE), frame(CLOSE, b"\x03\xe8")],
+    "a stream with a broken frame": [request("GET", "/events", KEY, *UPGRADE), b"\xff" * 20],
+}
+
+
+def list_kept(app: App) -> list[str]:
+    """The connections that are in memory, and what belongs to one, except those of the client that asks."""
+    loop = asyncio.get_running_loop()
+    kinds = (StrictConnection, StrictHttp1, WebSocket)
+    found = [each for each in gc.get_objects() if isinstance(each, kinds)]
+    mine = [each for each in found if getattr(each, "loop", getattr(each, "_loop", loop)) is loop]
+    connections = [each for each in mine if isinstance(each, StrictConnection)]
+    is_open = [each for each in connections if each.conn_info and not each.conn_info.lost]
+    https = [each.http for each in is_open]
+    return [type(each).__name__ for each in mine if each not in is_open and each not in https]
+
+
+@pytest.mark.parametrize("is_reset", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize("sent", ENDS.values(), ids=ENDS)
+async def test_a_connection_that_is_over_is_freed_at_once_without_the_collector(
+    sent: list[bytes], *, is_reset: bool
+) -> None:
+    async with open_app(limits=ApiLimits(body_secs=0.3)) as app:
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(10):
+                async with call(app.url) as caller:
+                    for each in sent:
+                        await caller.send(each)
+                        await asyncio.sleep(0.005)
+                    if is_reset:
+                        caller.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            await shown(app, "sockets", "open", 1)
+            await asyncio.sleep(0.05)
+            assert list_kept(app) == []
+        finally:
+            gc.enable()
 
 
 async def test_a_request_that_is_being_answered_is_not_idle() -> None:

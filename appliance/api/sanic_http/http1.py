@@ -71,6 +71,24 @@ class StrictHttp1(Http):
         self._discarded = 0
         self._discard_until: float | None = None
 
+    async def http1(self) -> None:
+        """Serve requests until the connection ends; then break the reference cycles of the last one."""
+        try:
+            await super().http1()  # type: ignore[no-untyped-call]
+        finally:
+            last: Any = self.request
+            if last is not None:
+                last.stream = None
+            for name in ("request", "response", "response_func", "exception"):
+                setattr(self, name, None)
+
+    async def error_response(self, exception: Exception) -> None:
+        """Answer the error, then drop its traceback, which refers to a frame that refers to the error."""
+        try:
+            await super().error_response(exception)
+        finally:
+            exception.__traceback__ = None
+
     async def http1_request_header(self) -> None:
         """Take the head of the next request; raises what is answered with 400, 408, 413, 417 or 501."""
         end = self._end_of_head()

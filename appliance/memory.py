@@ -1,0 +1,75 @@
+"""Memory of the process: collections of garbage stay short, and memory that a flood took is returned."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from resource import getpagesize
+
+from appliance.clock import Clock
+
+COLLECTION_THRESHOLDS = (700, 10, 1)
+"""Objects, then collections of the generation before, after which a collection is due."""
+
+TRIM_SECS = 10.0
+"""Seconds between two looks at how much memory the process has."""
+
+GROWTH_BYTES = 3 << 20
+"""Growth over the least memory seen that makes it worth looking for unused pages."""
+
+LARGE_BYTES = 1 << 20
+"""Blocks of this size or more are mappings of their own, so that each is returned when it is freed."""
+
+_ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
+
+
+def limit_allocator() -> None:
+    """Let all threads share one pool, and return large blocks to the system; only glibc has these settings.
+
+    By default each thread has a pool of its own, and after the first block of 12 MB glibc keeps later ones.
+    """
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    if (mallopt := _find("mallopt")) is not None:
+        mallopt(_ARENA_MAX, 1)
+        mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
+        mallopt(_TRIM_THRESHOLD, LARGE_BYTES)
+
+
+def keep_present() -> None:
+    """Exclude the present objects from collections of garbage, which would take long in a home of many devices.
+
+    They are freed as usual once nothing refers to them, except for reference cycles.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+async def return_unused(clock: Clock) -> None:
+    """Return unused pages to the system while the process is larger than it was; runs until it is cancelled."""
+    if (trim := _find("malloc_trim")) is None:
+        return
+    least = resident_bytes()
+    while True:
+        await clock.sleep(TRIM_SECS)
+        if resident_bytes() > least + GROWTH_BYTES:
+            trim(0)
+        least = min(least, resident_bytes())
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process; 0 if the system does not show it."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize()
+    except OSError:
+        return 0
+
+
+def _find(name: str) -> Callable[..., object] | None:
+    try:
+        import ctypes  # a part of Python that a router may lack
+
+        found: Callable[..., object] = getattr(ctypes.CDLL(None), name)
+    except (ImportError, MemoryError, AttributeError, OSError):
+        return None
+    return found

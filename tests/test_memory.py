@@ -1,0 +1,45 @@
+"""Memory of the process: which objects collections look at, and when unused pages are returned."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+
+from appliance.memory import GROWTH_BYTES, keep_present, resident_bytes, return_unused
+from appliance.tasks import run
+from tests.fakes.clock import VirtualClock
+
+
+class Node:
+    """An object that may refer to itself."""
+
+    me: object = None
+
+
+def test_present_objects_are_kept_once_and_later_cycles_are_still_freed() -> None:
+    keep_present()
+    frozen = gc.get_freeze_count()
+    later = Node()
+    later.me = later
+    gone = weakref.ref(later)
+    del later
+    gc.collect()
+    assert gone() is None and gc.get_freeze_count() <= frozen
+    assert not gc.callbacks, "nothing freezes objects again while clients are connected"
+
+
+def test_returning_memory_goes_on_until_it_is_cancelled() -> None:
+    async def work() -> bool:
+        clock = VirtualClock()
+        returning = asyncio.get_running_loop().create_task(return_unused(clock))
+        blocks = [bytes(1024) for _ in range(2 * GROWTH_BYTES // 1024)]
+        for _ in range(3):
+            await clock.advance(30, sleepers=1)
+        blocks.clear()
+        returning.cancel()
+        await asyncio.wait({returning})
+        return returning.cancelled() or returning.exception() is None
+
+    assert resident_bytes() > 1 << 20
+    assert run(work())

@@ -13,6 +13,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
+from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
@@ -31,12 +34,11 @@ from appliance.adapters.lua_kinds.told_devices import (
     ToldDevices,
     ToldUpdate,
     device_for_lua,
-    report_of,
 )
 from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
-from appliance.errors import AdapterFailed, BadAnswer, Invalid, ScriptFailed, Unanswered, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, ScriptFailed, Unanswered, Unreachable, Unreadable
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
@@ -49,6 +51,11 @@ MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 
 MAX_SAID = 100
 """Different faults of messages and hooks that are logged."""
+
+TOGGLED = {"on": "off", "off": "on"}
+
+UNREPEATED = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
+"""Actions whose requests are never repeated: each one has an effect."""
 
 MAX_POLL_SECS = 86_400
 MAX_SENTENCE_CHARS = 500
@@ -84,7 +91,11 @@ class LuaAdapter(PollingAdapter):
         self._push_error: AdapterFailed | None = None
         self._untold: list[HappenedEvent] = []
         listen = loaded.definition.listen
-        self.connection = None if listen is None else PushConnection(origins.main, listen, self._hello, self.poll_now)
+        self.connection = (
+            None
+            if listen is None
+            else PushConnection(origins.main, listen, self._hello, self.poll_now, self._find_path)
+        )
         self._reader = DeviceReader(self.publish, self.redact)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
@@ -132,13 +143,17 @@ class LuaAdapter(PollingAdapter):
         """The devices that the file's `poll` returns; where it has none, nothing is removed."""
         if not self._loaded.definition.has_poll:
             return Report(adapter=self.name)
-        found = await self._call(["poll"], repeat=True)
+        calls = self._new_calls()
+        found = await self._call(["poll"], repeat=True, calls=calls)
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
         told = ToldDevices()
         await self._read("poll", self._reader.read_all(found["first"], "poll", told))
         self._untold += told.events
-        return report_of(self.name, told, is_complete=True)
+        if not told.ids and found["first"] is not None:
+            self._reader.report_empty(calls.describe_answers())
+        observations = tuple(self._reader.observations(told))
+        return Report(adapter=self.name, present=frozenset(told.ids), observations=observations)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Call the file's `command`, after its `poll` was once, and see that what was asked shows."""
@@ -152,8 +167,14 @@ class LuaAdapter(PollingAdapter):
         check_offered(device_id, before.commands or (), command)
         if not self._loaded.definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
+        command = self._without_toggle(before, command)
         confirmation = Confirmation(command, before.commands or (), before.attributes)
-        found = await self._call(["command"], device_for_lua(before, self.name), STATED_COMMAND(command))
+        calls = self._new_calls(repeats=command.action not in UNREPEATED)
+        try:
+            device = device_for_lua(before, self.name)
+            found = await self._call(["command"], device, STATED_COMMAND(command), calls=calls)
+        except (Unanswered, Unreadable):  # the device answered, but the answer cannot be read: the command may have worked
+            return await self.confirm(device_id, confirmation, began)
         if isinstance(found["second"], str):
             return CommandResult(error=found["second"][:MAX_SENTENCE_CHARS])
         if found["first"] is True:
@@ -161,6 +182,14 @@ class LuaAdapter(PollingAdapter):
         if found["first"] is None:
             return await self.confirm(device_id, confirmation, began)
         return self._answered(device_id, found["first"], confirmation)
+
+    def _without_toggle(self, device: Device, command: Command) -> Command:
+        """Replace `toggle` by `on` or `off`, unless the file lists `toggle` as an action of the device."""
+        if command.action != "toggle" or self._reader.handles_toggle(device.id):
+            return command
+        if (action := TOGGLED.get(str(device.attributes.get(command.capability)))) is None:
+            raise BadAnswer(f"{device.id} does not show whether it is on; send on or off instead of toggle")
+        return replace(command, action=action)
 
     @property
     def hooks(self) -> Collection[str]:
@@ -184,8 +213,8 @@ class LuaAdapter(PollingAdapter):
         return {name: partial(self._operate, name) for name in self._loaded.definition.operations}
 
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
-        secs = self.operation_secs[name]
-        found = await self._call(["operations", name], dict(payload), secs=secs)
+        calls = self._new_calls(self.operation_secs[name])
+        found = await self._call(["operations", name], dict(payload), calls=calls)
         if isinstance(found["second"], str):
             raise BadAnswer(found["second"][:MAX_SENTENCE_CHARS])
         return await asyncio.to_thread(self.redact.in_value, found["first"])
@@ -198,15 +227,15 @@ class LuaAdapter(PollingAdapter):
         *,
         body: bytes | None = None,
         repeat: bool = False,
-        secs: float = COMMAND_TIMEOUT_SECS,
+        calls: FunctionCalls | None = None,
     ) -> Any:
-        """What a function returns. Raises `Unreachable` where it failed because nothing answered.
+        """Return the results of a function. Raises `Unreachable` if it failed because nothing answered.
 
         A `first` argument may be bytes, and may have a `body` of bytes.
         """
+        calls = calls or self._new_calls()
         if isinstance(first, bytes):
             first, body = None, first
-        calls = FunctionCalls(self.name, self._transport, self.kept, self.redact, self.connection, secs)
         before, arguments = self._memory, {"first": first, "second": second}
         given = {"settings": self._settings, "memory": before, "repeat": repeat, **arguments}
         if body is not None:
@@ -217,13 +246,18 @@ class LuaAdapter(PollingAdapter):
             self._idle = "" if calls.is_asking else f"{self._loaded.section.kind}.lua: {'.'.join(path)}"
             raise
         except ScriptFailed as failed:
-            if calls.outage is not None and str(calls.outage) in failed.message:
-                raise type(calls.outage)(self.redact(str(calls.outage))) from None
+            if calls.failure is not None and str(calls.failure) in failed.message:
+                raise type(calls.failure)(self.redact(str(calls.failure))) from None
             raise AdapterFailed(self.redact(str(failed))) from None
         self._remember(before, found["memory"] or {})
-        if path == ["listen", "hello"]:
+        if path in (["listen", "hello"], ["listen", "path"]):  # the vendor gets these, with secrets
             return found
         return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
+
+    def _new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool = True) -> FunctionCalls:
+        return FunctionCalls(
+            self.name, self._transport, self.kept, self.redact, self.connection, secs, repeats=repeats
+        )
 
     async def _update(self, function: str, raw: Any) -> None:
         """Publish what a function said of devices, once a first poll has described them, and do what it asks for."""
@@ -232,8 +266,7 @@ class LuaAdapter(PollingAdapter):
             await self.publish.has_started.wait()
         update = ToldUpdate()
         await self._read(function, self._reader.read_update(raw, function, update))
-        told = update.devices
-        await in_steps(self.clock, self._telling(report_of(self.name, told, is_complete=update.complete), told))
+        await in_steps(self.clock, self._publish_update(update))
         self.note_heard()
         self.publish.answered()
         if update.send is not None:
@@ -280,6 +313,14 @@ class LuaAdapter(PollingAdapter):
                 self._say_once(error, "the connection")
             raise
 
+    async def _find_path(self) -> str | None:
+        """Return the path to listen on, from the function of the file; None if this section does not listen."""
+        found = (await self._call(["listen", "path"]))["first"]
+        try:
+            return None if found is None else url_path(found)
+        except Invalid as fault:
+            raise AdapterFailed(f"listen.path returned {shown(found)}, which {fault}") from None
+
     async def _hello(self) -> Any:
         return (await self._call(["listen", "hello"]))["first"]
 
@@ -302,19 +343,29 @@ class LuaAdapter(PollingAdapter):
         except Invalid as fault:
             raise AdapterFailed(self.redact(f"what {function} returned cannot be used: {fault}")) from None
 
-    def _telling(self, report: Report, told: ToldDevices) -> Iterator[None]:
-        yield from self.publish.report_parts(report)
-        for device_id, attributes in told.parts:
-            self.publish.attributes(device_id, attributes)
+    def _publish_update(self, update: ToldUpdate) -> Iterator[None]:
+        """Publish the rows of an update one by one in their order, so that no change hides an earlier one."""
+        told = update.devices
+        for row in told.rows:
+            known = self.publish.find(row.device_id)
+            if row.seen is not None:
+                self.publish.device(row.observation({} if known is None else known.attributes))
+            elif known is not None and row.attributes is not None:
+                self.publish.attributes(row.device_id, row.attributes)
             yield
-        for device_id, event, data in told.events:
+        if update.complete:
+            self.publish.full_list((), told.ids)
+        yield from self._publish_events(told.events)
+
+    def _publish_events(self, happened: Iterable[HappenedEvent]) -> Iterator[None]:
+        for device_id, event, data in happened:
             self.publish.event(device_id, event, data)
             yield
 
     async def tell_events(self) -> None:
-        """Publish the events of polls, whose devices show by now what they showed then."""
+        """Publish the events of polls, after the devices show the result of the poll."""
         untold, self._untold = self._untold, []
-        await in_steps(self.clock, self._telling(Report(adapter=self.name), ToldDevices(events=untold)))
+        await in_steps(self.clock, self._publish_events(untold))
 
     async def _shown(self, device_id: str, *, is_fresh: bool) -> Device:
         """The device as it shows now, after a poll where it is to be fresh."""

@@ -60,8 +60,9 @@ PushContext = AbstractAsyncContextManager[Any]
 class PushConnection:
     """One section's connection, opened again and again by its adapter, whose file takes each `next_message`.
 
-    `hello` gives what is sent first, None for nothing; `on_open` is called once that is sent. Until it is opened,
-    another may take the place of `http`.
+    `hello` returns the first message, None for nothing; `on_open` is called once that is sent. `find_path` returns
+    the path if the file has a function for it; with None, the connection stays unused. Until it is opened, `http` can
+    be replaced.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class PushConnection:
         listen: ListenDefinition,
         hello: Callable[[], Awaitable[Any]],
         on_open: Callable[[], None],
+        find_path: Callable[[], Awaitable[str | None]] | None = None,
     ) -> None:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
@@ -78,6 +80,8 @@ class PushConnection:
         self._listen = listen
         self._hello = hello
         self._on_open = on_open
+        self._find_path = find_path
+        self.is_unused = False
         self._socket: Messages | None = None
         self._is_open = False
         self._asked: dict[int, asyncio.Future[Any]] = {}
@@ -111,15 +115,17 @@ class PushConnection:
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
         """The connection, as an iterator of its messages; each has been handed on when it comes out."""
         size = self._listen.max_message_kb << 10
+        path = await self._find_path() if self._listen.path is None and self._find_path else self._listen.path
+        if path is None:
+            self.is_unused = True
+            await asyncio.Event().wait()
+        assert path is not None
         if self._listen.kind == "sse":
-            path, silence = self._listen.path, EVENTS_SILENCE_SECS
-            async with self.http.events(path, silence_secs=silence, max_bytes=size) as events:
+            async with self.http.events(path, silence_secs=EVENTS_SILENCE_SECS, max_bytes=size) as events:
                 async with self._standing(None):
                     yield self._read(_message_of(each, self.http.address) async for each in events)
             return
-        async with self.http.messages(
-            self._listen.path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_pushed
-        ) as socket:
+        async with self.http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_pushed) as socket:
             async with self._standing(socket):
                 yield self._read(socket)
 

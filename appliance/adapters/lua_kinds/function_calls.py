@@ -16,6 +16,7 @@ from urllib.parse import quote, quote_plus, unquote
 import orjson
 
 from appliance.adapters.base import Secrets
+from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.libraries import compact_json, compute, decode_xml
 from appliance.adapters.lua_kinds.section import texts_in
@@ -25,7 +26,7 @@ from appliance.adapters.lua_kinds.web_request import (
     for_lua,
     read_request,
 )
-from appliance.errors import Invalid, Unreachable
+from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.log_buffer import own_fields
 from appliance.tables.checks import is_number, number_within
 
@@ -53,6 +54,11 @@ _LEVELS = {
     "error": logging.ERROR,
 }
 _KEY = re.compile(r"[a-z0-9_.-]{1,64}")
+
+MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
+"""Answers of a poll that a report describes, and the size up to which their fields are listed."""
+
+MAX_FIELDS, MAX_FIELD_CHARS = 40, 40
 
 log = logging.getLogger("adapters")
 
@@ -203,9 +209,10 @@ ASKING = frozenset({"http", "send", "ask"})
 
 
 class FunctionCalls:
-    """The `Calls` of one running function; its requests may take `request_secs` where they say nothing.
+    """The `LuaCalls` of one running function. `request_secs` is the default and the limit of its requests.
 
-    `outage` is the last call that nothing answered, if there was one; `is_asking`: one now waits for the vendor.
+    `failure` is the last request whose answer did not come or was cut off. `is_asking`: a request is in progress.
+    Unless it `repeats`, no request is sent again.
     """
 
     counted_secs = 0.0
@@ -218,10 +225,14 @@ class FunctionCalls:
         redact: Redaction,
         connection: PushConnection | None = None,
         request_secs: float = DEFAULT_TIMEOUT_SECS,
+        *,
+        repeats: bool = True,
     ) -> None:
+        self._repeats = repeats
+        self._answers: list[tuple[str, HttpResponse]] = []
         self._request_secs = request_secs
         self._connection = connection
-        self.outage: Unreachable | None = None
+        self.failure: AdapterFailed | None = None
         self.is_asking = False
         self._section = section
         self._transport = transport
@@ -236,8 +247,8 @@ class FunctionCalls:
         self.is_asking = operation in ASKING
         try:
             return await _CALLS[operation](self, first, second)
-        except Unreachable as error:
-            self.outage = error
+        except (Unreachable, Unanswered, Unreadable) as error:
+            self.failure = error
             raise
         finally:
             self.is_asking = False
@@ -251,7 +262,16 @@ class FunctionCalls:
 
     async def http(self, request: Any, _: Any) -> Any:
         """The response, `{status, headers, body, json?}`."""
-        return for_lua(await self._transport.exchange(read_request(request, self._request_secs)))
+        asked = read_request(request, self._request_secs, once=not self._repeats)
+        response = await self._transport.exchange(asked)
+        if len(self._answers) < MAX_DESCRIBED:
+            self._answers.append((asked.path, response))
+        return for_lua(response)
+
+    def describe_answers(self) -> str:
+        """Return which fields the answers contained, as the end of a sentence; empty if nothing was asked."""
+        found = [f"{path} contains {_fields_of(response)}" for path, response in self._answers]
+        return "; ".join(["", *found])
 
     async def send(self, message: Any, _: Any) -> None:
         """Send a message over the connection."""
@@ -295,6 +315,22 @@ class FunctionCalls:
         if name == "pbkdf2":
             return await asyncio.to_thread(compute, name, given)
         return compute(name, given)
+
+
+def _fields_of(response: HttpResponse) -> str:
+    if not response.body:
+        return "nothing"
+    try:
+        value = orjson.loads(response.body) if len(response.body) <= MAX_DESCRIBED_BYTES else None
+    except orjson.JSONDecodeError:
+        value = None
+    if isinstance(value, dict):
+        names = [str(name)[:MAX_FIELD_CHARS] for name in value]
+        more = f" and {len(names) - MAX_FIELDS} more" if len(names) > MAX_FIELDS else ""
+        return ", ".join(names[:MAX_FIELDS]) + more if names else "no fields"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return f"{len(response.body)} bytes that are not an object of JSON"
 
 
 _CALLS: Mapping[str, Callable[[FunctionCalls, Any, Any], Awaitable[Any]]] = {

@@ -101,9 +101,12 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
 
 class ListenDefinition(Struct, frozen=True, kw_only=True):
-    """The connection that a kind listens on. `reply` is the field that bears the id of an answer."""
+    """The connection that a kind listens on. `reply` is the field with the id of an answer.
 
-    path: str
+    If `path` is None, a function of the file returns it for each section; it may return nil, then nothing is opened.
+    """
+
+    path: str | None
     kind: str
     has_hello: bool
     max_message_kb: int
@@ -134,8 +137,15 @@ _TOP: Fields = {
     "hook": Field(function, required=False),
     "command": Field(function, required=False),
 }
+
+
+def _path(value: Any) -> str | None:
+    """Check a path; None for a function that returns it."""
+    return None if isinstance(value, Function) else url_path(value)
+
+
 _LISTEN: Fields = {
-    "path": Field(url_path),
+    "path": Field(_path),
     "kind": Field(one_of("websocket", "sse"), "websocket"),
     "hello": Field(function, required=False),
     "receive": Field(function),

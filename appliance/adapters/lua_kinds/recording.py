@@ -19,6 +19,7 @@ from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
 from appliance.tables.fields import Field, Fields
 
+UNRECORDED_FIELDS = ("headers", "once")
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
 """Headers that no recording holds."""
 
@@ -224,7 +225,8 @@ def recording_of(
     for each in exchanges:
         request = {name: getattr(each.request, name) for name in each.request.__struct_fields__}
         row: dict[str, Any] = {"request": {name: value for name, value in request.items() if value not in (None, {})}}
-        row["request"].pop("headers", None)
+        for name in UNRECORDED_FIELDS:
+            row["request"].pop(name, None)
         if each.response is None:
             row["error"] = each.error
         else:

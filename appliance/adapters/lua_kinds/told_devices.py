@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from appliance.adapters.lua_kinds.function_calls import Redaction
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import CommandSpec
-from appliance.home.model import Device, DeviceKind, Info, Observation, Report
+from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.values import CHECKS, Value
 from appliance.tables.checks import LUA, Mismatch, boolean, listed, number, one_of, shown, string
@@ -104,11 +105,28 @@ HappenedEvent = tuple[str, str, Mapping[str, Value]]
 """The device's id, the name of the event, and its data."""
 
 
-class ToldDevices(Struct, kw_only=True):
-    """Some devices: those that were described, `parts` of known ones, and those of which only the id was told."""
+class ToldRow(Struct, frozen=True, kw_only=True):
+    """One device of a list, in the order of the list.
 
-    observations: list[Observation] = field(default_factory=list)
-    parts: list[tuple[str, Mapping[str, Value]]] = field(default_factory=list)
+    `attributes` are those that the row names; None if it names none. `seen` is the rest of the description; None if
+    the row only has attributes of a known device.
+    """
+
+    device_id: str
+    attributes: Mapping[str, Value] | None
+    seen: Observation | None = None
+
+    def observation(self, before: Mapping[str, Value]) -> Observation:
+        """Return the description with the attributes that the row does not name, which stay as `before`."""
+        assert self.seen is not None
+        kept = {key: each for key, each in before.items() if key != "state"}
+        return replace(self.seen, attributes={**kept, **(self.attributes or {})})
+
+
+class ToldDevices(Struct, kw_only=True):
+    """Rows of a list and events of their devices; `ids` include devices of which only the id was told."""
+
+    rows: list[ToldRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)
     events: list[HappenedEvent] = field(default_factory=list)
 
@@ -134,9 +152,10 @@ class DeviceReader:
         self._redact = redact
         self._find = publish.find
         self._published: set[tuple[str, str]] = set()
+        self._toggles: set[str] = set()
 
     def read_all(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Note the devices of a list in `told`, one a step; of those `in_part`, attributes that are not named stay.
+        """Add the devices of a list to `told`, one per step. If they are not `in_part`, the list is that of a poll.
 
         Raises `Invalid`.
         """
@@ -179,7 +198,30 @@ class DeviceReader:
         stated = {} if known is None else {"kind": known.kind.value}
         row = {"id": local, **stated, **raw} if isinstance(raw, Mapping) else raw
         self._read(row, what, told, in_part=True)
-        return next((each for each in told.observations if each.device_id == device_id), None)
+        before = {} if known is None else known.attributes
+        return next((each.observation(before) for each in told.rows if each.device_id == device_id), None)
+
+    def observations(self, told: ToldDevices) -> list[Observation]:
+        """Return the rows of a poll as observations. A row without attributes keeps those that the device showed."""
+        latest: dict[str, Mapping[str, Value]] = {}
+        found = []
+        for row in told.rows:
+            before: Mapping[str, Value] = {}
+            if row.attributes is None:
+                known = self._find(row.device_id)
+                before = latest.get(row.device_id, {} if known is None else known.attributes)
+            seen = row.observation(before)
+            latest[row.device_id] = seen.attributes
+            found.append(seen)
+        return found
+
+    def report_empty(self, answers: str) -> None:
+        """Report once that a good poll yielded no device, with a description of the answers."""
+        self._fault(self._section, "poll", f"yields no device{answers}")
+
+    def handles_toggle(self, device_id: str) -> bool:
+        """Return whether the file lists `toggle` among the actions of the device."""
+        return device_id in self._toggles
 
     def _read(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool) -> None:
         try:
@@ -196,8 +238,7 @@ class DeviceReader:
             return
         id_ = f"{self._section}:{local}"
         if not in_part and id_ in told.ids:
-            self._fault(id_, "id", "stands twice in the list; the first counts")
-            return
+            self._fault(id_, "id", "is listed more than once; its rows apply in order")
         told.ids[id_] = None
         if DEVICE_FAULT in row:
             self._fault(id_, "device", str(row[DEVICE_FAULT]).lstrip(". "))
@@ -207,14 +248,15 @@ class DeviceReader:
             and isinstance(row["attributes"], Mapping)
             and self._find(id_)
         ):
-            told.parts.append((id_, row["attributes"]))
+            told.rows.append(ToldRow(device_id=id_, attributes=row["attributes"]))
         elif len(row) > 1:
-            self._describe(row, id_, told, in_part=in_part)
+            self._describe(row, id_, told)
 
-    def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices, *, in_part: bool) -> None:
+    def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices) -> None:
         findings, known = Findings(LUA), self._find(id_)
         if isinstance(stated := row.get("commands"), list):
             row = {**row, "commands": [_with_actions(each) for each in stated]}
+            (self._toggles.add if any(map(_lists_toggle, stated)) else self._toggles.discard)(id_)
         table = Table(row, findings)
         table.raw("id")
         found = table.read(_DEVICE)
@@ -226,19 +268,16 @@ class DeviceReader:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
         if findings.faults:
             return
-        shown_before = {} if known is None or not in_part else known.attributes
-        kept = {key: each for key, each in shown_before.items() if key != "state"}
-        told.observations.append(
-            Observation(
-                device_id=id_,
-                kind=known.kind if found["kind"] is None and known is not None else DeviceKind(found["kind"]),
-                attributes={**kept, **(found["attributes"] or {})},
-                name=found["name"],
-                info=Info(**{**info, **({} if found["class"] is None else {"device_class": found["class"]})}),
-                commands=commands,
-                is_available=found["state"] != "unavailable",
-            )
+        seen = Observation(
+            device_id=id_,
+            kind=known.kind if found["kind"] is None and known is not None else DeviceKind(found["kind"]),
+            attributes={},
+            name=found["name"],
+            info=Info(**{**info, **({} if found["class"] is None else {"device_class": found["class"]})}),
+            commands=commands,
+            is_available=found["state"] != "unavailable",
         )
+        told.rows.append(ToldRow(device_id=id_, attributes=found["attributes"], seen=seen))
         for number_, each in enumerate(found["events"] or [], 1):
             event = {"event": each} if isinstance(each, str) else each
             self._read_event(event, f"event {number_} of {id_}", told, id_)
@@ -311,10 +350,10 @@ def _with_actions(command: Any) -> Any:
     return {"capability": command, "actions": actions, **bounds}
 
 
-def report_of(section: str, told: ToldDevices, *, is_complete: bool) -> Report:
-    """The devices as a report; a complete one removes those that are missing."""
-    present = frozenset(told.ids) if is_complete else None
-    return Report(adapter=section, present=present, observations=tuple(told.observations))
+def _lists_toggle(command: Any) -> bool:
+    """Return whether the file names the action `toggle` of this command itself."""
+    actions = command.get("actions") if isinstance(command, Mapping) else None
+    return isinstance(actions, list) and "toggle" in actions
 
 
 def device_for_lua(device: Device, section: str) -> dict[str, Any]:

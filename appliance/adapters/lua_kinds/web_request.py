@@ -57,10 +57,12 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     form: Mapping[str, str] | None = None
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
+    once: bool = False
+    """Whether the request has an effect each time, so that it is never repeated."""
 
     @property
     def is_reading(self) -> bool:
-        """Whether it changes nothing, and so may be repeated."""
+        """Whether the method only reads."""
         return self.method in ("GET", "HEAD", "OPTIONS")
 
 
@@ -117,8 +119,8 @@ _FIELDS: Fields = {
 }
 
 
-def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
-    """The request that `ctx:http` was given, for so many seconds at most; raises `Invalid`, which names the field."""
+def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, once: bool = False) -> WebRequest:
+    """Return the request of `ctx:http`, limited to these seconds. Raises `Invalid` with the name of the field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
     found = table.read(_FIELDS)
@@ -129,7 +131,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS) -> WebRequest:
         raise Invalid("ctx:http: a request has one of json, form and body")
     filled = {name: found[name] or {} for name in ("query", "headers")}
     timeout_secs = min(found["timeout_secs"] or secs, secs)
-    return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs})
+    return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs, "once": once})
 
 
 def for_lua(response: HttpResponse) -> dict[str, Any]:
@@ -206,8 +208,8 @@ class Origins:
             request.method,
             request.path,
             headers=request.headers,
-            repeat=request.is_reading,
-            repeat_busy=True,
+            repeat=request.is_reading and not request.once,
+            repeat_busy=not request.once,
             **sent,
         )
         headers = {name.lower(): _readable(value) for name, value in found.headers.items()}

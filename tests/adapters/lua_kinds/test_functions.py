@@ -16,7 +16,7 @@ import pytest
 from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json
-from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.lua.kind_catalog import catalog_of_kinds
@@ -335,7 +335,7 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
         ("it:endless", "device", "attributes.temperature.value holds a number that is not finite"),
         ("it:latin", "device", "name holds text that is not valid UTF-8"),
         ("device 8 of poll", "id", "id holds a function, which is not data"),
-        ("it:good", "id", "stands twice in the list; the first counts"),
+        ("it:good", "id", "is listed more than once; its rows apply in order"),
         ("it:wild", "commands[1].actions", "must be one of on, off, toggle, not 'explode'"),
         ("it:told", "info.model", "must be a string, not 5"),
         ("it:told", "commands[1].actions", "must name an action at least"),
@@ -404,6 +404,164 @@ async def test_one_with_only_an_id_keeps_what_it_showed_and_who_is_missing_goes(
     assert set(await it.poll()) == {"a", "b"}
     found = await it.poll()
     assert set(found) == {"a"} and found["a"].attributes["power"] == "off" and it.adapter.poll_interval == 42
+
+
+KEPT_ROWS = (
+    '{ id = "a" }',
+    '{ id = "a", state = "unavailable" }',
+    '{ id = "a", name = "B" }',
+    '{ id = "a", class = "plug" }',
+)
+
+
+@pytest.mark.parametrize("row", KEPT_ROWS)
+async def test_a_row_of_a_poll_without_attributes_keeps_what_the_device_showed(
+    pool: WorkerPool, tmp_path: Path, row: str
+) -> None:
+    poll = f"""
+      ctx.memory.n = (ctx.memory.n or 0) + 1
+      if ctx.memory.n == 2 then return {{ {row} }} end
+      return {{ {DEVICE} }}
+    """
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    changes: list[Any] = []
+    it.bus.listen(changes.append, events.DeviceStateChanged)
+    await it.poll()
+    device = (await it.poll())["a"]
+    is_available = "unavailable" not in row
+    assert device.attributes == {"power": "off", "state": "online" if is_available else "unavailable"}
+    assert device.commands and it.dropped == []
+    assert (await it.poll())["a"].attributes == {"power": "off", "state": "online"}
+    assert all("power" in each.device.attributes for each in changes)
+
+
+async def test_an_empty_table_of_attributes_removes_them(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = f"""
+      ctx.memory.n = (ctx.memory.n or 0) + 1
+      return {{ ctx.memory.n == 1 and {DEVICE} or {{ id = "a", attributes = {{}} }} }}
+    """
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    await it.poll()
+    assert (await it.poll())["a"].attributes == {"state": "online"}
+
+
+def powers(changes: list[Any]) -> list[Any]:
+    """Return the power that each change shows."""
+    return [each.device.attributes.get("power") for each in changes]
+
+
+async def test_each_row_of_a_list_is_a_change_of_its_own(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = f"""
+      ctx.memory.n = (ctx.memory.n or 0) + 1
+      if ctx.memory.n == 1 then return {{ {DEVICE} }} end
+      return {{ {{ id = "a", attributes = {{ power = "on" }} }}, {{ id = "a", attributes = {{ power = "off" }} }} }}
+    """
+    hook = """hook = function(ctx, request)
+      return { devices = { { id = "a", attributes = { power = "on" } },
+        { id = "a", name = "B", attributes = { brightness = 5 } }, { id = "a", attributes = { power = "off" } },
+        { id = "a", name = "C", attributes = { power = "on" } }, { id = "a", attributes = { power = "off" } } } }
+    end,"""
+    it = await start(pool, tmp_path, kind(poll, hook), Vendor({}))
+    changes: list[Any] = []
+    await it.poll()
+    it.bus.listen(changes.append, events.DeviceStateChanged)
+    await it.adapter.hook(HookRequest(hook="it", method="POST"))
+    assert powers(changes) == ["on", "on", "off", "on", "off"]
+    assert changes[-1].device.attributes == {"power": "off", "brightness": 5, "state": "online"}
+    changes.clear()
+    await it.poll()
+    assert powers(changes) == ["on", "off"], "the brightness is gone with the first"
+    changes.clear()
+    await it.adapter.poll_once()
+    await it.adapter.hook(HookRequest(hook="it", method="POST"))
+    assert powers(changes) == ["on", "off", "on", "on", "off", "on", "off"]
+
+
+TOGGLED: tuple[tuple[str, str | None, list[str], str | None], ...] = (
+    ('{ "power" }', "off", ["on"], None),
+    ('{ "power" }', "on", ["off"], None),
+    ('{ { capability = "power", actions = { "on", "off", "toggle" } } }', "off", ["toggle"], None),
+    ('{ "power" }', None, [], "it:a does not show whether it is on; send on or off instead of toggle"),
+)
+
+
+@pytest.mark.parametrize(("commands", "power", "sent", "error"), TOGGLED)
+async def test_a_file_that_does_not_list_toggle_gets_on_or_off(
+    pool: WorkerPool, tmp_path: Path, commands: str, power: str | None, sent: list[str], error: str | None
+) -> None:
+    shown = "nil" if power is None else f'"{power}"'
+    text = f"""
+      return {{ {{ id = "a", kind = "Switch", commands = {commands},
+        attributes = {{ power = ctx.memory.power or {shown} }} }} }}"""
+    more = """command = function(ctx, device, command)
+      local action = command.action
+      ctx:http { method = "POST", path = "/set", json = { action = action } }
+      ctx.memory.power = action == "toggle" and "on" or action
+    end,"""
+    it = await start(pool, tmp_path, kind(text, more), Vendor({"/set": {}}))
+    await it.poll()
+    try:
+        said = await it.command("a", "power", "toggle")
+    except BadAnswer as refused:
+        said = str(refused)
+    assert said == error and [each.json["action"] for each in it.vendor.asked] == sent
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+async def test_an_answer_to_a_write_that_cannot_be_read_is_read_back(
+    pool: WorkerPool, tmp_path: Path, obeys: bool
+) -> None:
+    poll = f'local device = {DEVICE} device.attributes.power = ctx:fetch("/state").power return {{ device }}'
+    state = {"power": "off"}
+
+    def take(asked: Any) -> Any:
+        state.update({"power": "on"} if obeys else {})
+        return Unanswered("http://10.0.0.1 broke off its answer")
+
+    more = 'command = function(ctx) ctx:http { method = "POST", path = "/set" } end,'
+    it = await start(pool, tmp_path, kind(poll, more), Vendor({"/state": state, "/set": take}))
+    await it.poll()
+    said = await it.command("a", "power", "on")
+    assert said == (None if obeys else "it:a was told power on but shows 'off'")
+    assert it.registry.get_device("it:a").attributes["power"] == state["power"]
+
+
+@pytest.mark.parametrize(("action", "once"), [("on", False), ("toggle", True), ("next", True)])
+async def test_what_has_an_effect_each_time_is_never_sent_again(
+    pool: WorkerPool, tmp_path: Path, action: str, once: bool
+) -> None:
+    commands = SWITCH.replace("} } }", '} }, { capability = "media_playback", actions = { "next" } } }')
+    device = DEVICE.replace(SWITCH, commands)
+    more = 'command = function(ctx) ctx:http { path = "/press" } return true end,'
+    it = await start(pool, tmp_path, kind(f"return {{ {device} }}", more), Vendor({"/press": {}}))
+    await it.poll()
+    assert await it.command("a", "media_playback" if action == "next" else "power", action) is None
+    assert [each.once for each in it.vendor.asked] == [once]
+
+
+EMPTY: tuple[tuple[Any, str], ...] = (
+    ({"cct:0": {}, "sys": {}}, "yields no device; /x contains cct:0, sys"),
+    ({}, "yields no device; /x contains no fields"),
+    ([1, 2], "yields no device; /x contains a list of 2"),
+    ((200, ""), "yields no device; /x contains nothing"),
+    ((200, "<html>"), "yields no device; /x contains 6 bytes that are not an object of JSON"),
+    (
+        {f"f{n}": n for n in range(41)},
+        "yields no device; /x contains " + ", ".join(f"f{n}" for n in range(40)) + " and 1 more",
+    ),
+)
+
+
+@pytest.mark.parametrize(("answer", "sentence"), EMPTY)
+async def test_a_good_poll_without_a_device_reports_once_what_it_saw(
+    pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str
+) -> None:
+    it = await start(pool, tmp_path, kind('ctx:http { path = "/x" } return {}'), Vendor({"/x": answer}))
+    for _ in range(2):
+        assert await it.poll() == {}
+    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [("it", "poll", sentence)]
+    it = await start(pool, tmp_path, kind('ctx:http { path = "/x" }'), Vendor({"/x": answer}))
+    assert await it.poll() == {} and it.dropped == [], "a kind without devices returns none"
 
 
 COMMANDED: tuple[tuple[str, str | None, Any], ...] = (

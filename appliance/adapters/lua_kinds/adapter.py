@@ -173,7 +173,10 @@ class LuaAdapter(PollingAdapter):
         try:
             device = device_for_lua(before, self.name)
             found = await self._call(["command"], device, STATED_COMMAND(command), calls=calls)
-        except (Unanswered, Unreadable):  # the device answered, but the answer cannot be read: the command may have worked
+        except (
+            Unanswered,
+            Unreadable,
+        ):  # the device answered, but the answer cannot be read: the command may have worked
             return await self.confirm(device_id, confirmation, began)
         if isinstance(found["second"], str):
             return CommandResult(error=found["second"][:MAX_SENTENCE_CHARS])

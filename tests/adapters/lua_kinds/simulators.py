@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -9,6 +11,8 @@ from aiohttp import WSMsgType, web
 
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from tests.adapters.lua_kinds.vendor import Answer, Vendor, capture, header
+
+NONCE = 1625038762
 
 
 class ShellyOne(Vendor):
@@ -33,12 +37,51 @@ class ShellyOne(Vendor):
 
 
 class ShellyTwo(Vendor):
-    """A Shelly of the second generation, as aioshelly captured it; it takes calls by HTTP and over its WebSocket."""
+    """A Shelly of the second generation, as aioshelly captured it; it takes calls by HTTP and over its WebSocket.
 
-    def __init__(self, name: str = "shelly-pro-3.json", **base: Any) -> None:
+    `config` has the configuration of parts, beyond their ids. With a `password`, its WebSocket asks for it.
+    """
+
+    def __init__(self, name: str = "shelly-pro-3.json", password: str = "", **base: Any) -> None:
         super().__init__(**base)
         self.capture = capture(name)
-        self.answers = {"/shelly": self.capture["shelly"], "/rpc/Shelly.GetStatus": self.status, "/rpc": self._post}
+        self.password = password
+        self.config: dict[str, dict[str, Any]] = {}
+        self.sockets: list[web.WebSocketResponse] = []
+        self.answers = {
+            "/shelly": self.capture["shelly"],
+            "/rpc/Shelly.GetStatus": lambda asked: self.status,
+            "/rpc/Shelly.GetConfig": lambda asked: self._whole_config(),
+            "/rpc": self._post,
+        }
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Push a notification to each connection whose client has greeted with a valid call."""
+        for socket in self.sockets:
+            await socket.send_json({"src": "shelly", "dst": "lares", "method": method, "params": {"ts": 1, **params}})
+
+    async def press(self, number: int, *names: str) -> None:
+        """Press an input."""
+        part = {"component": f"input:{number}", "id": number}
+        await self.notify("NotifyEvent", {"events": [{**part, "event": name} for name in names]})
+
+    def _whole_config(self) -> dict[str, Any]:
+        parts = {
+            key: {"id": part["id"], "name": None}
+            for key, part in self.status.items()
+            if isinstance(part, dict) and "id" in part
+        }
+        parts = {key: {**part, **self.config.get(key, {})} for key, part in parts.items()}
+        return {**parts, "sys": {"device": {"name": "Test Name"}}}
+
+    def _is_allowed(self, call: Mapping[str, Any]) -> bool:
+        if not self.password:
+            return True
+        auth = call.get("auth") or {}
+        inner, outer = f"admin:shelly-realm:{self.password}", "dummy_method:dummy_uri"
+        secret, method = (hashlib.sha256(each.encode()).hexdigest() for each in (inner, outer))
+        whole = f"{secret}:{NONCE}:1:{auth.get('cnonce')}:auth:{method}"
+        return bool(auth.get("response") == hashlib.sha256(whole.encode()).hexdigest())
 
     @property
     def status(self) -> dict[str, Any]:
@@ -59,7 +102,14 @@ class ShellyTwo(Vendor):
             if message.type is WSMsgType.TEXT:
                 self._apply_due_writes()
                 call = message.json()
-                await socket.send_json({"src": self.capture["shelly"]["id"], "dst": call["src"], **self._call(call)})
+                about = {"id": call["id"], "src": self.capture["shelly"]["id"], "dst": call["src"]}
+                if self._is_allowed(call):
+                    self.sockets = [*(each for each in self.sockets if each is not socket), socket]
+                    await socket.send_json({**about, **self._call(call)})
+                else:
+                    question = {"auth_type": "digest", "nonce": NONCE, "nc": 1, "realm": "shelly-realm"}
+                    error = {"code": 401, "message": json.dumps({**question, "algorithm": "SHA-256"})}
+                    await socket.send_json({**about, "error": error})
         return socket
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,8 +117,9 @@ class ShellyTwo(Vendor):
         if method == "Shelly.GetStatus":
             return {"id": call["id"], "result": self.status}
         if method == "Shelly.GetConfig":
-            parts = {key: {"id": part["id"], "name": None} for key, part in self.status.items() if "id" in part}
-            return {"id": call["id"], "result": {**parts, "sys": {"device": {"name": "Test Name"}}}}
+            return {"id": call["id"], "result": self._whole_config()}
+        if method == "Shelly.GetDeviceInfo":
+            return {"id": call["id"], "result": self.capture["shelly"]}
         part = self.status.get(f"{method.split('.')[0].lower()}:{wish.get('id')}")
         if part is None:
             return {"id": call["id"], "error": {"code": -105, "message": "Argument 'id' not found!"}}
@@ -80,7 +131,7 @@ class ShellyTwo(Vendor):
             return lambda: part.update(output=not part["output"])
         if what == "GoToPosition":
             return lambda: part.update(current_pos=wish["pos"])
-        told = {"output": wish.get("on"), "brightness": wish.get("brightness")}
+        told = {"output": wish.get("on"), **{name: wish.get(name) for name in ("brightness", "ct", "rgb", "mode")}}
         return lambda: part.update({key: value for key, value in told.items() if value is not None})
 
 

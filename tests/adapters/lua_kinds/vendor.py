@@ -29,6 +29,7 @@ def capture(name: str) -> Any:
 class Vendor(SimulatedDevice):
     """Answers each path as `answers` says, which may be changed at any time; 404 where it says nothing.
 
+    `odd` answers replace those of single requests: by path, or by path and action of SOAP (`/control#GetVolume`).
     While it is entered it listens, and misbehaves as its `faults` say. It is a `Transport` too, for tests without a
     network. `asked` are the requests that came, with the body as bytes and, where it is JSON, as `json`.
     """
@@ -43,6 +44,7 @@ class Vendor(SimulatedDevice):
         super().__init__(**base)
         self.answers = answers if callable(answers) else dict(answers or {})
         self.asked: list[WebRequest] = []
+        self.odd: dict[str, Answer] = {}
         self.streams: set[web.StreamResponse] = set()
 
     def answer(self, asked: WebRequest) -> Answer:
@@ -65,7 +67,12 @@ class Vendor(SimulatedDevice):
     def _answered(self, asked: WebRequest) -> tuple[int, bytes]:
         self.asked.append(asked)
         self._apply_due_writes()
-        found = self.answer(asked)
+        action = header(asked, "SOAPACTION").strip('"').rpartition("#")[2]
+        found = self.odd.get(f"{asked.path}#{action}", self.odd.get(asked.path))
+        if found is None:
+            found = self.answer(asked)
+        elif callable(found):
+            found = found(asked)
         if isinstance(found, Exception):
             raise found
         status, body = found if isinstance(found, tuple) else (200, json.dumps(found))

@@ -1,4 +1,4 @@
--- The hourly price of electricity from aWATTar, of today and, from the afternoon on, of tomorrow.
+-- The hourly price of electricity from aWATTar: today, and from the afternoon on also tomorrow.
 --
 --   [adapters.price]
 --   type = "awattar"
@@ -6,7 +6,7 @@
 
 local HOUR = 3600
 
--- Where this hour stands among the hours of its day, 1 for the cheapest.
+-- The rank of this hour within its day; 1 is the cheapest.
 local function rank_of(now, hours)
   local rank = 1
   for _, hour in ipairs(hours) do
@@ -15,13 +15,13 @@ local function rank_of(now, hours)
   return rank
 end
 
--- A time of a row, which counts milliseconds.
+-- A time of a row, in seconds; rows count milliseconds.
 local function seconds(row, name)
   local value = row[name]
   return type(value) == "number" and value > 0 and value < 1e14 and math.tointeger(value // 1000) or nil
 end
 
--- The hours that the market tells, in cents for a kilowatt-hour with what the settings add.
+-- The hours of the answer, in cents per kilowatt-hour, with surcharge and tax.
 local function read_hours(ctx, told)
   local hours = {}
   for _, row in ipairs(told) do
@@ -37,7 +37,7 @@ end
 
 local function poll(ctx)
   local country = ctx.settings.country == "at" and "austria" or "germany"
-  local origin = not ctx.settings.base_url and country or nil        -- a base_url of the section's stands for both
+  local origin = not ctx.settings.base_url and country or nil        -- a base_url in the section replaces both
   local hours, this, day = read_hours(ctx, rows(ctx:fetch({ path = "/v1/marketdata", origin = origin }, "data"), "data")), nil, {}
   local now = ctx:now()
   for _, hour in ipairs(hours) do
@@ -53,7 +53,7 @@ local function poll(ctx)
   for _, hour in ipairs(hours) do
     if this and hour.from == this.till then attributes["custom.awattar.price_next"] = { value = hour.price, unit = "ct/kWh" } end
   end
-  local left = (this and this.till or now - now % HOUR + HOUR) - now + 1                 -- then there is another price
+  local left = (this and this.till or now - now % HOUR + HOUR) - now + 1                 -- until the next price
   local device = { id = "now", kind = "Sensor", class = "price", name = "Electricity price", attributes = attributes }
   return { device }, math.min(left, ctx.settings.poll_interval_secs)
 end
@@ -63,8 +63,8 @@ return {
   poll_interval_secs = 3600,
   origins = { germany = "https://api.awattar.de", austria = "https://api.awattar.at" },
   settings = {
-    country = { type = "string", default = "de", values = { "de", "at" }, description = "where the price holds" },
-    surcharge = { type = "number", default = 0, min = -100, max = 100, description = "cents that the tariff adds to each kilowatt-hour" },
+    country = { type = "string", default = "de", values = { "de", "at" }, description = "the country of the market" },
+    surcharge = { type = "number", default = 0, min = -100, max = 100, description = "cents that the tariff adds per kilowatt-hour" },
     vat_percent = { type = "number", default = 0, min = 0, max = 100, description = "value added tax, in percent" },
   },
   poll = poll,

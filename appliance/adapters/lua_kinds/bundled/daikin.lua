@@ -1,4 +1,4 @@
--- A Daikin air conditioner with a WLAN adapter that answers locally (BRP069A and B; those of firmware 2 do not).
+-- A Daikin air conditioner with a WLAN adapter that answers locally (BRP069A and B; those with firmware 2 do not).
 --
 --   [adapters.bedroom]
 --   type = "daikin"
@@ -9,68 +9,85 @@ local NUMBERS = { auto = "1", dry = "2", cool = "3", heat = "4", fan_only = "6" 
 local FANS = { A = "auto", B = "quiet", ["3"] = "1", ["4"] = "2", ["5"] = "3", ["6"] = "4", ["7"] = "5" }
 local RATES = { auto = "A", quiet = "B", ["1"] = "3", ["2"] = "4", ["3"] = "5", ["4"] = "6", ["5"] = "7" }
 
-local MAX_REFUSALS = 3
+local NOT_DAIKIN = "the device at this address is not a Daikin"
+local MAX_FAILURES = 3
 
 local MODE = { capability = "hvac_mode", actions = { "set" }, values = { "off", "auto", "cool", "heat", "dry", "fan_only" } }
 local TARGET = { capability = "target_temperature", actions = { "set" }, min = 10, max = 32, step = 0.5, unit = "°C" }
 local FAN = { capability = "fan_mode", actions = { "set" }, values = { "auto", "quiet", "1", "2", "3", "4", "5" } }
 
--- What it answers reads ret=OK,pow=1,mode=3; names are percent-encoded.
+-- Ask for the fields of an answer like ret=OK,pow=1,mode=3; names are percent-encoded. Return nil and a sentence if the
+-- unit reports an error, and nil alone if the answer to a request with status 200 cannot be read.
 local function ask(ctx, path, query)
   local answer = ctx:http { path = path, query = query }
   local found = {}
   for key, value in answer.body:gmatch("([%w_]+)=([^,]*)") do
     found[key] = value:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)
   end
-  if answer.status ~= 200 or found.ret ~= "OK" then return nil, "what answers at this address is no Daikin (" .. path .. ")" end
+  if answer.status ~= 200 then return nil, NOT_DAIKIN .. " (" .. path .. ": status " .. answer.status .. ")" end
+  if found.ret == "OK" then return found end
+  if found.ret then return nil, "the Daikin answers " .. found.ret:sub(1, 100) .. " (" .. path .. ")" end
+end
+
+local function need(ctx, path)
+  local found, fault = ask(ctx, path)
+  if not found then error(fault or NOT_DAIKIN .. " (" .. path .. ")", 0) end
   return found
 end
 
 local function degrees(text) return measure(tonumber(text), "°C") end
 
-local function poll(ctx)
+-- Name and firmware. If the unit does not report them, the next poll asks again.
+local function about(ctx)
   if not ctx.memory.about then
-    local about, fault = ask(ctx, "/common/basic_info")
-    if not about then error(fault, 0) end
-    ctx.memory.about = { name = about.name, info = { manufacturer = "Daikin", serial = about.mac, firmware = (about.ver or ""):gsub("_", ".") } }
+    local found = ask(ctx, "/common/basic_info")
+    if not found then return {} end
+    ctx.memory.about = { name = found.name, info = { manufacturer = "Daikin", serial = found.mac, firmware = (found.ver or ""):gsub("_", ".") } }
   end
-  local control, fault = ask(ctx, "/aircon/get_control_info")
-  if not control then error(fault, 0) end
-  -- What the sensors said holds for a few polls in which they refuse; one without sensors is told without them.
-  local sensor, refusals = ask(ctx, "/aircon/get_sensor_info"), (ctx.memory.refusals or 0) + 1
-  if sensor then refusals = 0 elseif refusals <= MAX_REFUSALS then sensor = ctx.memory.sensor end
-  ctx.memory.sensor, ctx.memory.refusals = sensor, refusals
-  sensor = sensor or {}
-  local mode = MODES[control.mode]
-  if control.pow == "0" then mode = "off" end
+  return ctx.memory.about
+end
+
+-- The sensors. Their last values hold for a few polls that fail; a unit without sensors is shown without values.
+local function sensors(ctx)
+  local found, failures = ask(ctx, "/aircon/get_sensor_info"), (ctx.memory.failures or 0) + 1
+  if found then failures = 0 elseif failures <= MAX_FAILURES then found = ctx.memory.sensor end
+  ctx.memory.sensor, ctx.memory.failures = found, failures
+  return found or {}
+end
+
+local function poll(ctx)
+  local control = need(ctx, "/aircon/get_control_info")
+  local unit, sensor = about(ctx), sensors(ctx)
+  local mode
+  if control.pow == "0" then mode = "off" elseif control.pow == "1" then mode = MODES[control.mode] end
   local commands = { MODE, TARGET }
-  if control.f_rate then commands[3] = FAN end           -- some units have no fan that can be set
-  return { { id = "air", kind = "Switch", class = "climate", name = ctx.memory.about.name, info = ctx.memory.about.info, commands = commands, attributes = {
+  if control.f_rate then commands[3] = FAN end           -- some units have no adjustable fan
+  return { { id = "air", kind = "Switch", class = "climate", name = unit.name, info = unit.info, commands = commands, attributes = {
     hvac_mode = mode, target_temperature = degrees(control.stemp), fan_mode = FANS[control.f_rate],
     temperature = degrees(sensor.htemp), temperature_outdoor = degrees(sensor.otemp), humidity = measure(tonumber(sensor.hhum), "%"),
   } } }
 end
 
--- It takes all of its state at once, so that what is not asked for goes back as it was.
+-- The unit takes its whole state at once: send back the rest as it was.
 local function command(ctx, device, asked)
-  local control, fault = ask(ctx, "/aircon/get_control_info")
-  if not control then return nil, fault end
+  local control, unread = ask(ctx, "/aircon/get_control_info")
+  if not control then return nil, unread or NOT_DAIKIN end
   local wish = { pow = control.pow, mode = control.mode, stemp = control.stemp, shum = control.shum or "0", f_rate = control.f_rate, f_dir = control.f_dir }
   if asked.capability == "hvac_mode" then
     wish.pow = asked.value == "off" and "0" or "1"
     if asked.value ~= "off" then
       wish.mode = NUMBERS[asked.value]
-      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode has its own temperature, humidity and fan
+      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode has its own temperature, humidity, and fan
       wish.shum = control["dh" .. wish.mode] or wish.shum
       if wish.f_rate then wish.f_rate = control["dfr" .. wish.mode] or wish.f_rate end
     end
   elseif asked.capability == "target_temperature" then
-    if not tonumber(control.stemp) then return nil, "the unit takes no temperature in the mode that it is in" end
+    if not tonumber(control.stemp) then return nil, "the unit has no target temperature in its present mode" end
     wish.stemp = string.format("%.1f", asked.value.value)
   else wish.f_rate = RATES[asked.value]
   end
-  local done, refused = ask(ctx, "/aircon/set_control_info", wish)
-  if not done then return nil, refused end
+  local _, fault = ask(ctx, "/aircon/set_control_info", wish)
+  if fault then return nil, fault end
 end
 
 return {

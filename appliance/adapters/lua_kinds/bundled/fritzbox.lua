@@ -1,4 +1,4 @@
--- Who is at home: a FRITZ!Box knows which phones are in its network.
+-- Presence of people: a FRITZ!Box knows which phones are in its network.
 --
 --   [adapters.fritzbox]
 --   base_url = "http://fritz.box:49000"
@@ -8,11 +8,26 @@
 --   auth = "digest"
 --
 -- In the box: Home Network > Network > Network Settings > allow access for applications; the user needs the right to see
--- its settings. On the phone, switch the private WLAN address off for the home's network.
+-- its settings. On the phone, switch off the private WLAN address for the network of the home.
 
 local NAME = "urn:dslforum-org:service:Hosts:1"
 
--- Whether the host of this address is active; nil where the box does not know it.
+local UNKNOWN_HOST = "714"
+local REMEDIES = {
+  ["402"] = "check the address of the phone in people",
+  ["606"] = "give the user the right to see the settings of the box",
+}
+
+-- Raise for an error of the box. Only code 714 states that the box does not know the phone; any other code states nothing
+-- about the phone, so the poll fails and the last presence stays.
+local function check_fault(answer)
+  local code = answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>")
+  if code == UNKNOWN_HOST then return end
+  local reason = REMEDIES[code] or text(answer.body:match("<errorDescription>([^<]*)</errorDescription>")) or "status " .. answer.status
+  error("the box answers error " .. (code or "without a code") .. ": " .. reason:sub(1, 200), 0)
+end
+
+-- Return whether the host of this address is active; false if the box does not know it.
 local function is_active(ctx, address)
   local answer = ctx:http {
     method = "POST", path = "/upnp/control/hosts",
@@ -21,37 +36,43 @@ local function is_active(ctx, address)
       .. '"http://schemas.xmlsoap.org/soap/encoding/"><s:Body><u:GetSpecificHostEntry xmlns:u="' .. NAME .. '"><NewMACAddress>'
       .. address .. "</NewMACAddress></u:GetSpecificHostEntry></s:Body></s:Envelope>",
   }
-  if answer.status == 401 then error('the box refuses user and password; its section needs auth = "digest"', 0) end
+  if answer.status == 401 then error('the box rejects username and password; set auth = "digest" in the section', 0) end
   local active = answer.body:match("<NewActive>(%d)</NewActive>")
-  if answer.status == 500 and answer.body:find("UPnPError", 1, true) then return nil end     -- 714: no such host
-  if answer.status ~= 200 or not active then error("what answers at this address is no FRITZ!Box (status " .. answer.status .. ")", 0) end
+  if answer.status == 500 and answer.body:find("UPnPError", 1, true) then check_fault(answer) return false end
+  if answer.status ~= 200 or active ~= "0" and active ~= "1" then
+    error("the device at this address is not a FRITZ!Box (status " .. answer.status .. ")", 0)
+  end
   return active == "1"
 end
 
--- Letters that are not of ASCII become their bytes, so that Jörg and Jürg stay two.
+-- Write letters outside of ASCII as their bytes, so that Jörg and Jürg have different ids.
 local function id_of(name)
   local text = name:lower():gsub("[\128-\255]", function(byte) return string.format("%02x", byte:byte()) end)
   return (text:gsub("[^%w]", "_"))
 end
 
--- A phone sleeps and is not seen for some minutes, though it is there; so somebody is away only after a while. Who was at
--- home before a restart is so for that while too.
+-- A sleeping phone is invisible for some minutes. Therefore, a person counts as away only after away_after. The same holds
+-- after a restart for each person who was at home before, and after an outage: time without an answer does not count.
 local function poll(ctx)
   local found, now, home = {}, ctx:now(), {}
-  local before = not ctx.memory.has_polled and ctx:kept("home") or ""
-  ctx.memory.has_polled = true
+  local before = not ctx.memory.polled_at and ctx:kept("home") or ""
+  local outage = now - (ctx.memory.polled_at or now)
+  if outage < 3 * ctx.settings.poll_interval_secs then outage = 0 end
   for _, each in ipairs(ctx.settings.people) do
     local name, address = tostring(each):match("^%s*(.-)%s*=%s*(%x%x:%x%x:%x%x:%x%x:%x%x:%x%x)%s*$")
     if not name then error('people must be written as "Anna=AA:BB:CC:DD:EE:FF", not ' .. tostring(each), 0) end
     address = address:upper()
     local active = is_active(ctx, address)
-    if active or before:find(address, 1, true) then ctx.memory[address] = now end
+    if active or before:find(address, 1, true) then ctx.memory[address] = now
+    elseif ctx.memory[address] then ctx.memory[address] = ctx.memory[address] + outage
+    end
     local seen = ctx.memory[address]
     local is_home = active or seen ~= nil and now - seen < ctx.settings.away_after
     if is_home then home[#home + 1] = address end
     found[#found + 1] = { id = id_of(name), kind = "Sensor", class = "person", name = name, attributes = { presence = is_home } }
   end
-  ctx:keep("home", table.concat(home, " "))             -- written only where it has changed
+  ctx.memory.polled_at = now
+  ctx:keep("home", table.concat(home, " "))             -- written only if it has changed
   return found
 end
 
@@ -60,8 +81,8 @@ return {
   base_url = "http://fritz.box:49000",
   poll_interval_secs = 30,
   settings = {
-    people = { type = "list", required = true, description = 'whose phones they are, like ["Anna=AA:BB:CC:DD:EE:FF"]' },
-    away_after = { type = "duration", default = "5m", description = "how long a phone may be unseen before somebody is away" },
+    people = { type = "list", required = true, description = 'name and address of each phone, like ["Anna=AA:BB:CC:DD:EE:FF"]' },
+    away_after = { type = "duration", default = "5m", description = "time without the phone until a person counts as away" },
   },
   poll = poll,
 }

@@ -1,20 +1,35 @@
--- A Fronius inverter over its Solar API: what the roof makes, the house uses, and the grid and battery give or take.
+-- A Fronius inverter over its Solar API: power of the roof, of the house, of the grid, and of the battery.
 --
 --   [adapters.roof]
 --   type = "fronius"
 --   base_url = "http://192.168.1.95"
 
-local NO_API = "what answers at this address is no Fronius with its Solar API switched on"
+local NOT_FRONIUS = "the device at this address is not a Fronius inverter whose Solar API is on"
+local CODES = {           -- of the Solar API
+  [1] = "not implemented", [2] = "not initialised", [3] = "initialisation not finished", [4] = "data not available", [5] = "timeout",
+  [6] = "argument error", [7] = "LNRequest error", [8] = "not present", [9] = "not allowed", [10] = "not implemented", [11] = "out of range",
+  [12] = "device not found", [255] = "unknown error",
+}
 
--- The inverter sleeps when it is dark: it answers then, with nulls.
+-- The inverter reports errors in Head.Status with HTTP status 200.
+local function check(answer)
+  local status = part(answer, "Head", "Status")
+  local code = tonumber(status.Code) or 0
+  if code ~= 0 then
+    local reason = text(status.UserMessage, status.Reason, CODES[code]) or "no reason"
+    error(("the inverter answers status %g: %s"):format(code, reason:sub(1, 200)), 0)
+  end
+end
+
+-- The inverter sleeps in the dark: its answers then contain nulls.
 local function poll(ctx)
-  local answer = ctx:fetch("/solar_api/v1/GetPowerFlowRealtimeData.fcgi", "Body", { [404] = NO_API })
+  local answer = ctx:fetch("/solar_api/v1/GetPowerFlowRealtimeData.fcgi", nil, { [404] = NOT_FRONIUS })
+  check(answer)
   local site, battery = part(answer, "Body", "Data").Site, nil
-  if type(site) ~= "table" then error(NO_API, 0) end
-  local load = tonumber(site.P_Load)                                       -- what flows into the house is negative there
-  local inverters = part(answer, "Body", "Data", "Inverters")
-  for number in pairs(inverters) do
-    local charge = round(part(inverters, number).SOC)                      -- the emptiest, where there are more than one
+  if type(site) ~= "table" then error(NOT_FRONIUS, 0) end
+  local load = tonumber(site.P_Load)                                       -- negative if power flows into the house
+  for _, inverter in parts(answer, "Body", "Data", "Inverters") do
+    local charge = round(inverter.SOC)                                     -- of several, the lowest charge
     if charge then battery = math.min(battery or charge, charge) end
   end
   return { { id = "site", kind = "Sensor", class = "inverter", name = "Solar power", info = { manufacturer = "Fronius" }, attributes = {

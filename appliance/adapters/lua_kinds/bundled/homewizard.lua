@@ -4,7 +4,7 @@
 --   type = "homewizard"
 --   base_url = "http://192.168.1.90"
 
--- Firmware before the total counts each tariff alone.
+-- The sum of the tariffs, for firmware without a total.
 local function import_or_export(data, direction)
   local whole, sum = data["total_power_" .. direction .. "_kwh"], nil
   for tariff = 1, 4 do
@@ -14,18 +14,19 @@ local function import_or_export(data, direction)
   return measure(type(whole) == "number" and whole or sum, "kWh", "total")
 end
 
--- What a meter of gas, water or heat has told the P1 meter; the firmware names gas twice.
+-- The value of a gas, water, or heat meter that is connected to the P1 meter.
 local function from_other_meter(data, kind, unit)
   for _, meter in ipairs(rows(data, "external")) do
     if meter.type == kind then return measure(meter.value, unit, "total") end
   end
 end
 
+local ON = { [true] = "on", [false] = "off" }
 local REASONS = { [403] = "the local API is off; switch it on in the app, under the meter's settings" }
 
 local function poll(ctx)
   ctx.memory.about = ctx.memory.about or ctx:fetch("/api", "product_type", REASONS)
-  local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", "wifi_strength", REASONS)
+  local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", nil, REASONS)
   local is_socket = about.product_type == "HWE-SKT"
   local info = { manufacturer = "HomeWizard", model = text(about.product_type), firmware = text(about.firmware_version), serial = text(about.serial) }
   local device = { id = is_socket and "socket" or "meter", kind = "Sensor", class = "meter", name = text(about.product_name, about.product_type), info = info }
@@ -40,16 +41,15 @@ local function poll(ctx)
   }
   if is_socket then
     local state = ctx:fetch("/api/v1/state", "power_on", REASONS)
-    device.kind, device.class, device.attributes.power = "Switch", "plug", state.power_on and "on" or "off"
+    device.kind, device.class, device.attributes.power = "Switch", "plug", ON[state.power_on]
     device.commands = { "power" }
   end
   return { device }
 end
 
 local function command(ctx, device, asked)
-  local on = asked.action == "on" or asked.action == "toggle" and device.attributes.power == "off"
-  local answer = ctx:http { method = "PUT", path = "/api/v1/state", json = { power_on = on } }
-  if answer.status ~= 200 then return nil, "the socket refuses with status " .. answer.status .. "; it may be locked in the app" end
+  local answer = ctx:http { method = "PUT", path = "/api/v1/state", json = { power_on = asked.action == "on" } }
+  if answer.status ~= 200 then return nil, "the socket refuses with status " .. answer.status .. "; check its switch lock in the app" end
 end
 
 return {

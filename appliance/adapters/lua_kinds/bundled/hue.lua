@@ -1,27 +1,33 @@
--- Lamps, buttons and sensors behind a Philips Hue bridge, over its API of version 2. The bridge tells what changes.
+-- Lamps, buttons, and sensors of a Philips Hue bridge, over version 2 of its API. The bridge pushes changes.
 --
 --   [adapters.hue]
 --   base_url = "https://192.168.1.20"
 --   fingerprint = "…"                                  # of the bridge's own certificate
 --   headers = { hue-application-key = "…" }
 --
--- For the key, press the bridge's button, then Pair on the page (Box), or call POST /adapters/hue/operations/pair: it
--- answers with the line to add.
+-- For the key, press the button of the bridge, then Pair on the page (Box), or call POST /adapters/hue/operations/pair:
+-- the answer is the line to add.
 
-local UNKNOWN = "the bridge does not know the key; pair it, and put it into headers"
+local UNKNOWN = "the bridge does not know the key; pair it, and add the key to headers"
 local EVENTS = { initial_press = "press", short_release = "single", long_press = "hold", long_release = "long" }
 local PARTS = { "light", "motion", "temperature", "light_level", "device_power", "contact", "button" }
+local OPTIONAL = { motion = true, temperature = true, light_level = true, device_power = true, contact = true, button = true }
 local UNREACHED = { connectivity_issue = true, disconnected = true }
 local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "detected", [false] = "clear" }, { contact = "closed", no_contact = "open" }
 
--- What is no list would take every lamp away.
+-- The resources of one type. An answer without a list fails the poll: an empty list would remove every lamp. Older
+-- bridges do not know every type.
 local function get(ctx, what)
-  local told = ctx:fetch("/clip/v2/resource/" .. what, "data", { [401] = UNKNOWN, [403] = UNKNOWN })
-  if type(told.data) ~= "table" then error("the bridge answers no list of " .. what, 0) end
-  return rows(told, "data")
+  local answer = ctx:http { path = "/clip/v2/resource/" .. what }
+  if answer.status == 404 and OPTIONAL[what] then return {} end
+  if answer.status == 401 or answer.status == 403 then error(UNKNOWN, 0) end
+  if answer.status ~= 200 or type(part(answer.json).data) ~= "table" then
+    error("the bridge answers without a list of " .. what .. " (status " .. answer.status .. ")", 0)
+  end
+  return rows(answer.json, "data")
 end
 
--- What a lamp takes. The schema of its white counts in mired, the other way round.
+-- The commands of a lamp. The schema of its white is in mired: its maximum is the lowest colour temperature.
 local function commands_of(light)
   local found, white = { "power" }, part(light, "color_temperature", "mirek_schema")
   if light.dimming then found[#found + 1] = "brightness" end
@@ -33,8 +39,8 @@ local function commands_of(light)
   return found
 end
 
--- What a part of a resource shows: the same in a poll and in what the bridge pushes. Sensors of newer firmware report
--- their values in a part of its own.
+-- The attributes of a resource, or of the part that the bridge pushes. Newer firmware reports values of sensors in a table
+-- of their own.
 local function attributes_of(each)
   local mirek, xy, moves = tonumber(part(each, "color_temperature").mirek), part(each, "color").xy, part(each, "motion", "motion_report").motion
   if moves == nil then moves = part(each, "motion").motion end
@@ -74,14 +80,14 @@ local function poll(ctx)
   return found
 end
 
--- One event has a list of messages, and each a list of parts of resources that changed.
+-- An event is a list of messages; each message is a list of changed parts of resources.
 local function receive(ctx, event)
   local devices, events, asks = {}, {}, false
   for _, message in ipairs(rows(event, "data")) do
     asks = asks or message.type == "add" or message.type == "delete"
     for _, each in ipairs(rows(message, "data")) do
       local owner, shown = part(each, "owner").rid or part(ctx.memory, "owners")[each.id], attributes_of(each)
-      local pressed = part(each, "button", "button_report").event or part(each, "button").last_event           -- older firmware has no report
+      local pressed = part(each, "button", "button_report").event or part(each, "button").last_event           -- older firmware without a report
       if each.type == "zigbee_connectivity" then asks = true
       elseif owner and EVENTS[pressed] then
         events[#events + 1] = { id = owner, event = EVENTS[pressed], data = { button = each.id, raw = pressed } }
@@ -95,20 +101,23 @@ end
 local function command(ctx, device, asked)
   local value, wish = asked.value, nil
   if asked.capability == "power" then
-    wish = { on = { on = asked.action == "on" or asked.action == "toggle" and device.attributes.power == "off" } }
+    wish = { on = { on = asked.action == "on" } }
   elseif asked.capability == "brightness" then wish = { on = { on = value > 0 }, dimming = value > 0 and { brightness = value } or nil }
   elseif asked.capability == "color_xy" then wish = { color = { xy = value } }
   else wish = { color_temperature = { mirek = value.unit == "mireds" and value.value or round(1000000 / value.value) } }
   end
   if asked.transition_secs then wish.dynamics = { duration = math.floor(asked.transition_secs * 1000) } end
   local answer = ctx:http { method = "PUT", path = "/clip/v2/resource/light/" .. tostring(part(ctx.memory, "lights")[device.id]), json = wish }
-  if answer.status ~= 200 then return nil, "the bridge refuses with status " .. answer.status end
+  if answer.status >= 300 then                    -- with 207, a lamp may have obeyed: the next poll decides
+    local reason = text(part(answer.json, "errors", 1).description)
+    return nil, "the bridge refuses: " .. (reason and reason:sub(1, 200) or "status " .. answer.status)
+  end
 end
 
 local function pair(ctx)
   local answer = ctx:http { method = "POST", path = "/api", json = { devicetype = "lares#hub", generateclientkey = true } }
   local key = part(answer.json, 1, "success").username
-  if type(key) ~= "string" then return nil, "press the bridge's button, then call this within 30 seconds" end
+  if type(key) ~= "string" then return nil, "press the button of the bridge, then repeat this within 30 seconds" end
   return 'headers = { hue-application-key = "' .. key .. '" }'
 end
 

@@ -1,4 +1,4 @@
--- A language model on your own machine, with Ollama. It has no devices; scenes and automations ask it:
+-- A language model on your own machine, with Ollama. It has no devices, only operations for scenes and automations:
 --
 --   local answer = ctx:invoke("ollama:chat", { prompt = "Is it going to rain?" })
 --   ctx:log("info", answer.message.content)
@@ -7,7 +7,7 @@
 --   base_url = "http://192.168.1.80:11434"
 --   model = "llama3.2"
 
--- What Ollama answers, which has to have the field.
+-- Return the answer of Ollama, or nil and a sentence if it lacks the field.
 local function call(ctx, path, field, body)
   local answer = ctx:http { method = body and "POST" or "GET", path = path, json = body }
   local found = answer.json
@@ -18,7 +18,7 @@ local function call(ctx, path, field, body)
   return found
 end
 
--- The payload is that of Ollama's own /api/chat; `prompt` stands for one message of the user's.
+-- The payload is that of /api/chat; `prompt` is short for one message of the user.
 local function chat(ctx, payload)
   local messages = payload.messages
   if type(messages) ~= "table" then
@@ -43,14 +43,13 @@ return {
   name = "Ollama",
   base_url = "http://127.0.0.1:11434",
   poll_interval_secs = 300,
-  settings = { model = { type = "string", default = "llama3.2", description = "the model that answers where a call names none" } },
-  poll = function(ctx)         -- only to see whether it is there
+  settings = { model = { type = "string", default = "llama3.2", description = "the model for calls without a model" } },
+  poll = function(ctx)         -- only checks that it answers
     local found, fault = call(ctx, "/api/tags", "models")
     if not found then error(fault, 0) end
-    return {}
   end,
   operations = {
-    chat = { timeout_secs = 300, run = chat },           -- the first call loads the model, which takes minutes on a small box
+    chat = { timeout_secs = 300, run = chat },           -- the first call loads the model: minutes on a small box
     generate = { timeout_secs = 300, run = generate },
     models = function(ctx) return call(ctx, "/api/tags", "models") end,
   },

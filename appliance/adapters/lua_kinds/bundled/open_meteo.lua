@@ -1,4 +1,4 @@
--- The weather of a place from Open-Meteo, which needs no account. Its figures are new every 15 minutes.
+-- The weather of a place from Open-Meteo, without an account. The values change every 15 minutes.
 --
 --   [adapters.weather]
 --   type = "open_meteo"
@@ -17,7 +17,7 @@ local CONDITIONS = {           -- the codes of the World Meteorological Organiza
 local CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,cloud_cover,"
   .. "pressure_msl,wind_speed_10m,wind_direction_10m,wind_gusts_10m"
 
--- What falls within the next hour: the quarters of an hour from now on, of which the forecast is a list.
+-- The rain of the next hour: the sum of the next four quarters of the forecast.
 local function rain_soon(ctx, forecast)
   local amounts, sum, count = part(forecast, "precipitation"), 0, 0
   for number, from in ipairs(part(forecast, "time")) do
@@ -38,7 +38,7 @@ local function poll(ctx)
   local found = answer.json
   if type(found) ~= "table" or type(found.current) ~= "table" then
     local reason = type(found) == "table" and type(found.reason) == "string" and found.reason:sub(1, 200)
-    error("Open-Meteo answers no weather: " .. (reason or "status " .. answer.status), 0)
+    error("Open-Meteo answers without weather: " .. (reason or "status " .. answer.status), 0)
   end
   local now = found.current
   local function today(name) return part(found, "daily", name)[1] end
@@ -61,7 +61,7 @@ return {
   settings = {
     latitude = { type = "number", required = true, min = -90, max = 90, description = "degrees north of the equator" },
     longitude = { type = "number", required = true, min = -180, max = 180, description = "degrees east of Greenwich" },
-    name = { type = "string", default = "Weather", description = "what the device is called" },
+    name = { type = "string", default = "Weather", description = "the name of the device" },
   },
   poll = poll,
 }

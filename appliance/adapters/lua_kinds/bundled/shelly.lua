@@ -1,83 +1,251 @@
--- Shelly devices of both generations, over their local HTTP interface.
+-- Shelly devices of every generation, over their local HTTP interface. Devices of the second generation and later push
+-- changes and presses over a WebSocket.
 --
 --   [adapters.kitchen]
 --   type = "shelly"
 --   base_url = "http://192.168.1.50"
 --
--- A device with a password: `password = "…"`, and for the second generation `auth = "digest"` beside it.
+-- A device with a password: `password = "…"`, and from the second generation on also `auth = "digest"`.
+-- Buttons of the first generation (i3, Button1): polls find a press. To get it at once, create a key with role hook for
+-- this section, and enter http://<hub>:3000/hooks/kitchen?token=<key> as the action URL of each press.
 
-local REASONS = { [401] = 'the device asks for a password; set password, and for the second generation auth = "digest" too' }
+local REASONS = { [401] = 'the device asks for a password; set password, and from the second generation on also auth = "digest"' }
 local ON, CONTACTS, MOTIONS = { [true] = "on", [false] = "off" }, { open = "open", close = "closed" }, { [true] = "detected", [false] = "clear" }
 local MOVES = { { capability = "cover_position", actions = { "open", "close", "stop" } } }
+local SWITCH = { capability = "power", actions = { "on", "off", "toggle" } }
+local RPC = { switch = "Switch", light = "Light", cover = "Cover", cct = "CCT", rgb = "RGB", rgbw = "RGBW", rgbcct = "RGBCCT" }
+local DETACHED = { detached = true, action = true }
+local METERS = { pm1 = true, em = true, em1 = true }
+local PRESSES = {
+  single_push = "single", double_push = "double", triple_push = "triple", long_push = "long",
+  S = "single", SS = "double", SSS = "triple", L = "long", SL = "single_long", LS = "long_single",
+}
+-- Parts that are read with another part, or that hold nothing that a home can show.
+local SILENT = { emdata = true, em1data = true, pm1data = true, script = true }
+local SYSTEM = {           -- tables of the first generation
+  wifi_sta = true, wifi_sta1 = true, wifi_ap = true, cloud = true, mqtt = true, actions_stats = true, update = true, relays = true, meters = true,
+  emeters = true, lights = true, rollers = true, inputs = true, tmp = true, hum = true, lux = true, bat = true, sensor = true, accel = true,
+  concentration = true, gas_sensor = true, ext_sensors = true, ext_temperature = true, ext_humidity = true, act_reasons = true, adcs = true,
+}
+
+-- Report parts without a device once, by name.
+local function report_unknown(ctx, unknown)
+  local reported = ctx.memory.reported or {}
+  for _, name in ipairs(unknown) do
+    if not reported[name] then
+      ctx:log("warn", "the Shelly has a part that this kind does not know: " .. name)
+      reported[name] = true
+    end
+  end
+  ctx.memory.reported = reported
+end
 
 local function add(found, id, kind, class, commands, attributes)
   found[#found + 1] = { id = id, kind = kind, class = class, commands = commands, attributes = attributes }
+  return found[#found]
 end
 
--- A cover that is not calibrated knows no position: it opens, closes and stops.
+-- A cover without calibration has no position: it only opens, closes, and stops.
 local function add_cover(found, id, position, attributes)
   attributes.cover_position = position
   add(found, id, "Switch", "cover", position and { "cover_position" } or MOVES, attributes)
 end
 
--- What flows; `parts` of what is counted make a kilowatt-hour.
+local function color(red, green, blue)
+  if math.tointeger(red) and math.tointeger(green) and math.tointeger(blue) then return { r = red, g = green, b = blue } end
+end
+
+local function white(low, high)
+  return { capability = "color_temperature", actions = { "set" }, min = low, max = high, unit = "kelvin" }
+end
+
+-- Electricity of a part; `parts` is the number of counted units per kilowatt-hour.
 local function electricity(on, watts, volts, amperes, counted, parts)
   return { power = ON[on], power_consumption = measure(watts, "W"), voltage = measure(volts, "V"), current = measure(amperes, "A"),
     energy_total = measure(counted, "kWh", "total", parts) }
 end
 
+-- The sensors of one device, and those of an add-on: the first of each kind is in the device `sensor`, each further one is
+-- a device of its own.
+local function add_sensor(found, sensor, id, name, value)
+  if value == nil then return end
+  if sensor[name] == nil then sensor[name] = value
+  else add(found, id, "Sensor", nil, nil, { [name] = value })
+  end
+end
+
+---------------------------------------------------------------- first generation
+
+-- A press raises the counter of its input. The first poll only reads the counters. An input that switches an output is a
+-- device if it is detached from the output, or if it has counted a press.
+local function add_inputs(ctx, found, inputs)
+  local counts, now, has_outputs = ctx.memory.counts, {}, #found > 0
+  for number, input in ipairs(inputs) do
+    local id = "input:" .. number - 1
+    local count = math.tointeger(input.event_cnt)
+    if count and (not has_outputs or count > 0 or counts and counts[id] or DETACHED[part(ctx.memory.config, "switch:" .. number - 1).mode]) then
+      local device = add(found, id, "Sensor", "button", nil, {})
+      local before = counts and (counts[id] or 0)
+      if before and count ~= before and count > 0 and text(input.event) then         -- a restart of the device sets it to 0
+        device.events = { { event = PRESSES[input.event] or input.event, data = { raw = input.event } } }
+      end
+    end
+    if #found > 0 and found[#found].id == id then now[id] = count end
+  end
+  ctx.memory.counts = now
+end
+
+local function add_light(ctx, found, number, light)
+  local is_color, id = light.mode == "color", "light:" .. number - 1
+  ctx.memory.modes = ctx.memory.modes or {}
+  ctx.memory.modes[id] = light.mode ~= nil
+  local low = light.temp and tonumber(light.temp) and 2700
+  local bright = is_color and light.gain or light.brightness or light.gain
+  local commands = { "power", "brightness" }
+  if low then commands[#commands + 1] = white(low, 6500) end
+  if light.red then commands[#commands + 1] = "color_rgb" end
+  add(found, id, "Light", nil, commands, { power = ON[light.ison], brightness = bright,
+    color_temperature = not is_color and low and measure(light.temp, "kelvin") or nil,
+    color_rgb = is_color and color(light.red, light.green, light.blue) or nil,
+    color_mode = is_color and "rgb" or low and "color_temp" or nil })
+end
+
+local function valid(part_of, value)
+  if part_of.is_valid ~= false then return value end
+end
+
 local function first_generation(ctx)
-  local status, found = ctx:fetch("/status", "mac", REASONS), {}
-  local relays, meters, parts = rows(status, "relays"), rows(status, "meters"), 60000         -- these count watt-minutes
-  if status.emeters then meters, parts = rows(status, "emeters"), 1000 end
+  local status, found, sensor, unknown = ctx:fetch("/status", "mac", REASONS), {}, {}, {}
+  local relays, meters, parts_of_kwh = rows(status, "relays"), rows(status, "meters"), 60000         -- watt-minutes
+  if status.emeters then meters, parts_of_kwh = rows(status, "emeters"), 1000 end
   for number = 1, math.max(#relays, status.emeters and #meters or 0) do
     local relay, meter = relays[number], part(meters, number)
-    local shown = electricity(part(relays, number).ison, meter.power, meter.voltage, meter.current, meter.total, parts)
+    local shown = electricity(part(relays, number).ison, meter.power, meter.voltage, meter.current, meter.total, parts_of_kwh)
     if relay then add(found, "switch:" .. number - 1, "Switch", "plug", { "power" }, shown)
     else add(found, "meter:" .. number - 1, "Sensor", "meter", nil, shown)
     end
   end
-  for number, light in ipairs(rows(status, "lights")) do
-    local bright = light.mode == "color" and light.gain or light.brightness or light.gain
-    add(found, "light:" .. number - 1, "Light", nil, { "power", "brightness" }, { power = ON[light.ison], brightness = bright })
-  end
+  for number, light in ipairs(rows(status, "lights")) do add_light(ctx, found, number, light) end
   for number, roller in ipairs(rows(status, "rollers")) do
     add_cover(found, "cover:" .. number - 1, roller.positioning and roller.current_pos or nil, { power_consumption = measure(roller.power, "W") })
   end
-  local told = part(status, "sensor")
-  return found, { temperature = measure(part(status, "tmp").tC, "°C"), battery = part(status, "bat").value,
-    humidity = measure(part(status, "hum").value, "%"), illuminance = part(status, "lux").value,
-    water_leak = status.flood, smoke = status.smoke, contact = CONTACTS[told.state], motion = MOTIONS[told.motion],
-    ["custom.shelly.gas"] = measure(part(status, "concentration").ppm, "ppm"), ["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state }
-end
-
-local METERS = { pm1 = true, em = true, em1 = true }
-
-local function second_generation(ctx)
-  local status, found, sensor = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}
-  for key, told in parts(status) do                                         -- of two sensors the first counts
-    local what, counted = key:match("^([%a%d]+):%d+$"), part(status, (key:gsub(":", "data:")))
-    local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
-    local shown = electricity(told.output, watts, told.voltage, told.current or told.total_current,
-      total or counted.total_act_energy or counted.total_act, 1000)
-    if what == "switch" then add(found, key, "Switch", "plug", { "power" }, shown)
-    elseif what == "light" then
-      shown.brightness = told.brightness
-      add(found, key, "Light", nil, { "power", "brightness" }, shown)
-    elseif what == "cover" then add_cover(found, key, told.current_pos, shown)
-    elseif METERS[what] then add(found, key, "Sensor", "meter", nil, shown)
-    elseif what == "temperature" then sensor.temperature = sensor.temperature or measure(told.tC, "°C")
-    elseif what == "humidity" then sensor.humidity = sensor.humidity or measure(told.rh, "%")
-    elseif what == "illuminance" then sensor.illuminance = told.lux
-    elseif what == "smoke" then sensor.smoke = told.alarm
-    elseif what == "flood" then sensor.water_leak = told.alarm
-    elseif what == "devicepower" then sensor.battery = part(told, "battery").percent
-    end
+  add_inputs(ctx, found, rows(status, "inputs"))
+  local own, told = {}, part(status, "sensor")
+  for number, each in parts(status, "ext_temperature") do
+    add_sensor(found, sensor, "temperature:10" .. number, "temperature", valid(each, measure(each.tC, "°C")))
   end
+  for number, each in parts(status, "ext_humidity") do
+    add_sensor(found, sensor, "humidity:10" .. number, "humidity", valid(each, measure(each.hum, "%")))
+  end
+  local has_addon = next(sensor) ~= nil
+  own.humidity, own.illuminance, own.battery = measure(part(status, "hum").value, "%"), part(status, "lux").value, part(status, "bat").value
+  local is_shown = #found == 0 or next(own) ~= nil                             -- else it is the temperature of the chip
+  if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
+  own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[told.state], MOTIONS[told.motion]
+  own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
+  own["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state
+  if is_shown or has_addon then
+    for name, value in pairs(own) do sensor[name] = sensor[name] or value end
+  end
+  for name in parts(status) do
+    if type(status[name]) == "table" and not SYSTEM[name] then unknown[#unknown + 1] = name end
+  end
+  report_unknown(ctx, unknown)
   return found, sensor
 end
 
--- GET /shelly tells the generation, without a password. It is asked once.
+-- Names of channels, by id. Without an answer, channels have numbers.
+local function read_settings(ctx)
+  local told = ctx:http { path = "/settings" }
+  local names = {}
+  for list, id in pairs { relays = "switch", lights = "light", rollers = "cover", inputs = "input", emeters = "meter" } do
+    for number, each in ipairs(part(told.json, list)) do 
+      names[id .. ":" .. number - 1] = { name = text(part(each).name), mode = text(part(each).btn_type) }
+    end
+  end
+  return told.status == 200 and names or {}
+end
+
+---------------------------------------------------------------- second generation
+
+-- The attributes of a part: of a whole answer, or of the part that the device pushes.
+local function attributes_of(what, told, counted)
+  local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
+  local shown = electricity(told.output, watts, told.voltage, told.current or told.total_current,
+    total or counted.total_act_energy or counted.total_act, 1000)
+  if what == "cover" then shown.power, shown.cover_position = nil, told.current_pos
+  elseif what ~= "switch" and RPC[what] then
+    local rgb = part(told, "rgb")
+    shown.brightness, shown.color_rgb, shown.color_temperature = told.brightness, color(rgb[1], rgb[2], rgb[3]), measure(told.ct, "kelvin")
+    if told.mode == "rgb" or what == "rgb" and told.rgb then shown.color_mode = "rgb" end
+    if told.mode == "cct" or what == "cct" and told.ct then shown.color_mode = "color_temp" end
+  elseif what == "temperature" then shown.temperature = measure(told.tC, "°C")
+  elseif what == "humidity" then shown.humidity = measure(told.rh, "%")
+  elseif what == "illuminance" then shown.illuminance = told.lux
+  elseif what == "smoke" then shown.smoke = told.alarm
+  elseif what == "flood" then shown.water_leak = told.alarm
+  elseif what == "devicepower" then shown.battery = part(told, "battery").percent
+  elseif what == "input" then
+    shown["custom.shelly.input"], shown["custom.shelly.percent"] = told.state, told.percent
+    shown["custom.shelly.count"] = part(told, "counts").total
+  end
+  return shown
+end
+
+local SENSORS = { temperature = true, humidity = true, illuminance = true, smoke = true, flood = true, devicepower = true }
+
+local function commands_of(what, config)
+  local commands = { SWITCH, "brightness" }
+  local range = part(config, "ct_range")
+  if what == "cct" or what == "rgbcct" then commands[#commands + 1] = white(tonumber(range[1]) or 2700, tonumber(range[2]) or 6500) end
+  if what:find("rgb", 1, true) then commands[#commands + 1] = "color_rgb" end
+  return commands
+end
+
+local function second_generation(ctx, config)
+  local status, found, sensor, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}, {}
+  local owners = {}
+  for key, told in parts(status) do                                         -- of two sensors, the first one is in `sensor`
+    local what = key:match("^([%a%d_]+):%d+$")
+    local shown = what and attributes_of(what, told, part(status, (key:gsub(":", "data:"))))
+    if what == "switch" then add(found, key, "Switch", "plug", { SWITCH }, shown)
+    elseif what == "cover" then add_cover(found, key, told.current_pos, shown)
+    elseif RPC[what] then add(found, key, "Light", nil, commands_of(what, config[key]), shown)
+    elseif METERS[what] or what == "voltmeter" then add(found, key, "Sensor", "meter", nil, shown)
+    elseif what == "input" then inputs[#inputs + 1] = { key = key, shown = shown }
+    elseif SENSORS[what] then
+      for name, value in pairs(shown) do
+        owners[key] = sensor[name] == nil and "sensor" or nil
+        add_sensor(found, sensor, key, name, value)
+      end
+    elseif what and not SILENT[what] then unknown[#unknown + 1] = key
+    end
+  end
+  -- An input that switches the output of the same channel is no device; a button, a detached input, or a sensor is one.
+  local has_outputs = next(found) ~= nil
+  for _, input in ipairs(inputs) do
+    local kind, number = part(config, input.key).type, input.key:match("%d+$")
+    local is_free = not has_outputs or tonumber(number) >= 100 or kind and kind ~= "switch"
+      or part(config, "switch:" .. number).mode == "detached" or part(config, "light:" .. number).mode == "detached"
+    if is_free then add(found, input.key, "Sensor", kind ~= "analog" and kind ~= "count" and "button" or nil, nil, input.shown) end
+  end
+  ctx.memory.owners = owners
+  report_unknown(ctx, unknown)
+  return found, sensor
+end
+
+-- Names, types, and modes of channels, by id. Without an answer, channels have numbers.
+local function read_config(ctx)
+  local answer, config = ctx:http { path = "/rpc/Shelly.GetConfig" }, {}
+  for key, each in parts(answer.json) do
+    config[key] = { name = text(each.name), type = text(each.type), mode = text(each.in_mode), ct_range = each.ct_range }
+  end
+  return answer.status == 200 and config or {}
+end
+
+---------------------------------------------------------------- both
+
+-- GET /shelly gives the generation, without a password. It is asked once.
 local function about(ctx)
   ctx.memory.about = ctx.memory.about or ctx:fetch("/shelly", "mac", REASONS)
   return ctx.memory.about, (tonumber(ctx.memory.about.gen) or 1) >= 2
@@ -85,38 +253,55 @@ end
 
 local function poll(ctx)
   local whole, is_second = about(ctx)
-  local found, sensor = (is_second and second_generation or first_generation)(ctx)
-  if next(sensor) and (#found == 0 or sensor.humidity or sensor.illuminance or sensor.battery) then
-    add(found, "sensor", "Sensor", nil, nil, sensor)
-  end
+  ctx.memory.config = ctx.memory.config or (is_second and read_config or read_settings)(ctx)
+  local found, sensor = (is_second and second_generation or first_generation)(ctx, ctx.memory.config)
+  if next(sensor) then add(found, "sensor", "Sensor", nil, nil, sensor) end
   local model = text(whole.model, whole.type)
   local name = text(whole.name, model, "Shelly")
   local firmware = text(whole.ver) or (text(whole.fw) or ""):match("v[%d.]+")
+  local mains, ids = 0, {}
+  for _, each in ipairs(found) do mains = mains + (each.commands and 1 or 0) end
   for number, each in ipairs(found) do
+    local is_only = #found == 1 or mains == 1 and each.commands
+    local suffix = each.class == "button" and " input " .. math.tointeger(each.id:match("%d+$")) + 1 or " " .. number
     each.info = { manufacturer = "Shelly", model = model, firmware = firmware, serial = text(whole.mac) }
-    each.name = #found == 1 and name or name .. " " .. number
+    each.name = text(part(ctx.memory.config, each.id).name, is_only and name or name .. suffix)
+    ids[each.id] = true
   end
+  ctx.memory.ids = ids
   return found
 end
 
--- What a command asks for: the query of the first generation; the method of the second, and its parameters.
-local function wish(what, action, value)
+-- The parameters of a command: the query of the first generation, or the method of the second and its parameters.
+local function request_of(what, asked, has_modes)
+  local action, value, fade = asked.action, asked.value, asked.transition_secs
   if what == "cover" then
     local go = ({ open = "Open", close = "Close", stop = "Stop", set = "GoToPosition" })[action]
     return { go = action == "set" and "to_pos" or action, roller_pos = value }, "Cover." .. go, { pos = value }
   end
-  local method = what == "light" and "Light." or "Switch."
-  if action == "toggle" then return { turn = "toggle" }, method .. "Toggle", {} end
-  local on = action == "on" or action == "set" and value > 0
-  local bright = on and value or nil         -- in the colour mode of the first generation it is the gain
-  return { turn = ON[on], brightness = bright, gain = bright }, method .. "Set", { on = on, brightness = bright }
+  if action == "toggle" then return nil, RPC[what] .. ".Toggle", {} end
+  local query, parameters = { transition = fade and math.floor(fade * 1000) }, { transition_duration = what ~= "switch" and fade or nil }
+  if asked.capability == "color_rgb" then
+    query.mode, query.red, query.green, query.blue = has_modes and "color" or nil, value.r, value.g, value.b
+    parameters.mode, parameters.rgb = what == "rgbcct" and "rgb" or nil, { value.r, value.g, value.b }
+  elseif asked.capability == "color_temperature" then
+    local kelvin = value.unit == "mireds" and round(1000000 / value.value) or value.value
+    query.mode, query.temp = has_modes and "white" or nil, kelvin
+    parameters.mode, parameters.ct = what == "rgbcct" and "cct" or nil, kelvin
+  else
+    local on = action == "on" or action == "set" and value > 0
+    local bright = on and value or nil                          -- the first generation calls it gain in its colour mode
+    query.turn, query.brightness, query.gain = ON[on], bright, bright
+    parameters.on, parameters.brightness = on, bright
+  end
+  return query, RPC[what] .. ".Set", parameters
 end
 
 local PATHS = { switch = "/relay/", light = "/light/", cover = "/roller/" }
 
 local function command(ctx, device, asked)
   local what, number = device.id:match("^(%a+):(%d+)$")
-  local query, method, parameters = wish(what, asked.action, asked.value)
+  local query, method, parameters = request_of(what, asked, part(ctx.memory, "modes")[device.id])
   local _, is_second = about(ctx)
   parameters.id = tonumber(number)
   local answer = ctx:http(is_second and { method = "POST", path = "/rpc", json = { id = 1, method = method, params = parameters } }
@@ -125,10 +310,76 @@ local function command(ctx, device, asked)
   if reason then return nil, "the Shelly refuses: " .. tostring(reason) end
 end
 
+---------------------------------------------------------------- pushes of the second generation
+
+local GREETING = { id = 1, src = "lares", method = "Shelly.GetDeviceInfo" }
+
+-- Answer a question for the password, which has the realm and a nonce; once per connection.
+local function login(ctx, fault)
+  local asked = json.decode(tostring(fault.message)) or {}
+  if not ctx.settings.password or ctx.memory.has_logged_in or type(asked) ~= "table" then return nil end
+  ctx.memory.has_logged_in = true
+  local realm, nonce, cnonce = tostring(asked.realm), tostring(asked.nonce), crypto.random(8)
+  local count = tostring(asked.nc or 1)
+  local secret = crypto.sha256("admin:" .. realm .. ":" .. ctx.settings.password)
+  local response = crypto.sha256(table.concat({ secret, nonce, count, cnonce, "auth", crypto.sha256("dummy_method:dummy_uri") }, ":"))
+  return { id = 2, src = "lares", method = GREETING.method, auth = {
+    realm = realm, username = "admin", nonce = asked.nonce, cnonce = cnonce, response = response, algorithm = "SHA-256" } }
+end
+
+local function hello(ctx)
+  ctx.memory.has_logged_in = nil
+  return GREETING
+end
+
+-- Presses. After a long press, the end of the press is a release.
+local function presses_of(ctx, happened)
+  local events, held = {}, ctx.memory.held or {}
+  for _, each in ipairs(happened) do
+    local id, raw = text(each.component), text(each.event)
+    if id and raw and id:find("^input:") then
+      local name = PRESSES[raw] or raw == "btn_up" and held[id] and "release"
+      held[id] = raw == "long_push" or nil
+      if name then events[#events + 1] = { id = id, event = name, data = { raw = raw } } end
+    end
+  end
+  ctx.memory.held = held
+  return events
+end
+
+local function receive(ctx, message)
+  if part(message, "error").code == 401 then return { send = login(ctx, message.error) } end
+  local told = part(message, "params")
+  if message.method == "NotifyEvent" then
+    local changed = false
+    for _, each in ipairs(rows(told, "events")) do changed = changed or each.event == "config_changed" end
+    if changed then ctx.memory.config = nil end
+    return { events = presses_of(ctx, rows(told, "events")), poll = changed }
+  elseif message.method == "NotifyStatus" then
+    local devices = {}
+    for key, each in parts(told) do
+      local what = key:match("^([%a%d_]+):%d+$")
+      local shown = what and attributes_of(what, each, {}) or {}
+      local id = SENSORS[what] and part(ctx.memory.owners)[key] or key
+      if next(shown) and part(ctx.memory, "ids")[id] then devices[#devices + 1] = { id = id, attributes = shown } end
+    end
+    return { devices = devices }
+  end
+end
+
 return {
   name = "Shelly",
   settings = { base_url = { type = "string", required = true, description = 'its address, like "http://192.168.1.50"' } },
   poll_interval_secs = 5,
+  listen = {
+    path = function(ctx)
+      local _, is_second = about(ctx)
+      return is_second and "/rpc" or nil
+    end,
+    hello = hello,
+    receive = receive,
+  },
+  hook = function() return { poll = true } end,
   poll = poll,
   command = command,
 }

@@ -1,4 +1,4 @@
--- A Sonos player over its local interface: play, pause, volume. Each player is a section of its own.
+-- A Sonos player over its local interface: play, pause, volume. Each player has a section of its own.
 --
 --   [adapters.kitchen_music]
 --   type = "sonos"
@@ -9,16 +9,18 @@ local SERVICES = {
   RenderingControl = { "/MediaRenderer/RenderingControl/Control", "<Channel>Master</Channel>" },
 }
 local ACTIONS = { play = "Play", pause = "Pause", stop = "Stop", next = "Next", previous = "Previous" }
-local STATES = { PLAYING = "playing", PAUSED_PLAYBACK = "paused", STOPPED = "stopped", TRANSITIONING = "buffering" }
-
-local REASONS = { ["701"] = "it has nothing to play, or is at that already", ["800"] = "another player leads its group; command that one" }
-
+local STATES = {
+  PLAYING = "playing", PAUSED_PLAYBACK = "paused", STOPPED = "stopped", TRANSITIONING = "buffering", NO_MEDIA_PRESENT = "idle",
+}
+local MUTED = { ["0"] = false, ["1"] = true }
+local REASONS = { ["701"] = "it has nothing to play, or is in that state already", ["800"] = "another player leads its group; command that one" }
 local COMMANDS = { "media_playback", "volume", "muted" }
 
 local ENVELOPE = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" '
   .. 's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">'
 
--- One call of UPnP: the fields of the answer by name.
+-- Call an action of UPnP. Return the status and the fields of the answer by name; nil instead of the fields, and the error
+-- code of UPnP, if the answer has no fields.
 local function call(ctx, service, action, inside)
   local path, channel = SERVICES[service][1], SERVICES[service][2]
   local name = "urn:schemas-upnp-org:service:" .. service .. ":1"
@@ -27,69 +29,73 @@ local function call(ctx, service, action, inside)
     body = ENVELOPE .. "<s:Body><u:" .. action .. ' xmlns:u="' .. name .. '"><InstanceID>0</InstanceID>' .. channel .. (inside or "")
       .. "</u:" .. action .. "></s:Body></s:Envelope>",
   }
-  local page = answer.status == 200 and xml.decode(answer.body)
-  local body = page and page.children[1]
-  if not body or not body.children[1] then
-    local code = answer.body:match("<errorCode>(%d+)</errorCode>")
-    return nil, "the player refuses " .. action .. " (" .. (REASONS[code] or "status " .. answer.status) .. ")", code
-  end
+  local body = answer.status == 200 and part(xml.decode(answer.body), "children", 1)
+  local fields = part(body, "children", 1).children
+  if not fields then return answer.status, nil, answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>") end
   local found = {}
-  for _, each in ipairs(body.children[1].children) do found[each.name] = each.text end
-  return found
+  for _, each in ipairs(fields) do found[each.name] = each.text end
+  return answer.status, found
 end
 
-local function need(...)
-  local found, fault = call(...)
-  if not found then error(fault, 0) end
-  return found
+local function refusal(action, status, code)
+  return "the player refuses " .. action .. " (" .. (REASONS[code] or code and "error " .. code or "status " .. status) .. ")"
 end
 
+-- Read something that the player can be shown without: nothing if the answer has no fields.
+local function read(ctx, service, action)
+  local _, found = call(ctx, service, action)
+  return found or {}
+end
+
+-- Name and model. A description that cannot be read is read again by the next poll.
 local function about(ctx)
   if not ctx.memory.about then
     local answer = ctx:http { path = "/xml/device_description.xml" }
-    local page = answer.status == 200 and xml.decode(answer.body)
-    if not page or page.name ~= "root" then error("what answers at this address is no Sonos", 0) end
     local told = {}
-    for _, part in ipairs(page.children) do
-      if part.name == "device" then
-        for _, each in ipairs(part.children) do told[each.name] = each.text end
+    for _, device in ipairs(rows(answer.status == 200 and xml.decode(answer.body), "children")) do
+      if device.name == "device" then
+        for _, each in ipairs(device.children) do told[each.name] = each.text end
       end
     end
-    ctx.memory.about = { name = told.roomName or told.friendlyName, info = {
+    if not next(told) then return {} end
+    ctx.memory.about = { name = text(told.roomName, told.friendlyName), info = {
       manufacturer = "Sonos", model = told.modelName, firmware = told.softwareVersion, serial = told.serialNum } }
   end
   return ctx.memory.about
 end
 
+-- The title of the song. Some songs have no title, or one that is not XML.
+local function title_of(position)
+  local data = position.TrackMetaData and xml.decode(position.TrackMetaData)
+  for _, each in ipairs(rows(data, "children", 1, "children")) do
+    if each.name == "title" then return text(each.text) end
+  end
+end
+
 local function poll(ctx)
   local player = about(ctx)
-  local transport = need(ctx, "AVTransport", "GetTransportInfo")
-  local volume = need(ctx, "RenderingControl", "GetVolume")
-  local mute = need(ctx, "RenderingControl", "GetMute")
-  local position, fault, code = call(ctx, "AVTransport", "GetPositionInfo")
-  if not position and not code then error(fault, 0) end            -- a player may refuse this one, by a code of UPnP
-  local data = position and position.TrackMetaData and xml.decode(position.TrackMetaData)
-  local title
-  for _, each in ipairs(data and data.children[1] and data.children[1].children or {}) do
-    if each.name == "title" then title = each.text end
+  local status, transport, code = call(ctx, "AVTransport", "GetTransportInfo")
+  if not transport then
+    error(code and refusal("GetTransportInfo", status, code) or "the device at this address is not a Sonos (status " .. status .. ")", 0)
   end
   return { { id = "player", kind = "Switch", class = "media_player", name = player.name, info = player.info, commands = COMMANDS, attributes = {
-    media_playback = STATES[transport.CurrentTransportState] or "idle", volume = math.tointeger(tonumber(volume.CurrentVolume)),
-    muted = mute.CurrentMute == "1", media_title = title,
+    media_playback = STATES[transport.CurrentTransportState],
+    volume = math.tointeger(tonumber(read(ctx, "RenderingControl", "GetVolume").CurrentVolume)),
+    muted = MUTED[read(ctx, "RenderingControl", "GetMute").CurrentMute],
+    media_title = title_of(read(ctx, "AVTransport", "GetPositionInfo")),
   } } }
 end
 
 local function command(ctx, device, asked)
-  local _, fault
+  local service, action, inside = "AVTransport", ACTIONS[asked.action], asked.action == "play" and "<Speed>1</Speed>" or ""
   if asked.capability == "volume" then
-    _, fault = call(ctx, "RenderingControl", "SetVolume", "<DesiredVolume>" .. asked.value .. "</DesiredVolume>")
+    service, action, inside = "RenderingControl", "SetVolume", "<DesiredVolume>" .. asked.value .. "</DesiredVolume>"
   elseif asked.capability == "muted" then
     local muted = asked.action == "mute" or asked.action == "set" and asked.value
-    _, fault = call(ctx, "RenderingControl", "SetMute", "<DesiredMute>" .. (muted and 1 or 0) .. "</DesiredMute>")
-  else
-    _, fault = call(ctx, "AVTransport", ACTIONS[asked.action], asked.action == "play" and "<Speed>1</Speed>" or "")
+    service, action, inside = "RenderingControl", "SetMute", "<DesiredMute>" .. (muted and 1 or 0) .. "</DesiredMute>"
   end
-  if fault then return nil, fault end
+  local status, done, code = call(ctx, service, action, inside)
+  if not done and (code or status ~= 200) then return nil, refusal(action, status, code) end
 end
 
 return {

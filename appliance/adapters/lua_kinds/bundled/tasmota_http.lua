@@ -4,7 +4,12 @@
 --   type = "tasmota_http"
 --   base_url = "http://192.168.1.60"
 
--- A meter of three phases tells a list, of which the sum counts.
+local NOT_TASMOTA = "the device at this address is not a Tasmota"
+local STATES = { ON = "on", OFF = "off" }
+local BITS = { [0] = "off", [1] = "on" }
+local MAX_RELAYS = 32
+
+-- The sum of a list of phases, or the value itself.
 local function sum(value)
   if type(value) ~= "table" then return value end
   local found
@@ -14,25 +19,23 @@ local function sum(value)
   return found
 end
 
--- Tasmota takes user and password in the query; what it does not understand it answers with status 200.
+-- Send a command, with user and password in the query. Return the answer. Return nil and a sentence if Tasmota refuses,
+-- and nil alone if an answer with status 200 cannot be read.
 local function ask(ctx, words)
   local login = ctx.settings.password and { user = ctx.settings.username or "admin", password = ctx.settings.password } or {}
   login.cmnd = words
   local answer = ctx:http { path = "/cm", query = login }
   local found = answer.json
-  if answer.status == 401 or type(found) == "table" and found.WARNING then
-    return nil, "Tasmota asks for a password, or for another one"
-  end
-  if answer.status ~= 200 or type(found) ~= "table" then
-    return nil, "what answers at this address is no Tasmota (status " .. answer.status .. ")"
-  end
-  if found.Command == "Unknown" or found.Command == "Error" then return nil, "Tasmota does not know: " .. words end
+  if answer.status == 401 or part(found).WARNING then return nil, "Tasmota rejects the password; set password" end
+  if answer.status ~= 200 then return nil, NOT_TASMOTA .. " (status " .. answer.status .. ")" end
+  if type(found) ~= "table" then return nil end
+  if found.Command == "Unknown" or found.Command == "Error" then return nil, "Tasmota rejects the command " .. words end
   return found
 end
 
 local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
 
--- Numbers and temperatures of every sensor that is connected; the first of a kind counts, by their names.
+-- Values of all connected sensors; of several with the same value, the first one by name counts.
 local function read_sensors(sensors, attributes)
   local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", text(sensors.PressureUnit, "hPa")
   for _, each in parts(sensors) do
@@ -49,19 +52,28 @@ local function read_sensors(sensors, attributes)
   attributes.energy_today, attributes.energy_yesterday = measure(sum(meter.Today), "kWh", "today"), measure(sum(meter.Yesterday), "kWh", "yesterday")
 end
 
+-- The state of a relay. An owner can replace the words ON and OFF (StateText). Status.Power then holds the state: a number
+-- with one bit per relay, or, in newer firmware, a text with the binary digits of that number.
+local function power_of(status, number, word)
+  local all = status.Power
+  if STATES[word] then return STATES[word] end
+  if math.type(all) == "integer" then return BITS[all >> (number - 1) & 1] end
+  if type(all) == "string" and all:find("^[01]+$") then return BITS[tonumber(all:sub(-number, -number))] end
+end
+
 local function poll(ctx)
   local found, fault = ask(ctx, "Status 0")
-  if not found then error(fault, 0) end
+  if not found then error(fault or NOT_TASMOTA, 0) end
   local state, status = found.StatusSTS, found.Status
-  if type(state) ~= "table" or type(status) ~= "table" then error("what answers at this address is no Tasmota", 0) end
+  if type(state) ~= "table" or type(status) ~= "table" then error(NOT_TASMOTA, 0) end
   local names = type(status.FriendlyName) == "table" and status.FriendlyName or { status.FriendlyName }
   local info = { manufacturer = "Tasmota", firmware = text(part(found, "StatusFWR").Version), serial = text(part(found, "StatusNET").Mac) }
   local devices = {}
-  for number = 0, 32 do
-    local power = state["POWER" .. (number == 0 and "" or number)]
-    if power then
-      devices[#devices + 1] = { id = "relay:" .. math.max(number, 1), kind = "Switch", class = "plug", info = info,
-        name = text(names[math.max(number, 1)], status.DeviceName), commands = { "power" }, attributes = { power = power == "ON" and "on" or "off" } }
+  for number = 1, MAX_RELAYS do
+    local word = state["POWER" .. number] or number == 1 and state.POWER
+    if word then
+      devices[#devices + 1] = { id = "relay:" .. number, kind = "Switch", class = "plug", info = info,
+        name = text(names[number], status.DeviceName), commands = { "power" }, attributes = { power = power_of(status, number, word) } }
     end
   end
   local first = devices[1]

@@ -1,4 +1,4 @@
--- The price of electricity from Tibber, for each home of the account. The token is made at developer.tibber.com.
+-- The price of electricity from Tibber, for each home of the account. Create the token at developer.tibber.com.
 --
 --   [adapters.tibber]
 --   token_file = "config/tibber-token"
@@ -6,7 +6,7 @@
 local QUERY = "{ viewer { homes { id appNickname currentSubscription { priceInfo { current { total currency level startsAt } "
   .. "today { total startsAt } tomorrow { total startsAt } } } } } }"
 
--- The rank of the present hour among those of its day, 1 for the cheapest, and the mean of the day.
+-- The rank of the present hour within its day (1 is the cheapest), the number of hours, and the mean of the day.
 local function place(now, hours)
   local rank, sum, count = 1, 0, 0
   for _, hour in ipairs(hours) do
@@ -20,7 +20,8 @@ end
 
 local function home_of(each)
   local prices = part(each, "currentSubscription", "priceInfo")
-  local now, device = part(prices, "current"), { id = each.id, kind = "Sensor", class = "price", name = text(each.appNickname, "Electricity price") }
+  local now, name = part(prices, "current"), text(each.appNickname, "Electricity price")
+  local device = { id = each.id, kind = "Sensor", class = "price", name = name, attributes = {} }
   if type(now.total) ~= "number" then return device end
   local unit = text(now.currency, "?") .. "/kWh"
   local rank, count, mean = place(now, rows(prices, "today"))
@@ -33,14 +34,15 @@ end
 
 local function poll(ctx)
   local answer = ctx:http { method = "POST", path = "/v1-beta/gql", json = { query = QUERY } }
-  if answer.status == 401 then error("Tibber does not know the token", 0) end
-  local fault = part(answer.json, "errors", 1).message
-  if type(fault) == "string" then error("Tibber answers: " .. fault:sub(1, 300), 0) end
+  if answer.status == 401 then error("Tibber rejects the token; create one at developer.tibber.com", 0) end
   local found = {}
   for _, each in ipairs(rows(answer.json, "data", "viewer", "homes")) do
     if type(each.id) == "string" then found[#found + 1] = home_of(each) end
   end
-  if #found == 0 then error("Tibber answers no homes (status " .. answer.status .. ")", 0) end
+  if #found == 0 then
+    local fault = text(part(answer.json, "errors", 1).message)
+    error(fault and "Tibber answers: " .. fault:sub(1, 300) or "Tibber answers without homes (status " .. answer.status .. ")", 0)
+  end
   local left = 3600 - ctx:now() % 3600 + 5            -- the next hour has another price
   return found, math.min(left, ctx.settings.poll_interval_secs)
 end

@@ -15,14 +15,17 @@ Resource = Literal[
     "automation",
     "device",
     "execution",
+    "file",
     "group",
     "hook",
     "key",
     "picture",
+    "recipe",
     "room",
     "scene",
     "timer",
     "variable",
+    "version",
 ]
 """What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
 
@@ -245,6 +248,28 @@ class ConfigFailed(LaresError):
     def lines(self) -> Sequence[str]:
         """Each fault."""
         return [str(fault) for fault in self.faults]
+
+
+class InvalidFile(Invalid):
+    """A text that cannot be saved, because it has faults."""
+
+    code = "invalid_file"
+
+    def __init__(self, path: str, faults: Sequence[Fault]) -> None:
+        first = faults[0]
+        place = f"line {first.line}: " if first.line else ""
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        super().__init__(f"{path} is not saved; it has {count}: {place}{first.message}")
+        self.faults = faults
+
+
+class FileChanged(LaresError):
+    """The file no longer has the version that the request states."""
+
+    code = "file_changed"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} has changed since you read it; read it again, and save your change on top of it")
 
 
 class StartFailed(LaresError):

@@ -28,6 +28,8 @@ from appliance.automations.timers import Timers
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
 from appliance.errors import Fault, LaresError
+from appliance.files.file_checks import FileChecks
+from appliance.files.home_files import HomeFiles
 from appliance.health import Health
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
@@ -69,6 +71,7 @@ class Hub:
     crashes: CrashCounter
     document: Document
     dispatcher: Dispatcher
+    files: HomeFiles
     health: Health
     kinds: KindCatalog
     keys: Keys
@@ -101,6 +104,8 @@ class Hub:
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
         self._calls: Mapping[str, CtxCall] = {}
+        self.has_files = config.files.enabled
+        """Whether the files of the home can be read and saved over HTTP."""
         self.worker_starts = asyncio.Event()
         """Set in the turn before the Lua worker starts, for which the hub then waits, or once the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
@@ -115,6 +120,7 @@ class Hub:
         self.adapters = AdapterStart(config.adapters)
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
+        self._disk = disk
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
 
     async def __aenter__(self) -> Hub:
@@ -146,6 +152,7 @@ class Hub:
             self.reloaders = self._build_reloaders()
             for reloader in self.reloaders.values():
                 await enter(reloader)
+            self.files = await enter(self._build_files())
             await enter(Watcher(self._list_watched(), self.clock))
             for runner in runners:
                 await enter(runner)
@@ -255,9 +262,9 @@ class Hub:
         automations.hold_until(self.health.have_all_started, self.bus)
         self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
-    async def _reload_automations(self) -> tuple[int, list[Fault]]:
-        """Reload them; where that succeeds, safe mode after crashes is over."""
-        count, faults = await self.automations.engine.reload()
+    async def _reload_automations(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
+        """Reload them; if that succeeds, safe mode after crashes is over."""
+        count, faults = await self.automations.engine.reload(only_sound=only_sound)
         if self.safe_because == CRASHED_OFTEN and not faults:
             self.safe_because = None
             self.crashes.end_series()
@@ -302,13 +309,53 @@ class Hub:
             "automations": self._reload_automations,
             "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
         }
-        for target, folder in self.folders.items():
-            if not folder.enabled:
-                reason = f"{target}.enabled is false in the configuration"
-                works[target] = refusing(folder.directory, reason)
+        refused = {
+            target: refusing(folder.directory, f"{target}.enabled is false in the configuration")
+            for target, folder in self.folders.items()
+            if not folder.enabled
+        }
         if self.safe_because == STARTED_SAFE:
-            works["automations"] = refusing(config.automations.directory, STARTED_SAFE)
-        return {target: Reloader(target, work, self.bus, self.clock) for target, work in works.items()}
+            refused["automations"] = refusing(config.automations.directory, STARTED_SAFE)
+        works |= refused
+        sound: dict[str, LoadWork] = {
+            "scenes": self.scenes.catalog.reload_sound,
+            "automations": partial(self._reload_automations, only_sound=True),
+        }
+        reloadable = {target: work for target, work in sound.items() if target not in refused}
+        return {
+            target: Reloader(target, work, self.bus, self.clock, reloadable.get(target))
+            for target, work in works.items()
+        }
+
+    def _build_files(self) -> HomeFiles:
+        config = self._config
+        folders = (
+            folder_of(config.scenes, config.root),
+            folder_of(config.automations, config.root),
+            folder_of(config.scripts, config.root, is_deep=True),
+        )
+        checks = FileChecks(
+            config,
+            self.pool,
+            self.scenes.catalog,
+            self.automations,
+            self.kinds,
+            [each for each in folders if each is not None],
+            self.names.known,
+        )
+        reloads = {
+            kind: self.reloaders[f"{kind}s"].reload_sound for kind in ("scene", "automation", "script", "adapter")
+        }
+        return HomeFiles(
+            config,
+            self._disk,
+            checks,
+            self.clock,
+            self.environment.storage,
+            run=self.document.run,
+            reload_sound=reloads,
+            secret_settings=self.kinds.list_secrets,
+        )
 
     async def _build_publishers(self) -> list[AbstractAsyncContextManager[Any]]:
         config = self._config

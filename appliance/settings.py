@@ -75,6 +75,12 @@ class DashboardSettings(Settings, frozen=True, kw_only=True):
     enabled: bool = key(boolean, default=True)
 
 
+class FilesSettings(Settings, frozen=True, kw_only=True):
+    """`[files]`."""
+
+    enabled: bool = key(boolean, default=True)
+
+
 class Logging(Settings, frozen=True, kw_only=True):
     """`[logging]`."""
 
@@ -155,6 +161,7 @@ class Sections(Settings, frozen=True, kw_only=True):
     api: Api = section(Api)
     auth: Auth = section(Auth)
     dashboard: DashboardSettings = section(DashboardSettings)
+    files: FilesSettings = section(FilesSettings)
     logging: Logging = section(Logging)
     runtime: Runtime = section(Runtime)
     locale: Locale = section(Locale)

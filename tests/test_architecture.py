@@ -24,10 +24,11 @@ LAYERS = {
     **dict.fromkeys(("adapters", "health", "history", "watch"), 5),
     **dict.fromkeys(("config", "lua"), 6),
     **dict.fromkeys(("automations", "scenes"), 7),
-    "hub": 8,
-    "api": 9,
-    "cli": 10,
-    "__main__": 11,
+    "files": 8,
+    "hub": 9,
+    "api": 10,
+    "cli": 11,
+    "__main__": 12,
 }
 """The layer of each package."""
 

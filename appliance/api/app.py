@@ -15,7 +15,7 @@ from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
-from appliance.api.routes import devices, history, keys, lua_files, places, reports, system
+from appliance.api.routes import devices, files, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
 from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
@@ -24,7 +24,7 @@ from appliance.hub import Hub
 
 _RESOURCES = tuple(
     each
-    for module in (system, devices, history, places, lua_files, keys, reports)
+    for module in (system, devices, history, places, lua_files, files, keys, reports)
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, ApiResource) and each.__module__ == module.__name__
 )
@@ -47,7 +47,8 @@ def build_app(
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
-    routes = (*ROUTES, *pages.list_routes()) if has_dashboard else ROUTES
+    api_routes = [row for row in ROUTES if hub.has_files or row.resource.__module__ != files.__name__]
+    routes = (*api_routes, *pages.list_routes()) if has_dashboard else api_routes
     requests = RequestCounts()
     gate = app.ctx.gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
     app.error_handler.add(Exception, gate.handle_error)
@@ -63,7 +64,7 @@ def build_app(
         stream=stream,
         search=search,
         make_backup=make_backup,
-        routes=ROUTES,
+        routes=api_routes,
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:

@@ -121,6 +121,28 @@ MAX_KEPT_PATHS = 1024
 """The latest paths that were asked for, and have a route."""
 
 
+class _RestPattern(Struct, frozen=True):
+    """A path with an id that takes one or more segments: its name ends in `_path`."""
+
+    before: tuple[str, ...]
+    name: str
+    after: tuple[str, ...]
+    handlers: Mapping[str, RouteHandler]
+
+    def match(self, segments: list[str]) -> dict[str, str] | None:
+        """The ids of a path; None if it is not one of these."""
+        first, last = len(self.before), len(segments) - len(self.after)
+        if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
+            return None
+        ids = {self.name: "/".join(map(unquote, segments[first:last]))}
+        for word, segment in zip(self.after, segments[last:], strict=True):
+            if word.startswith("<"):
+                ids[word[1:-1]] = unquote(segment)
+            elif word != segment:
+                return None
+        return ids
+
+
 class _Pattern(Struct, frozen=True):
     """A path with ids, in segments: what is fixed and where, and the names of the ids and where."""
 
@@ -142,11 +164,18 @@ class Router:
     def __init__(self) -> None:
         self._paths: dict[str, dict[str, RouteHandler]] = {}
         self._patterns: dict[int, list[_Pattern]] = {}
+        self._rest_patterns: list[_RestPattern] = []
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
         """Let `handle` be called for these methods of the path, in which `<name>` stands for an id."""
-        if path not in self._paths and "<" in path:
+        if path not in self._paths and "_path>" in path:
+            words = path.split("/")
+            at = next(index for index, word in enumerate(words) if word.endswith("_path>"))
+            before, after = tuple(words[:at]), tuple(words[at + 1 :])
+            rest = _RestPattern(before, words[at][1:-1], after, self._paths.setdefault(path, {}))
+            self._rest_patterns = sorted([*self._rest_patterns, rest], key=lambda each: -len(each.after))
+        elif path not in self._paths and "<" in path:
             parts = [*enumerate(path.split("/"))]
             fixed = tuple((index, text) for index, text in parts if not text.startswith("<"))
             ids = tuple((index, text[1:-1]) for index, text in parts if text.startswith("<"))
@@ -171,6 +200,9 @@ class Router:
         for pattern in self._patterns.get(len(segments), ()):
             if pattern.matches(segments):
                 return pattern.handlers, {name: unquote(segments[index]) for index, name in pattern.ids}
+        for rest in self._rest_patterns:
+            if (ids := rest.match(segments)) is not None:
+                return rest.handlers, ids
         raise NotFound
 
 

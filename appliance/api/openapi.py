@@ -44,7 +44,7 @@ _MEANINGS: Mapping[int, str] = {
     403: "The key's role does not reach this.",
     404: "There is no such resource.",
     405: "The path has no such method.",
-    409: "Another resource has the stated id.",
+    409: "Another resource has the stated id, or the file has changed since the stated version.",
     408: "The request took too long to arrive.",
     413: "The request is too large.",
     417: "The hub does not know what the request expects.",

@@ -290,9 +290,12 @@ async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
     if catalog.is_refused:
         fault = next((each for each in catalog.rejected if each.file == source.name), catalog.rejected[0])
         return [f"it runs as it was before the latest reload, which a fault prevented: {fault}"]
+    copies = [
+        f"left out: {each}" for each in catalog.rejected if f"is already that of {source.name}," in each.message
+    ]
     if await catalog.is_outdated(source):
-        return [f"it runs as it was before {source.name} was changed: POST /{catalog.what}s/reload"]
-    return []
+        return [f"it runs as it was before {source.name} was changed: POST /{catalog.what}s/reload", *copies]
+    return copies
 
 
 def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:

@@ -167,4 +167,5 @@ def catalog_of(
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)
     parse = automation_parser(locale, clock, default_max, find_warnings)
-    return Catalog("automation", folder_of(settings, root), describe, parse, inspect)
+    folder = folder_of(settings, root)
+    return Catalog("automation", folder, describe, parse, inspect, omits_copies=True)

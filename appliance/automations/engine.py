@@ -86,9 +86,9 @@ class Engine:
         for active in self._list_active():
             self._stop(active)
 
-    async def reload(self) -> tuple[int, list[Fault]]:
-        """Put every file in force if all are sound. Where a trigger is as it was, its waits and schedule go on."""
-        count, faults = await self.catalog.reload()
+    async def reload(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
+        """Use every file if all are sound, or every sound file. An unchanged trigger keeps its waits and schedule."""
+        count, faults = await (self.catalog.reload_sound() if only_sound else self.catalog.reload())
         if not faults and not self._is_disarmed:
             self._arm_all()
         return count, faults

@@ -138,6 +138,12 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             events={each.id: was[each.id].events.union(each.events) for each in devices},
         )
 
+    def with_source(self, source: Source) -> HomeNames:
+        """With this file in place of the one of its name; its calls count."""
+        others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
+        sources, called = ([*each, source] for each in others)
+        return replace(self, sources=sources, called=called)
+
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
         """Every wrong name: in these automations, in the calls of all files, and in `[notify] targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]

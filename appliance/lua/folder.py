@@ -22,16 +22,23 @@ MAX_FOLDER_BYTES = 16 << 20
 
 MAX_MODULES_LISTED = 200
 
+MAX_UNREAD = 20
+"""Warnings about files of one folder that nothing reads."""
+
 _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _CIRCLE = "is a link that leads back to itself"
 
 
 class Contents(Struct, frozen=True, kw_only=True):
-    """The files of a folder that could be read, by name, and what is wrong with the others."""
+    """The readable files of a folder, by name, and the faults of the others.
+
+    `unread` are warnings about files that look like Lua and that nothing reads.
+    """
 
     sources: tuple[Source, ...]
     faults: tuple[Fault, ...]
     is_missing: bool = False
+    unread: tuple[Fault, ...] = ()
 
 
 class Folder(Struct, frozen=True, kw_only=True):
@@ -45,8 +52,9 @@ class Folder(Struct, frozen=True, kw_only=True):
         """Every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
         sources: list[Source] = []
         faults: list[Fault] = []
+        unread: list[Path] = []
         try:
-            paths = self._walk(faults)
+            paths = self._walk(faults, unread)
         except FileNotFoundError:
             return Contents(sources=(), faults=(), is_missing=True)
         left = MAX_FOLDER_BYTES
@@ -64,34 +72,39 @@ class Folder(Struct, frozen=True, kw_only=True):
                 faults.append(Fault(name, line, "is not UTF-8 text; save it as UTF-8"))
             except Invalid as error:
                 faults.append(Fault(name, 0, str(error)))
-        return Contents(sources=tuple(sources), faults=tuple(faults))
+        warnings = [Fault(self._name_of(path), 0, _why_unread(path)) for path in sorted(unread)[:MAX_UNREAD]]
+        return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
     def list_modules(self) -> list[str]:
         """Names for `require`, at most `MAX_MODULES_LISTED`; none where the folder cannot be read."""
         with suppress(OSError):
-            return [".".join(path.with_suffix("").parts) for path in self._walk([])[:MAX_MODULES_LISTED]]
+            return [".".join(path.with_suffix("").parts) for path in self._walk([], [])[:MAX_MODULES_LISTED]]
         return []
 
-    def _walk(self, faults: list[Fault]) -> list[Path]:
-        """The relative paths of all that looks like a Lua file; what cannot be looked into is noted."""
+    def _walk(self, faults: list[Fault], unread: list[Path]) -> list[Path]:
+        """The relative paths of all Lua files; note folders that cannot be read, and files that nothing reads."""
         folders, files = [Path()], []
         while folders:
             folder = folders.pop()
-            try:
-                entries = list(os.scandir(self.path / folder))
-            except OSError as error:
-                if folder == Path() and isinstance(error, FileNotFoundError):
-                    raise
-                faults.append(Fault(self._name_of(folder), 0, f"the folder cannot be read: {error.strerror}"))
-                continue
-            for entry in entries:
-                if entry.name.startswith("."):
-                    continue
-                if self.is_deep and entry.is_dir(follow_symlinks=False):
-                    folders.append(folder / entry.name)
-                elif entry.name.endswith(".lua"):
+            is_read = self.is_deep or folder == Path()
+            for entry in self._scan(folder, faults if is_read else []):
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [folder / entry.name] if self.is_deep or len(unread) < MAX_UNREAD else []
+                elif is_read and entry.name.endswith(".lua"):
                     files.append(folder / entry.name)
+                elif looks_like_lua(entry.name):
+                    unread.append(folder / entry.name)
         return sorted(files, key=os.fspath)
+
+    def _scan(self, folder: Path, faults: list[Fault]) -> list[os.DirEntry[str]]:
+        """The entries of the folder that are not hidden; raise `FileNotFoundError` if the outermost is missing."""
+        try:
+            return [entry for entry in os.scandir(self.path / folder) if not entry.name.startswith(".")]
+        except OSError as error:
+            if folder == Path() and isinstance(error, FileNotFoundError):
+                raise
+            faults.append(Fault(self._name_of(folder), 0, f"the folder cannot be read: {error.strerror}"))
+            return []
 
     def _name_of(self, path: Path) -> str:
         return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
@@ -150,6 +163,27 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
     if script not in files:  # a module that fails is read each time
         files.append(script)
     return b"1", script.chunk, script.name.encode()
+
+
+def looks_like_lua(name: str) -> bool:
+    """Whether the name is probably meant for a Lua file: `x.LUA`, `x.lua.txt`, but no backup `x.lua~`."""
+    return ".lua" in name.lower() and not name.startswith(".") and not name.endswith(("~", ".part"))
+
+
+def _why_unread(path: Path) -> str:
+    if not path.name.endswith(".lua"):
+        return "nothing reads this file; its name must end in .lua"
+    return "nothing reads this file; move it out of the subfolder"
+
+
+def find_stray(config: Path) -> list[Fault]:
+    """A warning for each Lua file that is in the folder of the configuration itself, where nothing reads it."""
+    try:
+        names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
+    except OSError:
+        return []
+    message = "nothing reads this file; move it into automations, scenes, scripts or adapters"
+    return [Fault(f"{config.name}/{name}", 0, message) for name in names[:MAX_UNREAD]]
 
 
 async def read_folder(folder: Folder | None) -> Contents:

@@ -88,6 +88,7 @@ class KindCatalog:
         self.folder = folder.path
         self._folder = folder
         self._sections = sections
+        self._describe_any = describe
         self._describe = partial(describe, is_kind=True)
         self._in_use: dict[str, LuaKind] = {}
         self._settings: dict[str, SectionSettings] = {}
@@ -132,6 +133,27 @@ class KindCatalog:
         warnings += [Fault(f"{self._folder.name}/{name}.lua", 0, told) for name in reading.replaced]
         return reading.list_faults(), sorted(warnings)
 
+    async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
+        """The kind of this text, and a warning for each fault that its sections would have; changes nothing.
+
+        Raise `ConfigFailed` with the text's faults.
+        """
+        name = _kind_of_file(source.name)
+        if (wrong := _name_fault(name, source)) is not None:
+            raise ConfigFailed([wrong])
+        kind = await load_file(source, self._describe, parse_kind)
+        sections = [each for each in self._sections if each.kind == name]
+        read = [read_section(each, kind.definition) for each in sections]
+        faults = [fault for each in read if isinstance(each, SectionFaults) for fault in each.faults]
+        return kind, [Fault(source.name, 0, str(each)) for each in faults]
+
+    async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
+        """The faults that these sections have by the files of their kinds; changes nothing."""
+        if not sections:
+            return []
+        others = KindCatalog(self._folder, sections, self._describe_any, Bus())
+        return sorted(chain(*(await others._read()).refused.values()))
+
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
         """The section as its kind is loaded now."""
         kind, changed = self._in_use.get(section.name), self._changed[section.name]
@@ -151,6 +173,13 @@ class KindCatalog:
             await self.pool.call(source, calls, {"path": path, **given}, name=name)
         )
         return found
+
+    def list_secrets(self) -> dict[str, frozenset[str]]:
+        """The names of the secret settings of each section whose kind is in use."""
+        return {
+            name: frozenset(key for key, field in kind.definition.settings.items() if field.secret)
+            for name, kind in self._in_use.items()
+        }
 
     def list_operations(self) -> dict[str, frozenset[str]]:
         """The operations of each section whose kind is in use."""

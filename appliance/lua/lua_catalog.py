@@ -54,17 +54,21 @@ class Asset(Struct, Generic[D], frozen=True, kw_only=True):
 
 
 class _Reading(Struct, Generic[T], frozen=True):
-    """The definitions of a folder, the faults of its other files, and the ids that are there twice."""
+    """The definitions of a folder, the faults of its other files, and a fault for each file that repeats an id.
+
+    `assets` omits those files. `unread` are warnings about files that nothing reads.
+    """
 
     assets: tuple[Asset[T], ...]
     faults: tuple[Fault, ...]
     duplicates: tuple[Fault, ...]
     is_missing: bool
+    unread: tuple[Fault, ...]
 
 
 class Catalog(Generic[T]):
     """The definitions in use. `what` is the word for one of them; without a folder there are none. `inspect` gives
-    warnings about the text of a valid file.
+    warnings about the text of a valid file. If `omits_copies`, a start omits a file that repeats an id.
 
     `rejected` are the faults of the files as they were read last: what the hub started without or, with `is_refused`,
     why a reload changed nothing. With `is_complete` there were none at the latest load, and the folder was there.
@@ -77,6 +81,8 @@ class Catalog(Generic[T]):
         describe: Describe,
         parse: Parse[T],
         inspect: Inspect | None = None,
+        *,
+        omits_copies: bool = False,
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = self.is_refused = False
@@ -86,6 +92,7 @@ class Catalog(Generic[T]):
         self._describe = describe
         self._parse = parse
         self._inspect = inspect
+        self._omits_copies = omits_copies
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
@@ -103,12 +110,12 @@ class Catalog(Generic[T]):
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Use every valid file, for the start; raises `ConfigFailed` where two of them have the same id.
+        """Use every valid file, for the start; raise `ConfigFailed` if a file repeats an id, unless `omits_copies`.
 
-        A file is at fault only where it fails twice: a box that is short of time may stop one that is sound.
+        A file is at fault only if it fails twice: a busy box may stop a sound one.
         """
         reading = await self._read(tries=2)
-        if reading.duplicates:
+        if reading.duplicates and not self._omits_copies:
             raise ConfigFailed(list(reading.duplicates))
         self._accept(reading)
 
@@ -125,6 +132,35 @@ class Catalog(Generic[T]):
         self._accept(reading)
         return len(reading.assets), []
 
+    async def reload_sound(self) -> tuple[int, list[Fault]]:
+        """Use every valid file; a file with a fault keeps its definition in use, if any. Return how many are in use.
+
+        For a save: an error in another file does not block it.
+        """
+        reading = await self._read()
+        faults = [*reading.faults, *reading.duplicates]
+        found = {asset.definition.id: asset for asset in reading.assets}
+        faulty, used = {fault.file for fault in faults}, {asset.source.name for asset in reading.assets}
+        kept = {
+            id_: asset
+            for id_, asset in self._assets.items()
+            if asset.source.name in faulty - used and id_ not in found
+        }
+        self._accept(reading)
+        self._assets = {**found, **kept}
+        self.is_refused = False
+        for fault in faults:
+            log.warning("unchanged: %s", fault)
+        return len(self._assets), []
+
+    async def judge(self, source: Source) -> Asset[T]:
+        """The definition of this text in place of its file's; raise `ConfigFailed` with its faults."""
+        loaded = await self._load(source)
+        others = [each for each in self._assets.values() if each.source.name != source.name]
+        if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
+            raise ConfigFailed([_repeats(loaded, same.source.name)])
+        return loaded
+
     async def read(self, id_: str) -> Asset[T]:
         """The definition as its file states it now; changes nothing. Raises `ConfigFailed` with what is wrong."""
         name = self.get(id_).source.name
@@ -134,11 +170,7 @@ class Catalog(Generic[T]):
         source = next((source for source in contents.sources if source.name == name), None)
         if source is None:
             raise ConfigFailed([Fault(name, 0, "is gone")])
-        loaded = await self._load(source)
-        others = tuple(asset for asset in self._assets.values() if asset.source.name != name)
-        if duplicates := _duplicates((*others, loaded)):
-            raise ConfigFailed(list(duplicates))
-        return loaded
+        return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
         """Why the files that are called so, or state it as their id or name, are not loaded, as they are now."""
@@ -149,7 +181,7 @@ class Catalog(Generic[T]):
         for source in contents.sources:
             if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
                 try:
-                    await self._load(source)
+                    await self.judge(source)
                     found.append(Fault(source.name, 0, "is sound, and not loaded yet"))
                 except ConfigFailed as failed:
                     found += failed.faults
@@ -163,15 +195,15 @@ class Catalog(Generic[T]):
         """Every fault of every file, and every warning; `checked` are the valid ones, those in use do not change."""
         reading = await self._read()
         self.checked = reading.assets
-        warnings = [warning for asset in reading.assets for warning in asset.warnings]
+        warnings = [*reading.unread, *(warning for asset in reading.assets for warning in asset.warnings)]
         return sorted([*reading.faults, *reading.duplicates]), sorted(warnings)
 
     def _accept(self, reading: _Reading[T]) -> None:
         self._assets = {asset.definition.id: asset for asset in reading.assets}
-        for warning in (warning for asset in reading.assets for warning in asset.warnings):
+        for warning in (*reading.unread, *(warning for asset in reading.assets for warning in asset.warnings)):
             log.warning("%s", warning)
-        self.rejected = reading.faults
-        self.is_complete = self._folder is not None and not reading.is_missing and not reading.faults
+        self.rejected = (*reading.faults, *reading.duplicates)
+        self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 
     async def _read(self, tries: int = 1) -> _Reading[T]:
         contents = await read_folder(self._folder)
@@ -188,8 +220,8 @@ class Catalog(Generic[T]):
             return None
 
         loaded = await asyncio.gather(*[load(source) for source in contents.sources])
-        assets = tuple(each for each in loaded if each is not None)
-        return _Reading(assets, tuple(sorted(faults)), _duplicates(assets), contents.is_missing)
+        assets, duplicates = _without_copies([each for each in loaded if each is not None])
+        return _Reading(assets, tuple(sorted(faults)), duplicates, contents.is_missing, contents.unread)
 
     async def _load(self, source: Source) -> Asset[T]:
         return await load_file(source, self._describe, self._parse, self._inspect)
@@ -239,15 +271,23 @@ def fault_of(failed: ScriptFailed, source: Source) -> Fault:
     return Fault(source.name, 0, str(failed))
 
 
-def _duplicates(assets: tuple[Asset[T], ...]) -> tuple[Fault, ...]:
-    first: dict[str, str] = {}
+def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], tuple[Fault, ...]]:
+    """One asset for each id, in the order of their files, and a fault for each other file.
+
+    The file with the shortest path counts, because a copy usually has a longer name.
+    """
+    counted: dict[str, Asset[T]] = {}
     faults = []
-    for asset in assets:
-        id_, file = asset.definition.id, asset.source.name
-        if (other := first.setdefault(id_, file)) != file:
-            message = f"the id '{id_}' is already that of {other}; give each its own"
-            faults.append(Fault(file, asset.source.line_of("id"), message))
-    return tuple(faults)
+    for asset in sorted(assets, key=lambda each: (len(each.source.name), each.source.name)):
+        first = counted.setdefault(asset.definition.id, asset)
+        if first is not asset:
+            faults.append(_repeats(asset, first.source.name))
+    return tuple(sorted(counted.values(), key=lambda each: each.source.name)), tuple(sorted(faults))
+
+
+def _repeats(asset: Asset[T], first: str) -> Fault:
+    message = f"the id '{asset.definition.id}' is already that of {first}, which counts; give this file another id"
+    return Fault(asset.source.name, asset.source.line_of("id"), message)
 
 
 def read_definition(

@@ -25,12 +25,18 @@ LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
 
 
 class Reloader:
-    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished."""
+    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished.
 
-    def __init__(self, target: str, work: LoadWork, bus: Bus, clock: Clock) -> None:
+    `load_sound` uses what is sound although other files have faults; without it, `work` does so.
+    """
+
+    def __init__(
+        self, target: str, work: LoadWork, bus: Bus, clock: Clock, load_sound: LoadWork | None = None
+    ) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._work = work
+        self._load_sound = load_sound or work
         self._bus = bus
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -44,14 +50,18 @@ class Reloader:
 
     async def reload(self) -> Reloaded:
         """Reload after those that were requested before; it is finished though the caller is cancelled."""
-        return await self._tasks.finish(self._reload(), f"reload of {self.target}")
+        return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
-    async def _reload(self) -> Reloaded:
+    async def reload_sound(self) -> Reloaded:
+        """As `reload`, after a save: a fault in one file blocks no other file."""
+        return await self._tasks.finish(self._reload(self._load_sound), f"reload of {self.target}")
+
+    async def _reload(self, work: LoadWork) -> Reloaded:
         async with self._lock:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
             try:
-                count, faults = await self._work()
+                count, faults = await work()
             except Exception as error:  # who waits is to be told how it ended
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); the log says why"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 
 from appliance.errors import StartFailed
@@ -58,14 +59,33 @@ class Disk:
         found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
 
-    def make_folder(self, name: str) -> None:
-        """Make a folder in this one; one that exists stays as it is. Its name is durable after `sync_folder`."""
+    def make_folder(self, name: str, like: str | None = None) -> None:
+        """Make a private folder in this one, or one with the mode of another; one that exists stays as it is.
+
+        Its name is durable after `sync_folder`.
+        """
+        mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
-            (self.folder / name).mkdir(mode=PRIVATE_FOLDER)
+            (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
         """Open a new file of this name for writing, in place of one that may exist; the descriptor."""
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
+
+    def copy_access(self, descriptor: int, name: str) -> None:
+        """Give an open new file the mode and owner of another file; of a folder, the owner if possible.
+
+        Raises `PermissionError` if the owner of a file cannot be kept.
+        """
+        like = (self.folder / name).stat()
+        is_file = stat.S_ISREG(like.st_mode)
+        try:
+            os.fchown(descriptor, like.st_uid, like.st_gid)
+        except PermissionError:
+            made = os.fstat(descriptor)
+            if is_file and (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
+                raise
+        os.fchmod(descriptor, stat.S_IMODE(like.st_mode) if is_file else like.st_mode & 0o666)
 
     def open(self, name: str) -> int:
         """Open a file that exists for writing; the descriptor."""

@@ -328,6 +328,7 @@ NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.NotFound: ("room", "x"),
     errors.NoPicture: ("camera", None),
+    errors.InvalidFile: ("config/scenes/x.lua", [errors.Fault("config/scenes/x.lua", 12, "boo")]),
     errors.RateLimited: (0.5,),
     errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),

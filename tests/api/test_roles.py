@@ -88,7 +88,9 @@ WRITTEN = {"devices", "rooms", "groups", "scenes", "automations", "executions", 
 
 MAY: dict[Role, Callable[[Route], bool]] = {
     Role.READ: lambda route: (
-        route.method == "GET" and not route.path.startswith(("/diagnostics", "/auth/keys", "/hooks", "/discovery"))
+        route.method == "GET"
+        and not route.path.startswith(("/diagnostics", "/auth/keys", "/hooks", "/discovery"))
+        and not route.path.startswith(("/files", "/completions", "/recipes"))
     ),
     Role.WRITE: lambda route: (
         MAY[Role.READ](route) or (route.path.split("/")[1] in WRITTEN and not route.path.endswith("/reload"))

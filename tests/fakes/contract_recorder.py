@@ -33,7 +33,25 @@ UNCHECKED = frozenset({429, 503})
 PREFLIGHT = ("OPTIONS", 204)
 """What a browser asks before a page of another origin may ask; it is answered on every path."""
 
-_PATTERNS = [(re.compile(re.sub(r"<[a-z_]+>", "[^/]+", re.escape(route.path)) + r"\Z"), route) for route in ROUTES]
+
+def _pattern_of(path: str) -> re.Pattern[str]:
+    """What matches the paths of a route; an id whose name ends in `_path` takes several segments."""
+    words = re.sub(r"<[a-z_]+_path>", "[^?#]+", re.escape(path))
+    return re.compile(re.sub(r"<[a-z_]+>", "[^/]+", words) + r"\Z")
+
+
+_PATTERNS = sorted(
+    ((_pattern_of(route.path), route) for route in ROUTES), key=lambda each: (-each[1].path.count("/"), each[1].path)
+)
+"""The longest paths first: `/files/<file_path>/versions` before `/files/<file_path>`."""
+
+
+def _rows_of(path: str) -> list[Route]:
+    """The routes of a path as the router finds it: those of a fixed path, else those of the longest pattern."""
+    found = [route for pattern, route in _PATTERNS if pattern.match(path)]
+    of = path if any(route.path == path for route in found) else next((route.path for route in found), "")
+    return [route for route in found if route.path == of]
+
 
 _STATIC_PATHS = re.compile(r"/(dashboard(/.*)?)?\Z")
 """The page and the way to it: files, which stand in no table of routes; `tests/dashboard` looks at their answers."""
@@ -47,9 +65,7 @@ _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
 def note(method: str, path: str, status: int) -> None:
     """Note an answer; `path` is as it was sent, query and all."""
     bare = path.partition("?")[0]
-    fixed = {route.path for route in ROUTES} & {bare}
-    paths = fixed or {route.path for pattern, route in _PATTERNS if pattern.match(bare)}
-    SEEN.update((method, each, status) for each in paths)
+    SEEN.update((method, each, status) for each in {route.path for route in _rows_of(bare)})
 
 
 def judge(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -57,7 +73,7 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
     if (method, status) == PREFLIGHT:
         return
     bare = re.split("[?#]", path, maxsplit=1)[0]
-    rows = [route for pattern, route in _PATTERNS if pattern.match(bare)]
+    rows = _rows_of(bare)
     wanted = "GET" if method == "HEAD" else method
     named = [row for row in rows if row.method == wanted]
     what = f"{method} {path}: {status} {body[:300]!r}"

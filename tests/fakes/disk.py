@@ -139,7 +139,7 @@ class RecordingDisk(Disk):
     def free_bytes(self) -> int:
         return 1 << 30
 
-    def make_folder(self, name: str) -> None:
+    def make_folder(self, name: str, like: str | None = None) -> None:
         self._ask("make_folder")
 
     def create(self, name: str) -> int:
@@ -153,6 +153,9 @@ class RecordingDisk(Disk):
             self._files[number].clear()
             self.log.append(Truncate(number, 0))
         return self._descriptor(number)
+
+    def copy_access(self, descriptor: int, name: str) -> None:
+        self._ask("copy_access")
 
     def open(self, name: str) -> int:
         self._ask("open")

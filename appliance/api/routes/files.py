@@ -1,0 +1,90 @@
+"""The files of the home, for the page's editor and for programs that write automations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from appliance.api.auth import Role
+from appliance.api.responses import error_body, json_response
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.validation import body, nullable
+from appliance.errors import Invalid, InvalidFile, NotFound
+from appliance.tables import checks
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import COUNT, INSTANT, TEXT, Check, array_of, one_of, record
+
+_KINDS = ("scene", "automation", "script", "adapter", "config")
+
+FILE = record("File", path=TEXT, kind=one_of(*_KINDS), size=COUNT, modified_at=INSTANT, version=TEXT)
+FILES = record("Files", files=array_of(FILE))
+FILE_TEXT = record("FileText", path=TEXT, text=TEXT, version=TEXT)
+FILE_FAULT = record("FileFault", line=COUNT, message=TEXT)
+SAVED_FILE = record("SavedFile", path=TEXT, version=TEXT, warnings=array_of(FILE_FAULT))
+FILE_VERSION = record("FileVersion", n=COUNT, saved_at=INSTANT, size=COUNT)
+FILE_VERSIONS = record("FileVersions", versions=array_of(FILE_VERSION))
+FILE_VERSION_TEXT = record("FileVersionText", path=TEXT, n=COUNT, text=TEXT)
+CHECKED_FILE = record("CheckedFile", errors=array_of(FILE_FAULT), warnings=array_of(FILE_FAULT))
+
+text = Check(schema=TEXT, run=checks.string)
+
+SAVE_BODY = body("SaveRequest", {"text": Field(text), "version": Field(nullable(text), required=False)})
+CHECK_BODY = body("FileCheckRequest", {"path": Field(text), "text": Field(text)})
+
+NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
+
+
+def refuse(error: InvalidFile) -> Any:
+    """The response to a text that has faults."""
+    return json_response(error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults]), 400)
+
+
+class FilesApi(ApiResource):
+    """Handlers of the routes under `/files`."""
+
+    @route("GET", "/files", Role.ADMIN, FILES)
+    async def list_all(self, call: Call) -> object:
+        """Return the Lua files of scenes, automations, scripts, and adapters, and the configuration, by path."""
+        return {"files": await self.hub.files.list_files()}
+
+    @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY)
+    async def check(self, call: Call) -> object:
+        """Check a text in place of a file's, in the home as it is; write nothing."""
+        stated = await call.body()
+        return await self.hub.files.check(stated["path"], stated["text"])
+
+    @route("GET", "/files/<file_path>", Role.ADMIN, FILE_TEXT, statuses=(200, 400, 404))
+    async def get(self, call: Call, file_path: str) -> object:
+        """Return the text of a file. Secrets of the configuration are `***`."""
+        return await self.hub.files.read(file_path)
+
+    @route("PUT", "/files/<file_path>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=SAVE_BODY)
+    async def put(self, call: Call, file_path: str) -> object:
+        """Check and save the text; keep the previous one. An empty `version` means that the file must be new."""
+        stated = await call.body()
+        try:
+            return await self.hub.files.save(file_path, stated["text"], stated["version"])
+        except InvalidFile as error:
+            return refuse(error)
+
+    @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
+    async def remove(self, call: Call, file_path: str) -> object:
+        """Delete the file; its versions stay, and its last text becomes one. 405 for the configuration."""
+        if file_path == self.hub.files.config_path:
+            return json_response(error_body(NOT_DELETED, "method_not_allowed"), 405, {"Allow": "GET, HEAD, PUT"})
+        try:
+            await self.hub.files.delete(file_path)
+        except Invalid:
+            raise NotFound("file", file_path) from None
+        return None
+
+    @route("GET", "/files/<file_path>/versions", Role.ADMIN, FILE_VERSIONS)
+    async def list_versions(self, call: Call, file_path: str) -> object:
+        """Return the previous texts of a file, newest first, also of a deleted one."""
+        return {"versions": await self.hub.files.list_versions(file_path)}
+
+    @route("GET", "/files/<file_path>/versions/<n>", Role.ADMIN, FILE_VERSION_TEXT)
+    async def get_version(self, call: Call, file_path: str, n: str) -> object:
+        """Return one previous text of a file."""
+        if not (n.isascii() and n.isdecimal() and len(n) < 10):
+            raise NotFound("version", f"{file_path} {n}")
+        return {"path": file_path, "n": int(n), "text": await self.hub.files.read_version(file_path, int(n))}

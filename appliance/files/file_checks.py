@@ -1,0 +1,145 @@
+"""Checks one text as a file of the home: its faults, and warnings about names that the home does not have."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from appliance import config
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.automations.automations import Automations
+from appliance.automations.home_names import HomeNames
+from appliance.config import Config
+from appliance.errors import ConfigFailed, Fault, ScriptFailed
+from appliance.lua.folder import Folder
+from appliance.lua.kind_catalog import KindCatalog
+from appliance.lua.lua_catalog import Catalog, fault_of
+from appliance.lua.source import Source, find_undefined
+from appliance.lua.worker_pool import WorkerPool
+from appliance.scenes import Scene
+
+
+class FilePlace(Struct, frozen=True, kw_only=True):
+    """A file of the home. `kind` is scene, automation, script, adapter, or config; `folder` is that of its kind."""
+
+    kind: str
+    path: str
+    file: Path
+    folder: Path | None = None
+
+    def inner_folders(self) -> list[Path]:
+        """The folders between that of the kind and the file."""
+        if self.folder is None:
+            return []
+        depth = len(self.file.relative_to(self.folder).parts) - 1
+        return list(self.file.parents[:depth])
+
+
+class CheckedText(Struct, frozen=True, kw_only=True):
+    """The faults and warnings of a text, by line."""
+
+    errors: tuple[Fault, ...] = ()
+    warnings: tuple[Fault, ...] = ()
+
+
+class FileChecks:
+    """Checks texts in the home as it is. `names` returns the names that the home has; it may read the disk."""
+
+    def __init__(
+        self,
+        settings: Config,
+        pool: WorkerPool,
+        scenes: Catalog[Scene],
+        automations: Automations,
+        kinds: KindCatalog,
+        folders: Sequence[Folder],
+        names: Callable[[], HomeNames],
+    ) -> None:
+        self._config = settings
+        self._pool = pool
+        self._scenes = scenes
+        self._automations = automations
+        self._kinds = kinds
+        self._folders = folders
+        self._names = names
+
+    async def check(self, place: FilePlace, text: bytes) -> CheckedText:
+        """The faults of the text and, without faults, warnings about it."""
+        source = Source(name=place.path, text=text)
+        checks = {
+            "scene": self._check_scene,
+            "automation": self._check_automation,
+            "script": self._check_script,
+            "adapter": self._check_kind,
+            "config": self._check_config,
+        }
+        try:
+            text.decode()
+            found = await checks[place.kind](source)
+        except UnicodeDecodeError:
+            return CheckedText(errors=(Fault(place.path, 1, "is not UTF-8 text"),))
+        except ConfigFailed as failed:
+            return CheckedText(errors=tuple(sorted(set(failed.faults))))
+        except ScriptFailed as failed:
+            return CheckedText(errors=(fault_of(failed, source),))
+        own = {each for each in found if each.file == place.path}
+        return CheckedText(warnings=tuple(sorted(own)))
+
+    async def _check_scene(self, source: Source) -> list[Fault]:
+        asset = await self._scenes.judge(source)
+        names = await self._names_with(source)
+        return [*asset.warnings, *names.inspect(source), *await self._find_undefined(source)]
+
+    async def _check_automation(self, source: Source) -> list[Fault]:
+        asset = await self._automations.catalog.judge(source)
+        names = await self._names_with(source)
+        found = await asyncio.to_thread(lambda: [*names.faults_of(asset), *names.inspect(source)])
+        return [*asset.warnings, *found, *await self._find_undefined(source)]
+
+    async def _check_script(self, source: Source) -> list[Fault]:
+        await self._pool.compile(source)
+        names = await self._names_with(source)
+        return [*names.inspect(source), *await self._find_undefined(source)]
+
+    async def _check_kind(self, source: Source) -> list[Fault]:
+        kind, refused = await self._kinds.judge(source)
+        undefined = await find_undefined([source], partial(self._pool.describe, is_kind=True), is_kind=True)
+        return [*kind.warnings, *undefined, *refused]
+
+    async def _check_config(self, source: Source) -> list[Fault]:
+        def parse() -> Config:
+            return config.parse(source.text.decode("utf-8-sig"), self._config.file, os.environ)
+
+        try:
+            found = await asyncio.to_thread(parse)
+            sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
+            if faults := await self._kinds.judge_sections(sections):
+                raise ConfigFailed(faults)
+        except ConfigFailed as failed:
+            own = [replace(each, file=source.name) for each in failed.faults if each.file == self._config.file]
+            others = [Fault(source.name, 0, str(each)) for each in failed.faults if each.file != self._config.file]
+            raise ConfigFailed([*own, *others]) from None
+        return [_split(warning, self._config.file, source.name) for warning in found.warnings]
+
+    async def _names_with(self, source: Source) -> HomeNames:
+        """The names of the home with this text in place of its file's."""
+        return (await asyncio.to_thread(self._names)).with_source(source)
+
+    async def _find_undefined(self, source: Source) -> list[Fault]:
+        def read() -> list[Source]:
+            return [each for folder in self._folders for each in folder.read().sources if each.name != source.name]
+
+        others = await asyncio.to_thread(read)
+        return await find_undefined([source, *others], self._pool.describe)
+
+
+def _split(warning: str, file: str, name: str) -> Fault:
+    """The fault that a warning's text states: `file:line: message`."""
+    line, _, message = warning.removeprefix(f"{file}:").partition(": ")
+    return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))

@@ -1,0 +1,344 @@
+"""Lists, reads, saves, and deletes the Lua files of the home and its configuration; keeps their previous texts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import re
+import secrets
+import stat
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from appliance.adapters.kinds import KINDS
+from appliance.adapters.lua_kinds.kind_definition import KNOWN_SETTINGS
+from appliance.clock import Clock, from_millis
+from appliance.config import Config
+from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
+from appliance.files import toml_secrets
+from appliance.files.file_checks import CheckedText, FileChecks, FilePlace
+from appliance.lua.source import MAX_FILE_BYTES
+from appliance.settings import SECTIONS
+from appliance.store.disk import Disk
+from appliance.store.records import Storage
+from appliance.store.saved_files import FileVersion, SavedFiles
+from appliance.tables.plain_files import read_plain
+from appliance.tasks import Tasks
+
+MAX_SAVED_BYTES = 256 << 10
+"""Bytes of a text that can be saved."""
+
+MAX_PATH_CHARS = 255
+
+VERSION_KEY = "files/version_key"
+"""Key in the document: the key of the hashes that are the versions of files, which then reveal no secret."""
+
+_SECRET_NAME = re.compile(r".*(password|token|secret|key)")
+_NAME = re.compile(r"[^./\\][^/\\]*\.lua")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+log = logging.getLogger("files")
+
+T = TypeVar("T")
+
+
+class FileEntry(Struct, frozen=True, kw_only=True):
+    """A file in the list. `version` changes with the content."""
+
+    path: str
+    kind: str
+    size: int
+    modified_at: datetime
+    version: str
+
+
+class FileText(Struct, frozen=True, kw_only=True):
+    """The text of a file, secrets hidden."""
+
+    path: str
+    text: str
+    version: str
+
+
+class SavedFile(Struct, frozen=True, kw_only=True):
+    """The result of a save."""
+
+    path: str
+    version: str
+    warnings: tuple[Fault, ...]
+
+
+class HomeFiles:
+    """The files of the home. Saves and deletions run one at a time, and finish if their caller is cancelled.
+
+    `run` runs work on the thread that writes to the card. `reload_sound` reloads the catalog of a kind of file, and
+    keeps the definitions of other files that have faults. `secret_settings` returns the names of the secret settings
+    of kinds in Lua, by section.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        data: Disk,
+        checks: FileChecks,
+        clock: Clock,
+        storage: Storage,
+        *,
+        run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        reload_sound: Mapping[str, Callable[[], Awaitable[object]]],
+        secret_settings: Callable[[], Mapping[str, frozenset[str]]],
+    ) -> None:
+        self.checks = checks
+        self._file = Path(config.file).absolute()
+        self._root = config.root
+        self._folders = {
+            "scene": config.scenes.directory,
+            "automation": config.automations.directory,
+            "script": config.scripts.directory,
+            "adapter": f"{self._file.parent.name}/adapters",
+        }
+        self._saved = SavedFiles(Disk(config.root), data)
+        self._clock = clock
+        self._storage = storage
+        self._run = run
+        self._reload_sound = reload_sound
+        self._secret_settings = secret_settings
+        self._lock = asyncio.Lock()
+        self._tasks = Tasks()
+        self._key = b""
+
+    async def __aenter__(self) -> HomeFiles:
+        kept = dict(self._storage.stored.items(VERSION_KEY)).get("")
+        if not isinstance(kept, dict):
+            kept = {"key": secrets.token_hex(16)}
+            self._storage.remember(VERSION_KEY, kept)
+        self._key = str(kept["key"]).encode()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+
+    @property
+    def config_path(self) -> str:
+        """The path of the configuration itself."""
+        return f"{self._file.parent.name}/{self._file.name}"
+
+    async def list_files(self) -> list[FileEntry]:
+        """Every file, by path."""
+        return await asyncio.to_thread(lambda: sorted(self._entries(), key=lambda each: each.path))
+
+    async def read(self, path: str) -> FileText:
+        """The file's text; raise `NotFound`."""
+        place, data = await self._find(path)
+        return FileText(path=place.path, text=self._shown(place, data), version=self._version_of(data))
+
+    async def check(self, path: str, text: str) -> CheckedText:
+        """The faults and warnings of the text in place of the file's; nothing is written."""
+        place = self.place_of(path)
+        faults, full = await self._with_secrets(place, _encode(text))
+        return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
+
+    async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
+        """Save the text if it has no faults, and reload its catalog.
+
+        Raise `InvalidFile`, `FileChanged` if the file no longer has the `version`, or `StoreFailed`.
+        """
+        place, data = self.place_of(path), _encode(text)
+        return await self._tasks.finish(self._save(place, data, version), f"save of {path}")
+
+    async def delete(self, path: str) -> None:
+        """Delete the file; its versions stay, and its last text becomes one. Raise `NotFound` or `StoreFailed`."""
+        place = self.place_of(path)
+        await self._tasks.finish(self._delete(place), f"deletion of {path}")
+
+    async def list_versions(self, path: str) -> list[FileVersion]:
+        """The previous texts of the file, newest first; raise `NotFound` if there is neither file nor version."""
+        found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
+        if not found:
+            await self._find(path)
+        return found
+
+    async def read_version(self, path: str, n: int) -> str:
+        """The previous text of this number; raise `NotFound`."""
+        found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
+        version = next((each for each in found if each.n == n), None)
+        if version is None:
+            raise NotFound("version", f"{path} {n}")
+        data: bytes = await self._run(partial(self._saved.read_version, version))
+        return data.decode(errors="replace")
+
+    def place_of(self, path: str) -> FilePlace:
+        """The place of a file that may be saved; raise `Invalid` if the path is not that of one."""
+        if path == self.config_path:
+            return FilePlace(kind="config", path=path, file=self._file)
+        if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
+            raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters, none of them a control character")
+        for kind, folder in self._folders.items():
+            name = path.removeprefix(f"{folder.rstrip('/')}/")
+            if name == path:
+                continue
+            parts = name.split("/")
+            if len(parts) > 1 and kind != "script":
+                raise Invalid(f"{path} is in a subfolder, which only {self._folders['script']} may have")
+            if not all(parts) or any(each.startswith(".") or "\\" in each for each in parts):
+                raise Invalid(f"{path} is not a path of a Lua file: no part may be empty or begin with a dot")
+            if _NAME.fullmatch(parts[-1]) is None:
+                raise Invalid(f"{path} must end in .lua")
+            return FilePlace(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
+        folders = ", ".join(self._folders.values())
+        raise Invalid(f"{path} is not a file of {folders}, and not {self.config_path}")
+
+    async def _save(self, place: FilePlace, data: bytes, version: str | None) -> SavedFile:
+        async with self._lock:
+            before = await asyncio.to_thread(_read_if_present, place)
+            self._require_version(place, before, version)
+            faults, full = await self._with_secrets(place, data)
+            checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(place, full)
+            if checked.errors:
+                raise InvalidFile(place.path, checked.errors)
+            if full != before:
+                await self._write(place, partial(self._replace, place, full, before, version))
+                log.info("saved %s", place.path)
+            await self._reload(place)
+            return SavedFile(path=place.path, version=self._version_of(full), warnings=checked.warnings)
+
+    async def _delete(self, place: FilePlace) -> None:
+        async with self._lock:
+            _, data = await self._find(place.path)
+            kept = self._shown(place, data).encode()
+            await self._write(place, partial(self._saved.delete, place.path, self._clock.now(), previous=kept))
+            log.info("deleted %s", place.path)
+            await self._reload(place)
+
+    def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
+        """On the writing thread: replace the file, unless somebody else has changed it during the check."""
+        present = _read_if_present(place)
+        if present != before:
+            self._require_version(place, present, version)
+        kept = None if present is None else self._shown(place, present).encode()
+        if present is None:
+            self._saved.make_folders(place.path)
+        self._saved.save(place.path, full, self._clock.now(), previous=kept, is_new=present is None)
+
+    async def _write(self, place: FilePlace, work: Callable[[], None]) -> None:
+        try:
+            await self._run(work)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StoreFailed(f"{place.path} cannot be written: {reason}; nothing was changed") from None
+
+    async def _reload(self, place: FilePlace) -> None:
+        if (reload := self._reload_sound.get(place.kind)) is not None:
+            await reload()
+
+    def _require_version(self, place: FilePlace, data: bytes | None, version: str | None) -> None:
+        if version is not None and version != ("" if data is None else self._version_of(data)):
+            raise FileChanged(place.path)
+
+    async def _with_secrets(self, place: FilePlace, data: bytes) -> tuple[list[Fault], bytes]:
+        """The text with the stored secrets in place of their marks, and a fault for each mark without one."""
+        if place.kind != "config":
+            return [], data
+        stored = await asyncio.to_thread(_read_if_present, place)
+        was = b"" if stored is None else stored
+        text, unknown = toml_secrets.put_back(data.decode(), was.decode(errors="replace"), self._is_secret(data, was))
+        return [Fault(place.path, line, message) for line, message in unknown], text.encode()
+
+    async def _find(self, path: str) -> tuple[FilePlace, bytes]:
+        try:
+            place = self.place_of(path)
+            data = await asyncio.to_thread(_read_if_present, place)
+        except Invalid:
+            data = None
+        if data is None:
+            raise NotFound("file", path)
+        return place, data
+
+    def _shown(self, place: FilePlace, data: bytes) -> str:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise Invalid(f"{place.path} is not UTF-8 text; save it as UTF-8") from None
+        return toml_secrets.hide(text, self._is_secret(data)) if place.kind == "config" else text
+
+    def _version_of(self, data: bytes) -> str:
+        return hashlib.blake2b(data, digest_size=12, key=self._key).hexdigest()
+
+    def _entries(self) -> Iterator[FileEntry]:
+        places = [FilePlace(kind="config", path=self.config_path, file=self._file)]
+        for kind, name in self._folders.items():
+            folder = self._root / name
+            for file in sorted(folder.rglob("*.lua") if kind == "script" else folder.glob("*.lua")):
+                path = f"{name.rstrip('/')}/{file.relative_to(folder)}"
+                places.append(FilePlace(kind=kind, path=path, file=file, folder=folder))
+        for place in places:
+            try:
+                data, found = _read_if_present(place), place.file.lstat()
+                self.place_of(place.path)
+            except (Invalid, OSError):
+                continue
+            if data is not None:
+                modified_at = from_millis(found.st_mtime_ns // 1_000_000)
+                yield FileEntry(
+                    path=place.path,
+                    kind=place.kind,
+                    size=len(data),
+                    modified_at=modified_at,
+                    version=self._version_of(data),
+                )
+
+    def _is_secret(self, *texts: bytes) -> toml_secrets.IsSecret:
+        """The test of a path of keys; the texts state the kinds of sections."""
+        of_kinds = self._secret_settings()
+        kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
+
+        def is_secret(path: toml_secrets.KeyPath) -> bool:
+            if path[0] != "adapters":
+                known = {key for key, field in SECTIONS.get(path[0], {}).items() if field.secret}
+                return any(each in known or _SECRET_NAME.fullmatch(each) for each in path[1:])
+            section = path[1] if len(path) > 1 else ""
+            kind = KINDS.get(kinds.get(section, section))
+            fields = KNOWN_SETTINGS if kind is None else kind.settings.FIELDS
+            known = {key for key, field in fields.items() if field.secret} | of_kinds.get(section, frozenset())
+            return any(each in known or _SECRET_NAME.fullmatch(each) for each in path[2:])
+
+        return is_secret
+
+
+def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
+    """The `type` of each section of an adapter that states one, as far as its lines show it."""
+    section = ""
+    for line in text.splitlines():
+        if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:
+            section = header[1]
+        elif line.lstrip().startswith("["):
+            section = ""
+        elif section and (stated := re.match(r"\s*type\s*=\s*[\"'](\w+)", line)) is not None:
+            yield section, stated[1]
+
+
+def _encode(text: str) -> bytes:
+    data = text.encode(errors="surrogatepass")
+    if len(data) > MAX_SAVED_BYTES:
+        raise TooLarge(f"the text is larger than {MAX_SAVED_BYTES >> 10} KiB")
+    return data
+
+
+def _read_if_present(place: FilePlace) -> bytes | None:
+    """The file's content, None if it does not exist; raise `Invalid` for a link or another thing than a file."""
+    try:
+        for each in (place.file, *place.inner_folders()):
+            if stat.S_ISLNK(os.lstat(each).st_mode):
+                raise Invalid(f"{place.path} is a link; change the file that it leads to, on the box")
+        return read_plain(place.file, MAX_FILE_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Invalid(f"{place.path} cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,178 @@
+"""Files of the configuration that are saved while the hub runs, and the texts that they had before.
+
+A save replaces the file in one step: a power cut leaves the old text or the new one. Before that, the previous text
+becomes a version, `versions/<path, percent-encoded>.<number>.<milliseconds since 1970>` in the data directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from errno import ENOSPC
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from appliance.clock import from_millis, to_millis
+from appliance.store.disk import PART, Disk
+
+VERSIONS_FOLDER = "versions"
+
+MAX_VERSIONS = 20
+"""Versions of one file."""
+
+MAX_VERSIONS_BYTES = 8 << 20
+"""Bytes of all versions together; beyond it, the oldest are removed first."""
+
+MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
+"""Bytes that a save leaves on the card for the home's state."""
+
+MAX_SLUG_CHARS = 200
+"""A longer encoded path is replaced by its SHA-256, because file names have at most 255 bytes."""
+
+
+class FileVersion(Struct, frozen=True, kw_only=True):
+    """A previous text of a file. `n` counts up from 1; `saved_at` is when the next text replaced it."""
+
+    n: int
+    saved_at: datetime
+    size: int
+    name: str
+
+
+class SavedFiles:
+    """Saves and deletes files below the folder of `home`, and keeps their previous texts in that of `data`.
+
+    Methods block and may raise `OSError`. Only one thread at a time may call them.
+    """
+
+    def __init__(self, home: Disk, data: Disk) -> None:
+        self._home = home
+        self._data = data
+
+    def save(self, path: str, text: bytes, at: datetime, *, previous: bytes | None, is_new: bool) -> None:
+        """Save the text; it is on the device when this returns. `previous`, if any, becomes a version."""
+        self._check_room(self._home, len(text))
+        if previous is not None:
+            self._keep(path, previous, at)
+        self._replace(self._home, path, text, like=_folder_of(path) if is_new else path)
+
+    def make_folders(self, path: str) -> None:
+        """Make the folders in which the file is to be."""
+        parts = _folder_of(path).split("/")
+        for count in range(1, len(parts) + 1):
+            folder = "/".join(parts[:count])
+            self._home.make_folder(folder, like=_folder_of(folder))
+            self._home.sync_folder(_folder_of(folder))
+
+    def delete(self, path: str, at: datetime, *, previous: bytes) -> None:
+        """Delete the file; `previous` becomes a version."""
+        self._keep(path, previous, at)
+        self._home.remove(path)
+        self._home.sync_folder(_folder_of(path))
+
+    def list_versions(self, path: str) -> list[FileVersion]:
+        """The versions of the file, newest first."""
+        slug = _slug_of(path)
+        return [each for name, each in self._list_all() if name == slug][::-1]
+
+    def read_version(self, version: FileVersion) -> bytes:
+        """The text of the version."""
+        return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
+
+    def _keep(self, path: str, text: bytes, at: datetime) -> None:
+        """Make a version of the text, unless the newest one has this text, as after a save that a cut interrupted."""
+        versions = self.list_versions(path)
+        if versions and self.read_version(versions[0]) == text:
+            return
+        self._check_room(self._data, len(text))
+        n = versions[0].n + 1 if versions else 1
+        self._data.make_folder(VERSIONS_FOLDER)
+        self._data.sync_folder()
+        name = f"{_slug_of(path)}.{n}.{to_millis(at)}"
+        self._replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
+        with suppress(OSError):  # the next save removes them
+            self._remove_surplus(path)
+
+    def _remove_surplus(self, path: str) -> None:
+        """Remove the versions beyond the bounds; the newest of the file stays."""
+        versions = self.list_versions(path)
+        surplus = {each.name for each in versions[MAX_VERSIONS:]}
+        every = sorted((each for _, each in self._list_all()), key=lambda each: each.saved_at)
+        room = MAX_VERSIONS_BYTES - sum(each.size for each in every if each.name not in surplus)
+        for each in every:
+            if room < 0 and each.name not in surplus and each.name != versions[0].name:
+                surplus.add(each.name)
+                room += each.size
+        for name in sorted(surplus):
+            self._data.remove(f"{VERSIONS_FOLDER}/{name}")
+        if surplus:
+            self._data.sync_folder(VERSIONS_FOLDER)
+
+    def _list_all(self) -> list[tuple[str, FileVersion]]:
+        """The versions of all files with their encoded paths, by path and number."""
+        try:
+            names = self._data.list_names(VERSIONS_FOLDER)
+        except FileNotFoundError:
+            return []
+        found = []
+        for name in names:
+            with suppress(ValueError, OverflowError, FileNotFoundError):
+                slug, n, millis = name.rsplit(".", 2)
+                size = self._data.size(f"{VERSIONS_FOLDER}/{name}")
+                version = FileVersion(n=int(n), saved_at=from_millis(int(millis)), size=size, name=name)
+                found.append((slug, version))
+        return sorted(found, key=lambda each: (each[0], each[1].n))
+
+    def _replace(self, disk: Disk, name: str, text: bytes, like: str | None = None) -> None:
+        """Put the text in place of any file of this name, with mode and owner of `like`."""
+        folder, _, last = name.rpartition("/")
+        part = f"{folder}/.{last}{PART}".lstrip("/")  # hidden, so that nothing takes it for a file of the folder
+        try:
+            descriptor = disk.create(part)
+            try:
+                if like is not None:
+                    disk.copy_access(descriptor, like)
+                disk.write(descriptor, text, 0)
+                disk.sync(descriptor)
+            finally:
+                disk.close(descriptor)
+            disk.rename(part, name)
+        except OSError:
+            with suppress(OSError):
+                disk.remove(part)
+            raise
+        disk.sync_folder(_folder_of(name))
+
+    def _check_room(self, disk: Disk, count: int) -> None:
+        if disk.free_bytes() - count < MIN_FREE_AFTER_SAVE_BYTES:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+
+def is_version(name: str) -> bool:
+    """Whether a file in the folder of versions may be one, and is not still being written."""
+    slug, _, rest = name.partition(".")
+    return bool(slug and rest) and not name.endswith(PART) and "/" not in name
+
+
+def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
+    """Add versions from a backup, by their file names; those that exist stay. Raises `OSError`."""
+    data.make_folder(VERSIONS_FOLDER)
+    data.sync_folder()
+    present = {*data.list_names(VERSIONS_FOLDER)}
+    saved = SavedFiles(data, data)
+    for name, text in versions.items():
+        if name not in present:
+            saved._replace(data, f"{VERSIONS_FOLDER}/{name}", text)
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _slug_of(path: str) -> str:
+    slug = quote(path, safe="")
+    return slug if len(slug) <= MAX_SLUG_CHARS else hashlib.sha256(path.encode()).hexdigest()

@@ -1,0 +1,345 @@
+"""The files of the home over HTTP: list, read, check, save, versions, delete; and what a save never does."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from appliance.errors import Fault
+from appliance.home.events import CatalogReloaded
+from appliance.store.disk import Disk
+from tests.fakes.app import MASTER, App, Received, open_app
+from tests.fakes.moody_disk import MoodyDisk
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SCENE = 'return { id = "%s", name = "Scene", execute = function(ctx) %s end }\n'
+AUTOMATION = """return {
+  id = "%s", name = "A", trigger = { type = "interval", every_secs = 3600 },
+  execute = function(ctx) end,
+}
+"""
+CONFIG = """# the home
+[auth]
+master_key = "a-very-secret-master-key"  # keep
+
+[adapters.mqtt]
+enabled = false
+host = "broker"
+password = 'pass"word'
+
+[adapters.push]
+type = "notify"
+enabled = false
+service = "ntfy"
+topic = "hidden-topic"
+"""
+EVENING = "config/scenes/evening.lua"
+MAIN = "config/test.toml"
+
+
+@asynccontextmanager
+async def open_home(root: Path, toml: str = "", disk: Disk | None = None) -> AsyncIterator[App]:
+    """A hub with a scene, an automation, a script, and a configuration on the disk."""
+    for name, text in {
+        "scenes/evening.lua": SCENE % ("evening", ""),
+        "automations/hourly.lua": AUTOMATION % "hourly",
+        "scripts/tools.lua": "return {}\n",
+        "scripts/deep/more.lua": "return {}\n",
+        "test.toml": CONFIG,
+    }.items():
+        file = root / "config" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (root / "config" / "adapters").mkdir()
+    async with open_app(root=root, toml=toml, adapters={}, data_dir=root / "data", disk=disk) as app:
+        yield app
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def home(tmp_path: Path) -> AsyncIterator[App]:
+    """The hub."""
+    (tmp_path / "data").mkdir()
+    async with open_home(tmp_path) as app:
+        yield app
+
+
+def root_of(app: App) -> Path:
+    """The folder that holds `config/`."""
+    return app.hub._config.root
+
+
+async def put(app: App, path: str, text: str, version: str | None = None) -> Received:
+    """Save a text."""
+    body = {"text": text} | ({} if version is None else {"version": version})
+    return await app.ask("PUT", f"/files/{path}", json=body)
+
+
+async def test_the_list_names_every_file_with_kind_and_version(home: App) -> None:
+    (root_of(home) / "config/scenes/link.lua").symlink_to(root_of(home) / "config/test.toml")
+    (root_of(home) / "config/scenes/.hidden.lua").write_text("return 1")
+    files = (await home.get("/files")).json["files"]
+    assert {each["path"]: each["kind"] for each in files} == {
+        "config/automations/hourly.lua": "automation",
+        EVENING: "scene",
+        "config/scripts/deep/more.lua": "script",
+        "config/scripts/tools.lua": "script",
+        MAIN: "config",
+    }
+    assert [each["path"] for each in files] == sorted(each["path"] for each in files)
+    for each in files:
+        assert (await home.get(f"/files/{each['path']}")).json["version"] == each["version"]
+
+
+async def test_a_path_may_be_percent_encoded_as_one_segment(home: App) -> None:
+    assert (await home.get("/files/config%2Fscenes%2Fevening.lua")).json["text"] == SCENE % ("evening", "")
+
+
+async def test_a_save_is_checked_written_and_in_force_at_once(home: App) -> None:
+    before = (await home.get(f"/files/{EVENING}")).json
+    text = SCENE % ("evening", 'ctx:log("info", "changed")')
+    saved = await put(home, EVENING, text, before["version"])
+    assert saved.status == 200 and saved.json["path"] == EVENING and saved.json["warnings"] == []
+    assert saved.json["version"] != before["version"]
+    assert (root_of(home) / EVENING).read_text() == text
+    assert home.hub.scenes.catalog.get("evening").source.text == text.encode()
+    assert isinstance(home.events[-1], CatalogReloaded)
+    versions = (await home.get(f"/files/{EVENING}/versions")).json["versions"]
+    assert [each["n"] for each in versions] == [1] and versions[0]["size"] == len(before["text"])
+    assert (await home.get(f"/files/{EVENING}/versions/1")).json == {"path": EVENING, "n": 1, "text": before["text"]}
+
+
+FAULTY = {
+    "no Lua": (EVENING, "return {", 1),
+    "no scene": (EVENING, 'return { id = "evening" }', 1),
+    "a wrong field": (EVENING, 'return {\n  id = "evening", name = "x", execute = function() end,\n  nmae = 1 }', 3),
+    "an id of another file": ("config/scenes/other.lua", SCENE % ("evening", ""), 1),
+    "an automation without a trigger": ("config/automations/new.lua", 'return {\n id = "new", name = "x" }', 1),
+    "a script": ("config/scripts/tools.lua", "local = 1", 1),
+    "a kind": ("config/adapters/heater.lua", "return 7", 1),
+    "a kind that cannot be replaced": ("config/adapters/mqtt.lua", "return {}", 0),
+    "no TOML": (MAIN, "[api\n", 1),
+    "an unknown key": (MAIN, "[api]\nbnd_address = 1\n", 2),
+    "a section of no kind": (MAIN, "[adapters.what]\n", 1),
+    "a loop without end": (EVENING, "while true do end", 1),
+}
+
+
+@pytest.mark.parametrize("what", FAULTY)
+async def test_a_text_with_faults_is_not_written(home: App, what: str) -> None:
+    path, text, line = FAULTY[what]
+    file = root_of(home) / path
+    before = file.read_bytes() if file.exists() else None
+    refused = await put(home, path, text)
+    assert (refused.status, refused.json["code"]) == (400, "invalid_file"), refused.json
+    assert refused.json["errors"][0]["line"] == line, refused.json
+    assert (file.read_bytes() if file.exists() else None) == before
+    checked = (await home.post("/files/check", {"path": path, "text": text})).json
+    assert checked == {"errors": refused.json["errors"], "warnings": []}
+
+
+async def test_a_check_warns_as_lares_check_does_and_writes_nothing(home: App) -> None:
+    text = SCENE % ("new", '\n ctx:command("nobody:x", { capability = "power", action = "on" })\n undefined_name()')
+    checked = (await home.post("/files/check", {"path": "config/scenes/new.lua", "text": text})).json
+    assert checked["errors"] == []
+    assert [each["line"] for each in checked["warnings"]] == [2, 3]
+    assert "no section [adapters.nobody]" in checked["warnings"][0]["message"]
+    assert not (root_of(home) / "config/scenes/new.lua").exists()
+    assert len((await put(home, "config/scenes/new.lua", text)).json["warnings"]) == 2
+
+
+async def test_whoever_saves_over_another_change_gets_409(home: App) -> None:
+    version = (await home.get(f"/files/{EVENING}")).json["version"]
+    (root_of(home) / EVENING).write_text("-- over SSH\n" + SCENE % ("evening", ""))
+    refused = await put(home, EVENING, SCENE % ("evening", ""), version)
+    assert (refused.status, refused.json["code"]) == (409, "file_changed")
+    (root_of(home) / EVENING).unlink()
+    assert (await put(home, EVENING, SCENE % ("evening", ""), version)).status == 409
+    assert (await put(home, EVENING, SCENE % ("evening", ""), "")).status == 200
+    assert (await put(home, EVENING, SCENE % ("evening", ""), "")).status == 409
+
+
+async def test_two_who_save_at_once_from_the_same_version(home: App) -> None:
+    version = (await home.get(f"/files/{EVENING}")).json["version"]
+    texts = [SCENE % ("evening", f"local x = {n}") for n in range(2)]
+    answers = await asyncio.gather(*(put(home, EVENING, text, version) for text in texts))
+    assert sorted(each.status for each in answers) == [200, 409]
+
+
+FORBIDDEN_PATHS = [
+    "config/../secret.lua",
+    "config/scenes/../../x.lua",
+    "config/scenes/%2e%2e/x.lua",
+    "config/scenes/..%2F..%2Fx.lua",
+    "config/scenes/sub/x.lua",
+    "config/scenes/x.txt",
+    "config/scenes/.x.lua",
+    "config/scenes/x.lua%00",
+    "config/scenes/x%0A.lua",
+    "config/other.toml",
+    "config/recipes/x.lua",
+    "etc/passwd",
+    "%2Fetc%2Fpasswd",
+    "config/scenes/" + "x" * 300 + ".lua",
+]
+
+
+@pytest.mark.parametrize("path", FORBIDDEN_PATHS)
+async def test_only_files_of_the_home_can_be_saved(home: App, path: str) -> None:
+    before = sorted(root_of(home).rglob("*"))
+    refused = await put(home, path, SCENE % ("x", ""))
+    assert (refused.status, refused.json["code"]) == (400, "invalid_value")
+    assert (await home.get(f"/files/{path}")).status == 404
+    assert (await home.delete(f"/files/{path}")).status == 404
+    assert sorted(root_of(home).rglob("*")) == before
+
+
+async def test_links_are_neither_read_nor_replaced(home: App) -> None:
+    outside = root_of(home) / "outside.lua"
+    outside.write_text("secret")
+    (root_of(home) / "config/scenes/link.lua").symlink_to(outside)
+    (root_of(home) / "config/scripts/inner").symlink_to(root_of(home))
+    for path in ("config/scenes/link.lua", "config/scripts/inner/outside.lua"):
+        assert (await home.get(f"/files/{path}")).status == 404
+        assert (await put(home, path, "return {}")).status == 400
+    assert outside.read_text() == "secret"
+
+
+async def test_secrets_of_the_configuration_never_leave_and_stay(home: App) -> None:
+    shown = (await home.get(f"/files/{MAIN}")).json["text"]
+    assert shown == CONFIG.replace('"a-very-secret-master-key"', '"***"').replace("'pass\"word'", '"***"').replace(
+        '"hidden-topic"', '"***"'
+    )
+    saved = await put(home, MAIN, shown.replace('host = "broker"', 'host = "other"'))
+    assert saved.status == 200, saved.json
+    assert (root_of(home) / MAIN).read_text() == CONFIG.replace('host = "broker"', 'host = "other"')
+    kept = (await home.get(f"/files/{MAIN}/versions/1")).json["text"]
+    assert "secret-master" not in kept and "pass" not in kept.replace("password", "") and "hidden" not in kept
+    for file in (root_of(home) / "data" / "versions").iterdir():
+        assert b"a-very-secret" not in file.read_bytes()
+
+
+async def test_a_hidden_secret_without_a_stored_one_is_a_fault(home: App) -> None:
+    refused = await put(home, MAIN, CONFIG + '\n[adapters.other]\ntype = "mqtt"\nhost = "x"\npassword = "***"\n')
+    assert refused.status == 400 and refused.json["errors"][0]["line"] == CONFIG.count("\n") + 5
+    assert "adapters.other.password" in refused.json["error"]
+
+
+async def test_a_fault_in_another_file_does_not_block_a_save(home: App) -> None:
+    (root_of(home) / "config/scenes/broken.lua").write_text("return {")
+    (root_of(home) / "config/automations/hourly.lua").write_text("broken")
+    text = SCENE % ("evening", "local x = 1")
+    assert (await put(home, EVENING, text)).status == 200
+    assert home.hub.scenes.catalog.get("evening").source.text == text.encode()
+    assert (
+        home.hub.scenes.catalog.rejected == (Fault("config/scenes/broken.lua", 1, "unexpected symbol near <eof>"),)
+        or home.hub.scenes.catalog.rejected
+    )
+    assert (await put(home, "config/automations/new.lua", AUTOMATION % "new")).status == 200
+    ids = [each["id"] for each in (await home.get("/automations")).json]
+    assert ids == ["hourly", "new"], "the broken file keeps the automation that it had"
+
+
+async def test_a_deleted_file_keeps_its_versions(home: App) -> None:
+    assert (await home.delete(f"/files/{EVENING}")).status == 204
+    assert (await home.get("/scenes")).json == []
+    assert (await home.get(f"/files/{EVENING}")).json["code"] == "file_not_found"
+    assert (await home.delete(f"/files/{EVENING}")).status == 404
+    [version] = (await home.get(f"/files/{EVENING}/versions")).json["versions"]
+    text = (await home.get(f"/files/{EVENING}/versions/{version['n']}")).json["text"]
+    assert (await put(home, EVENING, text)).status == 200
+    assert (await home.delete(f"/files/{MAIN}")).status == 405
+
+
+async def test_the_last_twenty_versions_stay_and_count_on(home: App) -> None:
+    for number in range(25):
+        assert (await put(home, "config/scripts/tools.lua", f"return {{ {number} }}\n")).status == 200
+    versions = (await home.get("/files/config/scripts/tools.lua/versions")).json["versions"]
+    assert [each["n"] for each in versions] == [*range(25, 5, -1)]
+    for n in ("5", "26", "x", "0", "99999999999"):
+        missing = await home.get(f"/files/config/scripts/tools.lua/versions/{n}")
+        assert (missing.status, missing.json["code"]) == (404, "version_not_found")
+    assert (await home.get("/files/config/scripts/none.lua/versions")).json["code"] == "file_not_found"
+
+
+async def test_a_save_keeps_the_mode_and_makes_subfolders_for_scripts(home: App) -> None:
+    (root_of(home) / EVENING).chmod(0o640)
+    assert (await put(home, EVENING, SCENE % ("evening", "local x"))).status == 200
+    assert (root_of(home) / EVENING).stat().st_mode & 0o777 == 0o640
+    assert (await put(home, "config/scripts/a/b/c.lua", "return 1\n")).status == 200
+    assert (root_of(home) / "config/scripts/a/b/c.lua").read_text() == "return 1\n"
+    assert (await put(home, "config/scenes/new.lua", SCENE % ("new", ""))).status == 200
+    assert (root_of(home) / "config/scenes/new.lua").stat().st_mode & 0o400
+    assert not [*root_of(home).rglob("*.part")]
+
+
+async def test_a_text_may_have_256_kib(home: App) -> None:
+    path, limit = "config/scripts/large.lua", 256 << 10
+    text = "-- " + "x" * (limit - 4) + "\n"
+    assert (await put(home, path, text)).status == 200
+    refused = await put(home, path, text + " ")
+    assert (refused.status, refused.json["code"]) == (413, "body_too_large")
+    assert (await home.post("/files/check", {"path": path, "text": text + " "})).status == 413
+
+
+async def test_a_full_or_read_only_card_gives_503_and_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    disk = MoodyDisk(tmp_path / "data")
+    async with open_home(tmp_path, disk=disk) as app:
+        for mood, words in ((errno.EROFS, "Read-only file system"), (errno.ENOSPC, "No space left")):
+            disk.mood = mood
+            refused = await put(app, EVENING, SCENE % ("evening", "local y"))
+            assert (refused.status, refused.json["code"]) == (503, "store_unavailable")
+            assert words in refused.json["error"]
+            assert (await app.delete(f"/files/{EVENING}")).status == 503
+            disk.mood = None
+        assert (tmp_path / EVENING).read_text() == SCENE % ("evening", "")
+        assert (await put(app, EVENING, SCENE % ("evening", "local y"))).status == 200
+
+
+async def test_only_admins_come_near(home: App) -> None:
+    for role in ("read", "write"):
+        key = (await home.post("/auth/keys", {"label": role, "role": role})).json["key"]
+        for method, path, body in (
+            ("GET", "/files", None),
+            ("GET", f"/files/{EVENING}", None),
+            ("GET", f"/files/{EVENING}/versions", None),
+            ("PUT", f"/files/{EVENING}", {"text": ""}),
+            ("POST", "/files/check", {"path": EVENING, "text": ""}),
+            ("DELETE", f"/files/{EVENING}", None),
+        ):
+            assert (await home.ask(method, path, json=body, token=key)).status == 403, path
+
+
+async def test_without_files_the_routes_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    async with open_home(tmp_path, "[files]\nenabled = false\n") as app:
+        for method, path in (("GET", "/files"), ("PUT", f"/files/{EVENING}"), ("POST", "/files/check")):
+            headers = {"Authorization": f"Bearer {MASTER}"}
+            async with app.session.request(method, app.url + path, json={"text": ""}, headers=headers) as answer:
+                assert (answer.status, (await answer.json())["code"]) == (404, "path_not_found")
+
+
+WRONG_BODIES: dict[str, Any] = {
+    "no text": {},
+    "a number": {"text": 7},
+    "a version that is no text": {"text": "", "version": 7},
+    "a list": [],
+}
+
+
+@pytest.mark.parametrize("what", WRONG_BODIES)
+async def test_a_wrong_body(home: App, what: str) -> None:
+    assert (await home.ask("PUT", f"/files/{EVENING}", json=WRONG_BODIES[what])).status == 400
+
+
+async def test_invalid_file_and_changed_are_codes_of_the_document(home: App) -> None:
+    codes = (await home.get("/openapi.json")).json["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
+    assert {"invalid_file", "file_changed", "file_not_found", "version_not_found"} <= {*codes}

@@ -1,0 +1,62 @@
+"""Secrets in TOML are hidden whatever their form, and come back where the mark stays."""
+
+from __future__ import annotations
+
+import pytest
+import tomli
+
+from appliance.files.toml_secrets import KeyPath, hide, put_back
+
+FORMS = {
+    "basic": 'password = "se\\"cret"',
+    "literal": "password = 'secret'",
+    "multi-line": 'password = """\nsecret\n"quoted" ]\n"""',
+    "multi-line literal": "password = '''\nsecret # no comment\n'''",
+    "a comment behind": 'password = "secret" # "note"',
+    "no blanks": 'password="secret"',
+    "dotted": 'inner.password = "secret"',
+    "a quoted key": '"password" = "secret"',
+    "an escaped key": '"pass\\u0077ord" = "secret"',
+    "inline": 'inner = { user = "a", password = "secret" , x = 1 }',
+    "an array of tables": '[[rows]]\npassword = "secret"\n[[rows]]\npassword = "secret2"',
+    "in an array": 'rows = [ # why\n  { password = "secret" }, { password = "secret2" },\n]',
+    "an array": 'password = [ "secret", "secret2" ]',
+    "a section": '[password]\nx = "secret"',
+    "a number": "password = 12345",
+    "after others": 'a = 1979-05-27 07:32:00\nb = [1, 2]\nc = {}\npassword = "secret"',
+    "carriage returns": 'a = 1\r\npassword = "secret"\r\n',
+}
+
+
+def is_secret(path: KeyPath) -> bool:
+    """Whether a key on the path is called so."""
+    return "password" in path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_is_hidden_and_comes_back(form: str) -> None:
+    text = f"[top]\nname = 'x' # password = none\n{FORMS[form]}\n"
+    tomli.loads(text)
+    shown = hide(text, is_secret)
+    assert "secret" not in shown and "12345" not in shown and "***" in shown
+    tomli.loads(shown)
+    assert put_back(shown, text, is_secret) == (text, [])
+    changed = shown.replace("name = 'x'", "name = 'y'")
+    assert put_back(changed, text, is_secret)[0] == text.replace("name = 'x'", "name = 'y'")
+
+
+def test_a_text_that_is_not_toml_hides_by_its_lines() -> None:
+    text = '[top\npassword = "secret"\nname = [\n[other]\n  password=secret\n'
+    assert "secret" not in hide(text, is_secret)
+
+
+def test_a_mark_without_a_secret_is_a_fault_with_its_line() -> None:
+    text = '[a]\nname = "x"\npassword = "***"\n[b]\npassword = "***"\n'
+    found, faults = put_back(text, '[b]\npassword = "known"\n', is_secret)
+    assert found.count("***") == 1 and '"known"' in found
+    assert faults == [(3, "a.password is ***, and no secret is stored there; write the secret")]
+
+
+def test_a_mark_that_is_no_secret_stays() -> None:
+    text = 'name = "***"\n'
+    assert put_back(text, text, is_secret) == (text, [])

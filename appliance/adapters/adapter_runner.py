@@ -18,7 +18,7 @@ from appliance.adapters.base import (
     Picture,
 )
 from appliance.clock import back_off
-from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
+from appliance.errors import AdapterFailed, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tasks import Tasks, end, end_within
@@ -178,11 +178,9 @@ class AdapterRunner:
             publish.answered()
         elif is_answered:
             publish.reached()
-        if result.error is None:
-            return None
-        error = BadAnswer(result.error)
-        publish.record_error(error)
-        return error
+        if result.error is not None:
+            publish.record_error(result.error)
+        return result.error
 
     async def _keep_running(self) -> None:
         clock = self._context.clock

@@ -15,7 +15,7 @@ from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.lua_kinds.section import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import AdapterFailed, NotFound, Unanswered, Unreachable, Unsupported
+from appliance.errors import AdapterFailed, LaresError, NotFound, Unanswered, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.values import Value
@@ -80,10 +80,10 @@ class AdapterReplaced(Exception):
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """The result of a command: what was read afterwards, if anything, and why it was not done, if it was not."""
+    """The result of a command: the state that was read afterwards, if any, and the error if it was not done."""
 
     report: Report | None = None
-    error: str | None = None
+    error: LaresError | None = None
 
 
 class Picture(Struct, frozen=True, kw_only=True):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status
 from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unanswered, Unreachable, Unreadable
+from appliance.tables.addresses import is_numeric
 from appliance.tasks import time_limit
 
 KEEP_SECS = 1.0
@@ -38,6 +40,13 @@ MAX_RESPONSE_BYTES = 256 * 1024
 
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Arguments for zlib by Content-Encoding."""
+
+MAX_REPAIRED_BYTES = 1 << 20
+"""Size limit of JSON that is repaired."""
+
+_CONTROL = re.compile(r"[\0-\x1f]")
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 
@@ -145,7 +154,7 @@ class HttpClient:
         self._headers = access.all_headers()
         self._middlewares = access.middlewares()
         self._tls = access.tls()
-        self._sends_address = sends_address
+        self._sends_address = sends_address and not is_numeric(urlsplit(address).hostname or "")
 
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
         """The body of a 2xx answer.
@@ -345,9 +354,16 @@ def strip_json(body: bytes) -> bytes:
     return body.removeprefix(_BOM).rstrip(_JSON_PADDING)
 
 
+def repair_json(body: bytes) -> bytes:
+    """Replace what JSON forbids in texts: broken UTF-8, lone surrogates, and control characters. Names have those."""
+    text = body.decode(errors="replace") if len(body) <= MAX_REPAIRED_BYTES else ""
+    return _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).encode()
+
+
 def parse_json(body: bytes | str, address: str) -> Any:
     """Parse JSON from the address. Raises `Unreadable`."""
-    try:
-        return orjson.loads(strip_json(body.encode() if isinstance(body, str) else body))
-    except (orjson.JSONDecodeError, UnicodeError):
-        raise Unreadable(f"{address} answered with something that is not JSON") from None
+    data = strip_json(body.encode(errors="replace") if isinstance(body, str) else body)
+    for repair in (bytes, repair_json):
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(repair(data))
+    raise Unreadable(f"{address} answered with something that is not JSON")

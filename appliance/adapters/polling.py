@@ -6,14 +6,17 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
-from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_http import HttpClient
-from appliance.clock import MAX_BACK_OFF_SECS, back_off
-from appliance.errors import AdapterFailed, Unanswered, Unreachable
+from appliance.adapters.done import ExpectedState, read_until
+from appliance.adapters.link import keep_open
+from appliance.clock import back_off
+from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.home.model import Report
+from appliance.home.registry import UNAVAILABLE
 from appliance.home.values import Value
 from appliance.tasks import end_within, in_steps, run_together
 
@@ -21,16 +24,19 @@ POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; so does one command."""
 
 CONFIRM_SECS = 3.5
-"""Seconds within which a command that was only taken must show."""
+"""Time for the device to show the result of a command that it took."""
 
 LAST_LOOK_SECS = 4.5
-"""Seconds of a command after which it is looked no more, so that there is time to say what it shows."""
+"""Time since the start of a command after which the state is not read again, so that the error comes in time."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
-"""Pauses before each look whether it does; the last one repeats."""
+"""Pauses between two readings; the last one repeats."""
 
-POLLED_ONLY_AFTER = 4
-"""Connections of pushes in a row that failed, after which that is said of an address that answers polls."""
+SECOND_POLL_SECS = 2.0
+"""Pause after one unanswered poll, at most."""
+
+POLLED_ONLY_AFTER = 5
+"""Failed push connections in a row, after which this is logged for an address that answers polls."""
 
 T = TypeVar("T")
 
@@ -55,6 +61,7 @@ class PollingAdapter(Adapter):
         self.misses = 0
         self._is_poll_due = False
         self._heard_at: float | None = None
+        self._is_empty = False
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
@@ -73,24 +80,24 @@ class PollingAdapter(Adapter):
     async def poll(self) -> Report:
         """Read the state of every device behind this adapter; raises `AdapterFailed`."""
 
-    async def confirm(self, device_id: str, confirmation: Confirmation, began: float) -> CommandResult:
-        """Look until the device shows what it was commanded, as `look` does; the result of the command.
+    async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
+        """Look until the device shows the result of a command that `began` then. Raises `Unreachable`.
 
-        It has an error where that does not show within `CONFIRM_SECS`, or `LAST_LOOK_SECS` after the command `began`.
-        Raises `Unreachable`.
+        The result has an error if that takes longer than `CONFIRM_SECS`, or than `LAST_LOOK_SECS` since the command
+        began.
         """
-        until, looks = min(self.clock.monotonic() + CONFIRM_SECS, began + LAST_LOOK_SECS), 0
-        while True:
-            report, attributes, error = await self.look(device_id)
-            if error is None and confirmation.is_done(attributes):
-                return CommandResult(report=report)
-            if (left := until - self.clock.monotonic()) <= 0:
-                return CommandResult(report=report, error=error or confirmation.sentence(device_id, attributes))
-            await self.clock.sleep(min(left, CONFIRM_PAUSES_SECS[min(looks, len(CONFIRM_PAUSES_SECS) - 1)]))
-            looks += 1
+        (report, attributes, error), is_done = await read_until(
+            self.clock,
+            partial(self.look, device_id),
+            lambda seen: seen[2] is None and expected.is_shown(seen[1]),
+            within=min(CONFIRM_SECS, began + LAST_LOOK_SECS - self.clock.monotonic()),
+            pauses=CONFIRM_PAUSES_SECS,
+        )
+        failure = None if is_done else error or expected.failure(device_id, attributes)
+        return CommandResult(report=report, error=failure)
 
-    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
-        """What the device shows now, by a poll: its report, the device's attributes, and what was wrong with it.
+    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], AdapterFailed | None]:
+        """Poll. Return the report, the device's attributes, and the error of an answer that is wrong.
 
         Raises `Unreachable`.
         """
@@ -99,9 +106,8 @@ class PollingAdapter(Adapter):
         except Unreachable:
             raise
         except AdapterFailed as error:
-            return None, {}, str(error)
-        seen = [each.attributes for each in report.observations if each.device_id == device_id]
-        return report, seen[0] if seen else {}, None
+            return None, {}, error if isinstance(error, BadAnswer) else BadAnswer(str(error))
+        return report, attributes_in(report, device_id), None
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
         """A new connection over which the address pushes, as an iterator of its messages; None where it does not."""
@@ -109,6 +115,10 @@ class PollingAdapter(Adapter):
 
     def receive(self, message: Any) -> None:
         """Publish what was pushed. Raises `AdapterFailed` for a message that says nothing; it is passed over."""
+
+    def describe_answer(self) -> str:
+        """Return what the last good answer contained, for the log if that is no device; empty if unknown."""
+        return ""
 
     def note_heard(self) -> None:
         """Note that something was heard of the address; answers and `receive` do so by themselves."""
@@ -141,24 +151,30 @@ class PollingAdapter(Adapter):
             await self.poll_once()
 
     async def _keep_receiving(self) -> None:
-        """Receive what is pushed; where the connection cannot be opened, polling is enough."""
-        failures = 0
-        while (connection := self.open_push()) is not None:
-            opened_at: float | None = None
-            try:
-                async with connection as messages:
-                    opened_at = self.clock.monotonic()
-                    async for message in messages:
-                        self._receive(message)
-            except AdapterFailed as error:
-                log.debug("%s: no push: %s", self.name, error)
-                if failures == POLLED_ONLY_AFTER and self.misses == 0 and isinstance(error, Unreachable):
-                    log.warning("%s: is only polled, for nothing is pushed: %s", self.name, error)
-            if opened_at is not None:
+        """Receive pushed messages; polling is enough while the connection cannot be opened."""
+        if self.open_push() is not None:
+            await keep_open(self.clock, self._receive_until_lost, self._on_push_ended, first_secs=2.0)
+
+    async def _receive_until_lost(self) -> None:
+        connection, is_open = self.open_push(), False
+        assert connection is not None
+        try:
+            async with connection as messages:
+                is_open = True
+                async for message in messages:
+                    self._receive(message)
+        finally:
+            if is_open:
                 self.poll_now()
-                failures = 0 if self.clock.monotonic() - opened_at >= MAX_BACK_OFF_SECS else failures
-            failures += 1
-            await self.clock.sleep(back_off(failures, 2.0))
+
+    def _on_push_ended(self, error: AdapterFailed | None, failures: int) -> None:
+        if error is None:
+            return
+        log.debug("%s: no push: %s", self.name, error)
+        if isinstance(error, Unreachable) and self.misses < POLLS_TO_LOSE:
+            self.poll_now()
+            if failures == POLLED_ONLY_AFTER and self.misses == 0:
+                log.warning("%s: push is unavailable; polling only: %s", self.name, error)
 
     def _receive(self, message: Any) -> None:
         self.note_heard()
@@ -185,6 +201,7 @@ class PollingAdapter(Adapter):
                 await in_steps(self.clock, self.publish.report_parts(outcome, reading))
         if isinstance(outcome, Report):
             self.misses = 0
+            self._report_empty(is_empty=outcome.present == frozenset())
             self.publish.answered(self.clock.monotonic() - began)
         elif isinstance(outcome, Unreachable):
             self._on_miss(outcome, self.misses + 1)
@@ -193,6 +210,13 @@ class PollingAdapter(Adapter):
                 self.misses = 0
                 self.publish.reached()
             self.publish.failed(outcome)
+
+    def _report_empty(self, *, is_empty: bool) -> None:
+        """Log once that a good answer contains no device."""
+        if is_empty and not self._is_empty:
+            contained = self.describe_answer()
+            log.warning("%s: the answer contains no device%s", self.name, contained and f"; it contains {contained}")
+        self._is_empty = is_empty
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of the work, within five seconds. Raises `Unreachable` only if nothing at all was answered."""
@@ -233,5 +257,18 @@ class PollingAdapter(Adapter):
 
 
 def delay_after(misses: int, interval: float) -> float:
-    """Seconds from one poll to the next: the interval, from two misses on doubled with each, with jitter."""
-    return interval if misses < POLLS_TO_LOSE else max(interval, back_off(misses, interval))
+    """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
+
+    After one unanswered poll the next comes soon: it decides whether the device is lost.
+    """
+    if misses < POLLS_TO_LOSE:
+        return min(interval, SECOND_POLL_SECS) if misses else interval
+    return max(interval, back_off(misses, interval))
+
+
+def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
+    """Return the attributes of the device in a report; with `state` if its bridge does not reach it."""
+    seen = next((each for each in report.observations if each.device_id == device_id), None)
+    if seen is None:
+        return {}
+    return seen.attributes if seen.is_available else {**seen.attributes, "state": UNAVAILABLE}

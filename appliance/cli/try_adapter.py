@@ -34,7 +34,7 @@ from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths, write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock
-from appliance.errors import AdapterFailed, ConfigFailed, Invalid, LaresError, StartFailed
+from appliance.errors import ConfigFailed, Invalid, LaresError, StartFailed
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -223,7 +223,7 @@ class _Attempt:
         if result.report is not None:
             self._registry.apply(result.report)
         if result.error is not None:
-            raise AdapterFailed(result.error)
+            raise result.error
         say(f"done: {command}")
 
     def _tell(self, adapter: LuaAdapter, transport: RecordingTransport, push: RecordingPush, fields: Fields) -> None:

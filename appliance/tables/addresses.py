@@ -35,6 +35,15 @@ class Address(Struct, frozen=True, kw_only=True):
             return self.host.lower() == "localhost"
 
 
+def is_numeric(host: str) -> bool:
+    """Whether the host is an IP address, not a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def address(value: Any) -> Address:
     """A check: `address:port`, with IPv6 addresses in brackets."""
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))

@@ -328,6 +328,21 @@ def test_a_byte_order_mark_and_zero_bytes_around_json_are_ignored(body: bytes | 
 
 
 @pytest.mark.parametrize(
+    ("inside", "name"),
+    [
+        (b"K\xc3", "K\ufffd"),
+        (b"K\xfcche", "K\ufffdche"),
+        (b"\\ud83d", "\ufffd"),
+        (b"\\ude00!", "\ufffd!"),
+        (b"\\ud83d\\ude00\xff", "\U0001f600\ufffd"),
+        (b"a\x01b\nc", "a b c"),
+    ],
+)
+def test_a_character_that_json_forbids_spoils_only_its_text(inside: bytes, name: str) -> None:
+    assert parse_json(b'{"on": true, "name": "' + inside + b'"}', "http://lamp") == {"on": True, "name": name}
+
+
+@pytest.mark.parametrize(
     ("status", "header", "pause"), [(429, b"", 0.5), (503, b"", 0.5), (503, b"Retry-After: 1\r\n", 1.0)]
 )
 @pytest.mark.parametrize("repeat", [True, False])

@@ -89,7 +89,7 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
     [
         (Unreachable("it does not answer"), "it does not answer"),
         (BadAnswer("it refuses"), "it refuses"),
-        (CommandResult(report=None, error="it did not do it"), "it did not do it"),
+        (CommandResult(report=None, error=BadAnswer("it did not do it")), "it did not do it"),
         (KeyError("oops"), "the adapter failed (KeyError: 'oops')"),
     ],
 )

@@ -25,6 +25,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.recording_client import RecordingClient
 from tests.fakes.rows import each_row
+from tests.fakes.still import StillRunner
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 FIRST, SECOND = "desk:light:0", "desk:light:1"
@@ -177,7 +178,6 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes]] = {
     " answered with something that is not JSON": (
         b"",
         b"<!DOCTYPE html><html><body>Log in to Wi-Fi</body></html>",
-        b'{"lights": ["\xff\xfe"]}',
         b'{"lights": NaN}',
         b'{"lights": []}{"lights": []}',
         b"[" * 100_000,
@@ -232,7 +232,7 @@ async def test_a_wrong_attribute_is_told_and_the_others_are_shown(
         "color_temperature": "temperature must be an integer from 143 to 344, not 0",
     }
     result = await adapter.command(FIRST, TOGGLE)
-    assert result.error is not None and "does not say if it is on, so it cannot be toggled" in result.error
+    assert "does not say if it is on, so it cannot be toggled" in str(result.error)
     await clock.run(adapter.command(FIRST, ON))
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 50}, "what is wrong is not sent back"
 
@@ -345,7 +345,8 @@ async def test_a_light_that_is_gone_or_unreadable_is_not_written(
     adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], expected: str
 ) -> None:
     light.lights = lights
-    assert await adapter.command(FIRST, ON) == CommandResult(error=f"{light.url}: {expected}")
+    result = await adapter.command(FIRST, ON)
+    assert (result.report, str(result.error)) == (None, f"{light.url}: {expected}")
     assert light.requests == [GET]
 
 
@@ -366,10 +367,10 @@ async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (ON, "on 1 but shows 0"),
-        (TOGGLE, "on 1 but shows 0"),
+        (ON, "power on but shows 'off'"),
+        (TOGGLE, "power toggle but shows 'off'"),
         (brightness(80), "brightness 80 but shows 50"),
-        (temperature(5000), "temperature 200 but shows 213"),
+        (temperature(5000), "color_temperature 5000 kelvin but shows 4695 kelvin"),
     ],
 )
 async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_read(
@@ -377,7 +378,7 @@ async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_r
 ) -> None:
     light.faults.stubborn = True
     answer = await clock.run(adapter.command(FIRST, command))
-    assert answer.error == f"{light.url}: light 0 was told {expected}"
+    assert str(answer.error) == f"{FIRST} was sent {expected}"
     assert answer.report is not None
     assert _seen(answer.report)[FIRST] == {"power": "off", "brightness": 50, "color_temperature": _kelvin(4695)}
     assert 1.0 <= clock.monotonic() < 1.11
@@ -399,8 +400,38 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
 
     http_client.before = spoil
     answer = await clock.run(adapter.command(FIRST, ON))
-    assert answer.error == f"{light.url}: light 0 was told on 1 but shows null"
+    assert str(answer.error) == f"{FIRST} was sent power on but shows nothing"
     assert answer.report is not None and answer.report.observations == ()
+
+
+@pytest.mark.parametrize("command", [ON, TOGGLE])
+async def test_an_unreadable_answer_to_a_write_leaves_the_result_to_the_light(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient, command: Command
+) -> None:
+    http_client.before = lambda number, method: setattr(light.faults, "torn", method == "PUT")
+    assert (await clock.run(adapter.command(FIRST, command))).error is None
+    assert light.requests == [GET, PUT, GET]
+    light.faults.stubborn = True
+    result = await clock.run(adapter.command(FIRST, TOGGLE))
+    assert str(result.error) == f"{FIRST} was sent power toggle but shows 'on'"
+
+
+async def test_an_address_without_a_light_is_reported_once_with_its_answer(
+    http_client: RecordingClient, light: LightSimulator, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = context_of("desk", http_client._session, clock)
+    runner = StillRunner(ElgatoAdapter(context, http_client, 5), context)
+    lamps, light.lights = light.lights, []
+    for _ in range(2):
+        await runner.poll()
+    assert [each.getMessage() for each in caplog.records] == [
+        "desk: the answer contains no device; it contains numberOfLights: 0, lights: an array"
+    ]
+    light.lights = lamps
+    await runner.poll()
+    light.lights = []
+    await runner.poll()
+    assert len(caplog.records) == 2
 
 
 # --- requests that are not answered --------------------------------------------------------------
@@ -476,8 +507,8 @@ async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result
     assert [method for method, _ in light.requests] == ["GET", "PUT", "GET"]
     assert light.lights == [SimulatedLight(on=True, temperature=200), None, SimulatedLight(temperature=300)]
     assert (first.error, last.error) == (None, None)
-    assert bad.error == f"{light.url}: light 1 is not an object but null"
-    assert gone.error == f"{light.url}: light 7 is not there any more"
+    assert str(bad.error) == f"{light.url}: light 1 is not an object but null"
+    assert str(gone.error) == f"{light.url}: light 7 is not there any more"
 
 
 # --- one light -----------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from appliance.adapters import address_gates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
-from appliance.adapters.confirmation import Confirmation
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS
 from appliance.adapters.device_http import DeviceSession, HttpClient
+from appliance.adapters.done import ExpectedState
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.adapter import RokuAdapter
@@ -172,15 +172,21 @@ async def test_an_address_that_answers_polls_and_pushes_nothing_is_said_once(
     def open_push() -> Any:
         nonlocal tries
         tries += 1
-        return None if tries % 10 == 0 else refused()
+        if tries % 10 == 0:
+            raise RuntimeError
+        return refused()
+
+    async def push_for_a_while() -> None:
+        with pytest.raises(RuntimeError):
+            await bench.clock.run(bench.adapter._keep_receiving())
 
     bench.adapter.open_push = open_push  # type: ignore[method-assign]
-    await bench.clock.run(bench.adapter._keep_receiving())
+    await push_for_a_while()
     assert [each.getMessage() for each in caplog.records] == [
-        "stub: is only polled, for nothing is pushed: it does not answer"
+        "stub: push is unavailable; polling only: it does not answer"
     ]
     bench.adapter.misses = 1
-    await bench.clock.run(bench.adapter._keep_receiving())
+    await push_for_a_while()
     assert len(caplog.records) == 1, "an outage is told as such"
 
 
@@ -189,7 +195,7 @@ async def test_an_address_that_answers_polls_and_pushes_nothing_is_said_once(
 
 async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) -> None:
     reported = "was told off but shows on"
-    error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=reported))
+    error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=BadAnswer(reported)))
     assert (error, bench.power) == (reported, ("on", "online"))
     assert happened[-1] == _errored(reported)
     assert events.SystemErrorReported not in _kinds(happened)
@@ -208,7 +214,7 @@ async def test_a_command_that_fails_before_anything_is_asked_ends_no_outage(benc
     async def command(device_id: str, command: Command) -> CommandResult:
         if command.action == "on":
             raise WRONG
-        return CommandResult(error=str(WRONG))
+        return CommandResult(error=WRONG)
 
     await bench.command(GONE)
     bench.adapter.command = command  # type: ignore[method-assign]
@@ -462,7 +468,7 @@ async def test_silence_counts_from_before_a_restart(session: DeviceSession, afte
     [
         (["off", "on"], None),
         ([WRONG, "on"], None),
-        (["off"], "stub:1 was told power on but shows 'off'"),
+        (["off"], "stub:1 was sent power on but shows 'off'"),
         ([WRONG], str(WRONG)),
     ],
 )
@@ -478,11 +484,11 @@ async def test_a_command_is_confirmed_by_polls_until_the_device_shows_it(
         return bench.seen(told)
 
     bench.adapter.poll = poll  # type: ignore[method-assign]
-    confirmation = Confirmation(ON, bench.device.commands or (), bench.device.attributes)
+    expected = ExpectedState(ON, bench.device.commands or (), bench.device.attributes)
     now = bench.clock.monotonic()
-    result = await bench.clock.run(bench.adapter.confirm("stub:1", confirmation, now - 4))
+    result = await bench.clock.run(bench.adapter.confirm("stub:1", expected, now - 4))
     assert bench.clock.monotonic() - now <= 0.5, "else the command itself is cut off"
-    assert result.error == error
+    assert (result.error and str(result.error)) == error
     assert (result.report is not None) == (seen[-1] is not WRONG)
 
 
@@ -492,4 +498,4 @@ async def test_a_command_whose_device_does_not_answer_any_more_is_not_confirmed(
 
     bench.adapter.poll = poll  # type: ignore[method-assign]
     with pytest.raises(Unreachable):
-        await bench.adapter.confirm("stub:1", Confirmation(ON, (), {}), 0.0)
+        await bench.adapter.confirm("stub:1", ExpectedState(ON, (), {}), 0.0)

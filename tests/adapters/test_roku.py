@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.roku_tv.adapter import TV_COMMANDS, DeviceInfo, RokuAdapter
+from appliance.adapters.roku_tv.adapter import TV_COMMANDS, DeviceInfo, RokuAdapter, build
+from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home.commands import Command
@@ -132,9 +133,6 @@ NOT_XML: Sequence[bytes] = (
     b"<device-info><power-mode>PowerOn</power-mode>",
     b"<device-info><a><b></a></b></device-info>",
     b"<device-info/><device-info/>",
-    b"<device-info><model-name>\xff\xfe</model-name></device-info>",
-    b"<device-info>&#xD800;</device-info>",
-    b"<device-info>\x00</device-info>",
     b"<device-info>&power;</device-info>",
     b'<?xml version="1.0" encoding="klingon"?><device-info/>',
     b'<?xml version="1.0" encoding="shift_jis"?><device-info/>',
@@ -163,6 +161,45 @@ OTHER_ROOTS: Sequence[str] = (
     '<device-info xmlns="urn:other"><power-mode>PowerOn</power-mode></device-info>',
     "<root><device-info><power-mode>PowerOn</power-mode></device-info></root>",
 )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"Den\x07", "Den"),
+        (b"D\x00en", "Den"),
+        (b"Den&#7;", "Den"),
+        (b"Den&#x1F;", "Den"),
+        (b"Den&#xD800;", "Den"),
+        (b"D\xffen", "D\ufffden"),
+        (b"Den & Kitchen", "Den & Kitchen"),
+        (b"Den &amp; Kitchen&#233;", "Den & Kitchen\xe9"),
+    ],
+)
+async def test_a_name_that_breaks_the_document_is_repaired(
+    adapter: RokuAdapter, tv: TvSimulator, name: bytes, shown: str
+) -> None:
+    inside = b"<power-mode>Ready</power-mode><user-device-name>" + name + b"</user-device-name>"
+    tv.faults.body = b'<?xml version="1.0" encoding="UTF-8" ?><device-info>' + inside + b"</device-info>"
+    [seen] = (await adapter.poll()).observations
+    assert (seen.name, seen.attributes) == (shown, {"power": "off"})
+
+
+async def test_a_tv_by_name_is_asked_at_its_address_and_its_refusal_names_both_remedies(
+    session: DeviceSession, tv: TvSimulator, clock: VirtualClock
+) -> None:
+    settings = RokuTv(ip_address="localhost", port=tv.port)
+    adapter = build(settings, context_of("den", session, clock))
+    tv.guards_host = True
+    assert (await adapter.poll()).observations[0].attributes == {"power": "on"}
+    tv.limited = True
+    with pytest.raises(BadAnswer, match=r"choose Default or Permissive\. If that is set, write the TV's address"):
+        await clock.run(adapter.command(TV, power("off")))
+    by_address = build(RokuTv(ip_address=tv.host, port=tv.port), context_of("den", session, clock))
+    with pytest.raises(BadAnswer, match=r"choose Default or Permissive$"):
+        await clock.run(by_address.command(TV, power("off")))
+
+
 WRONG_ANSWERS: Mapping[str, Sequence[bytes | str]] = {
     "something that is not XML": NOT_XML,
     "XML that declares a document type, which is refused": TRAPS,
@@ -282,15 +319,42 @@ async def test_a_reading_after_the_press_that_fails_is_left_out(
     assert [at for at, method, _ in http_client.sent[2:]] == [0.0, 1.0]
 
 
-async def test_an_answered_press_is_a_success_though_the_tv_is_never_heard_of_again(
-    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient
+@pytest.mark.parametrize(("answered", "lag"), [(2, 0.0), (3, 9.0), (4, 9.0)])
+async def test_a_tv_that_no_longer_answers_after_an_answered_power_off_is_off(
+    adapter: RokuAdapter,
+    tv: TvSimulator,
+    clock: VirtualClock,
+    http_client: RecordingClient,
+    answered: int,
+    lag: float,
 ) -> None:
+    tv.faults.lag = lag
+
     def fall_silent(number: int, method: str) -> None:
-        tv.faults.drop = 99 if number > 2 else 0
+        tv.faults.drop = 99 if number > answered else 0
 
     http_client.before = fall_silent
-    assert await clock.run(adapter.command(TV, power("off"))) == CommandResult(report=None)
-    assert tv.keys == ["PowerOff"]
+    answer = await clock.run(adapter.command(TV, power("off")))
+    assert _bare(answer.report) == _report("off", "PowerOff", "Simulated TV - LARES0000002", "Simulated TV")
+    assert answer.error is None and tv.keys == ["PowerOff"]
+
+
+async def test_a_tv_that_is_silent_at_first_and_still_on_is_on(
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient
+) -> None:
+    tv.faults.stubborn = True
+    http_client.before = lambda number, _: setattr(tv.faults, "drop", 2 if number == 3 else 0)
+    answer = await clock.run(adapter.command(TV, power("off")))
+    assert _bare(answer.report) == _simulated("on", "PowerOn")
+
+
+async def test_an_unreadable_answer_to_a_press_leaves_the_result_to_the_tv(
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient
+) -> None:
+    http_client.before = lambda number, _: setattr(tv.faults, "torn", number == 2)
+    answer = await clock.run(adapter.command(TV, power("toggle")))
+    assert (_bare(answer.report), answer.error) == (_simulated("off", "Ready"), None)
+    assert len(tv.keys) == 1
 
 
 async def test_a_tv_that_refuses_keys_says_which_setting_to_change(adapter: RokuAdapter, tv: TvSimulator) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -136,11 +138,37 @@ def test_back_off_stays_between_the_interval_and_a_minute_or_the_interval_if_tha
 ) -> None:
     delay = delay_after(misses, interval)
     if misses < 2:
-        assert delay == interval
+        assert delay == (min(interval, 2.0) if misses else interval), "the second of two unanswered polls comes soon"
         return
     ideal = min(interval * 2.0 ** min(misses - 1, 99), max(interval, MAX_BACK_OFF_SECS))
     assert max(interval, ideal * (1 - JITTER)) <= delay <= max(interval, ideal)
     assert interval <= delay <= max(interval, 60.0)
+
+
+@pytest.mark.parametrize(("interval", "second"), [(1.0, 1.0), (600.0, 2.0)])
+async def test_a_device_that_stops_answering_is_lost_within_seconds_whatever_its_interval(
+    session: DeviceSession, clock: VirtualClock, interval: float, second: float
+) -> None:
+    adapter = Watched(session, clock, interval=interval)
+    adapter.outcome = GONE
+    async with AdapterRunner(lambda _: adapter, adapter.context):
+        await clock.advance(second, sleepers=1)
+        assert adapter.times == [0.0, second] and adapter.publish.is_lost
+
+
+async def test_a_refused_connection_of_pushes_is_a_reason_to_poll(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    @asynccontextmanager
+    async def refused() -> AsyncIterator[Any]:
+        raise GONE
+        yield  # type: ignore[unreachable]
+
+    adapter = Watched(session, clock, interval=600.0)
+    adapter.open_push = refused  # type: ignore[method-assign]
+    async with AdapterRunner(lambda _: adapter, adapter.context):
+        await clock.advance(59.0, sleepers=2)
+    assert 4 <= len(adapter.times) <= 7
 
 
 def test_devices_that_were_lost_together_are_not_polled_together() -> None:

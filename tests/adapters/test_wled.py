@@ -12,6 +12,7 @@ from yarl import URL
 
 from appliance.adapters import polling
 from appliance.adapters.device_http import DeviceSession, HttpClient
+from appliance.adapters.http_access import HttpRefused
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.errors import BadAnswer
 from appliance.home.commands import Command
@@ -65,14 +66,100 @@ async def test_colours_effects_and_brightness_are_written_to_their_segment(
         first, second = strip.state["seg"]
         assert (second["col"][0], second["fx"], second["bri"]) == ([1, 2, 3], 4, 3)
         assert (first["col"][0], first["fx"], first["bri"]) == ([255, 255, 255], 0, 255)
-        assert strip.writes[-1] == {"seg": [{"id": 1, "bri": 3}], "tt": 25, "v": True}
+        assert strip.writes[-1] == {"seg": [{"id": 1, "bri": 3}], "tt": 25, "v": True}, "the first one switched it on"
         endless = Command(capability="power", action="on", transition_secs=1e308)
         assert (await adapter.command("strip:light", endless)).error is None
         assert strip.writes[-1] == {"on": True, "tt": 655, "v": True}
         whole = await adapter.command("strip:light", Command(capability="brightness", action="set", value=100))
         assert whole.error is None and (strip.state["bri"], strip.state["on"]) == (255, True)
-        gone = await adapter.command("strip:segment:9", Command(capability="power", action="on"))
-        assert gone.error == "strip:segment:9 is not there any more, or cannot be read"
+        with pytest.raises(BadAnswer, match=r"strip:segment:9 is no longer there, or cannot be read"):
+            await adapter.command("strip:segment:9", Command(capability="power", action="on"))
+
+
+ON, OFF, TOGGLE = (Command(capability="power", action=each) for each in ("on", "off", "toggle"))
+RED = Command(capability="color_rgb", action="set", value={"r": 255, "g": 0, "b": 0})
+HALF = Command(capability="brightness", action="set", value=50)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_on", "writes"),
+    [
+        (ON, True, {"on": True, "seg": [{"id": 1, "on": True}], "v": True}),
+        (TOGGLE, True, {"on": True, "seg": [{"id": 1, "on": True}], "v": True}),
+        (HALF, True, {"on": True, "seg": [{"id": 1, "bri": 128, "on": True}], "v": True}),
+        (RED, True, {"on": True, "seg": [{"id": 1, "col": [[255, 0, 0]], "on": True}], "v": True}),
+        (OFF, False, {"seg": [{"id": 1, "on": False}], "v": True}),
+    ],
+)
+async def test_a_segment_shines_only_with_its_strip_which_it_switches_on(
+    session: DeviceSession, clock: VirtualClock, command: Command, is_on: bool, writes: dict[str, Any]
+) -> None:
+    async with WledSimulator() as strip:
+        adapter = _adapter(session, strip.url, clock)
+        whole, *segments = (await adapter.poll()).observations
+        assert [each.attributes["power"] for each in (whole, *segments)] == ["off"] * 3, "the segments are on inside"
+        result = await adapter.command("strip:segment:1", command)
+        assert result.error is None and result.report is not None
+        shown = {each.device_id: each.attributes["power"] for each in result.report.observations}
+        assert strip.writes == [writes]
+        assert shown["strip:light"] == shown["strip:segment:1"] == ("on" if is_on else "off")
+
+
+CUT = b'{"on":true,"bri":128,"seg":[{"id":0,"start":0'
+
+
+@pytest.mark.parametrize("device", ["strip:light", "strip:segment:0"])
+@pytest.mark.parametrize("command", [ON, TOGGLE, HALF])
+@pytest.mark.parametrize("answer", [CUT, b"", b'{"success":true}', b'{"error":9}'], ids=repr)
+async def test_an_applied_command_with_an_unreadable_answer_is_done(
+    session: DeviceSession, clock: VirtualClock, device: str, command: Command, answer: bytes
+) -> None:
+    async with WledSimulator() as strip:
+        strip.answer = answer
+        adapter = _adapter(session, strip.url, clock)
+        await adapter.poll()
+        assert (await clock.run(adapter.command(device, command))).error is None
+        assert len(strip.writes) == 1
+        strip.faults.stubborn = True
+        failed = await clock.run(adapter.command(device, OFF))
+        assert str(failed.error) == f"{device} was sent power off but shows 'on'"
+
+
+async def test_an_answer_that_breaks_off_leaves_the_result_to_the_state(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    async with WledSimulator() as strip:
+        adapter = _adapter(session, strip.url, clock)
+        await adapter.poll()
+        strip.torn_writes = 1
+        assert (await clock.run(adapter.command("strip:light", TOGGLE))).error is None
+        assert strip.state["on"] is True
+
+
+async def test_a_busy_strip_is_written_once_more(session: DeviceSession, clock: VirtualClock) -> None:
+    async with WledSimulator() as strip:
+        adapter = _adapter(session, strip.url, clock)
+        await adapter.poll()
+        strip.busy_writes = 1
+        assert (await clock.run(adapter.command("strip:light", ON))).error is None
+        strip.busy_writes = 1
+        with pytest.raises(HttpRefused, match="503"):
+            await clock.run(adapter.command("strip:light", TOGGLE))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("info", None), ("info", "x"), ("effects", None), ("effects", 7), ("palettes", "\ud800")],
+)
+async def test_a_strip_without_a_part_that_only_adorns_it_is_read_and_commanded(
+    session: DeviceSession, clock: VirtualClock, part: str, value: Any
+) -> None:
+    async with WledSimulator() as strip:
+        strip.overrides[part] = value
+        adapter = _adapter(session, strip.url, clock)
+        report = await adapter.poll()
+        assert report.observations[0].attributes == {"power": "off", "brightness": 50}
+        assert (await clock.run(adapter.command("strip:segment:0", ON))).error is None
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,11 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 
 
 class WledSimulator(SimulatedDevice):
-    """A WLED controller. `state` is what it shows, to be altered in place; `writes` holds the bodies of all POSTs.
+    """A WLED controller. `state` can be altered in place; `writes` holds the bodies of all POSTs.
 
-    `base` are the arguments of `SimulatedDevice`.
+    `answer` replaces the answer to every write, which is obeyed. The next `torn_writes` are obeyed and their answers
+    break off; the next `busy_writes` are refused with 503. `overrides` replaces parts of `/json`. `base` are the
+    arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -55,6 +57,9 @@ class WledSimulator(SimulatedDevice):
         self.info: dict[str, Any] = deepcopy(_INFO)
         self.effects: list[str] = list(_EFFECTS)
         self.writes: list[Any] = []
+        self.answer: bytes | None = None
+        self.torn_writes = self.busy_writes = 0
+        self.overrides: dict[str, Any] = {}
         self._sockets: set[web.WebSocketResponse] = set()
         self._state: dict[str, Any] = {
             "on": False,
@@ -95,7 +100,8 @@ class WledSimulator(SimulatedDevice):
 
     def _parts(self) -> dict[str, Any]:
         si = {"state": self.state, "info": self.info}
-        return {**si, "si": si, "effects": self.effects, "palettes": [*PALETTES], "eff": self.effects}
+        parts = {**si, "si": si, "effects": self.effects, "palettes": [*PALETTES], "eff": self.effects}
+        return {**parts, **self.overrides}
 
     async def _answer_all(self, request: web.Request) -> web.Response:
         parts = self._parts()
@@ -107,9 +113,17 @@ class WledSimulator(SimulatedDevice):
         return self._json(parts[part]) if part in parts else self._json({"error": 4}, 501)
 
     async def _post_state(self, request: web.Request) -> web.Response:
+        if self.busy_writes:
+            self.busy_writes -= 1
+            return self._json({"error": 3}, 503)
+        if self.torn_writes:
+            self.torn_writes -= 1
+            self.faults.torn = 1
         change = await request.json()
         self._take(lambda: _merge(self._state, change))
         await self.push()
+        if self.answer is not None:
+            return web.Response(body=self.answer, content_type=self.content_type)
         return self._json(self.state if change.get("v") else {"success": True})
 
     async def _serve_socket(self, request: web.Request) -> web.WebSocketResponse:

@@ -1,4 +1,4 @@
-"""Elgato lights as devices: one `Light` for each index behind the address.
+"""Elgato lights as devices: one `Light` for each index at the address.
 
 Protocol, on port 9123: `GET`/`PUT /elgato/lights`, `GET /elgato/accessory-info`, `POST /elgato/identify`; JSON both
 ways. Colour temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `saturation` instead.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,9 @@ from msgspec import Struct
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.polling import PollingAdapter
-from appliance.errors import AdapterFailed, BadAnswer, Invalid
+from appliance.adapters.done import failure, read_until
+from appliance.adapters.polling import PollingAdapter, attributes_in
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_of
@@ -26,11 +28,8 @@ from appliance.tasks import time_limit
 LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
 
-CONFIRM_WITHIN = 1.0
-"""Seconds that a light has to show a change."""
-
-CONFIRM_EVERY = 0.1
-"""Seconds between two readings meanwhile."""
+CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.1
+"""Time for a light to show a change, and the pause between two readings, in seconds."""
 
 FACTS_EVERY = 600.0
 """Seconds between two readings of name, model and firmware."""
@@ -136,6 +135,7 @@ class ElgatoAdapter(PollingAdapter):
         self._unreadable: set[str] = set()
         self._facts: Mapping[str, Any] = {}
         self._facts_due_at = self.clock.monotonic()
+        self._answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
         """Every light that the address lists; one that cannot be read is present without an observation."""
@@ -162,15 +162,16 @@ class ElgatoAdapter(PollingAdapter):
                     command, self._light(states, index, command.action)
                 )
             except BadAnswer as error:
-                results[index] = CommandResult(error=str(error))
+                results[index] = CommandResult(error=error)
         if changes:
             written = [
                 _written(raw, state, changes.get(index, {}))
                 for index, (raw, state) in enumerate(zip(lights, states, strict=True))
             ]
             body = {"numberOfLights": len(written), "lights": written}
-            await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.action != "toggle")
-            results |= await self._confirm(changes)
+            with suppress(Unreadable, Unanswered):  # the lights show whether it was done
+                await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.action != "toggle")
+            results |= await self._confirm(command, changes)
         return [results[_index(device_id)] for device_id in device_ids]
 
     @property
@@ -190,10 +191,14 @@ class ElgatoAdapter(PollingAdapter):
 
     async def _fetch_lights(self) -> list[Any]:
         """The lights as the device lists them, unchecked: one malformed entry must not fail the others."""
-        lights = (await self._fetch_object("/elgato/lights")).get("lights")
+        self._answer = await self._fetch_object("/elgato/lights")
+        lights = self._answer.get("lights")
         if not isinstance(lights, list):
             raise BadAnswer(f"{self.http.address}/elgato/lights answered without a list of lights")
         return lights
+
+    def describe_answer(self) -> str:
+        return ", ".join(f"{name}: {shown(value)}" for name, value in self._answer.items())
 
     async def _fetch_object(self, path: str) -> dict[str, Any]:
         answer = await self.http.request_json("GET", path)
@@ -212,26 +217,23 @@ class ElgatoAdapter(PollingAdapter):
             log.debug("%s: accessory-info: %s", self.name, error)
         self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
 
-    async def _confirm(self, changes: Mapping[int, Mapping[str, int]]) -> dict[int, CommandResult]:
-        """Read until every light shows its change, for `CONFIRM_WITHIN` seconds at most; the result of each."""
-        deadline = self.clock.monotonic() + CONFIRM_WITHIN
-        while True:
-            lights = await self._fetch_lights()
-            errors = {index: self._mismatch(lights, index, change) for index, change in changes.items()}
-            if not any(errors.values()) or self.clock.monotonic() >= deadline:
-                report = self._report(lights)
-                return {index: CommandResult(report=report, error=error) for index, error in errors.items()}
-            await self.clock.sleep(CONFIRM_EVERY)
-
-    def _mismatch(self, lights: list[Any], index: int, change: Mapping[str, int]) -> str | None:
-        """What a light shows instead of the change, as a sentence; None where it shows the change."""
-        light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
-        wrong = [
-            f"{name} {value} but shows {shown(light.get(name))}"
-            for name, value in change.items()
-            if light.get(name) != value
-        ]
-        return f"{self.http.address}: light {index} was told {', '.join(wrong)}" if wrong else None
+    async def _confirm(self, command: Command, changes: Mapping[int, Mapping[str, int]]) -> dict[int, CommandResult]:
+        """Read until every light shows its change, for `CONFIRM_WITHIN` seconds at most."""
+        lights, _ = await read_until(
+            self.clock,
+            self._fetch_lights,
+            lambda lights: all(_shows(lights, index, change) for index, change in changes.items()),
+            within=CONFIRM_WITHIN,
+            pauses=(CONFIRM_EVERY,),
+        )
+        report = self._report(lights)
+        results = {}
+        for index, change in changes.items():
+            device_id = f"{self.name}:light:{index}"
+            is_done = _shows(lights, index, change)
+            error = None if is_done else failure(device_id, command, attributes_in(report, device_id))
+            results[index] = CommandResult(report=report, error=error)
+        return results
 
     def _light(self, states: list[LightState | Invalid], index: int, action: str) -> LightState:
         if index >= len(states):
@@ -292,6 +294,11 @@ build = ElgatoAdapter.of
 
 def _index(device_id: str) -> int:
     return int(device_id.rpartition(":")[2])
+
+
+def _shows(lights: list[Any], index: int, change: Mapping[str, int]) -> bool:
+    light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
+    return all(light.get(name) == value for name, value in change.items())
 
 
 def _parse(raw: Any) -> LightState | Invalid:

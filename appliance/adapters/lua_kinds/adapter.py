@@ -24,7 +24,7 @@ from appliance.adapters.base import (
     HookRequest,
     Operation,
 )
-from appliance.adapters.confirmation import Confirmation
+from appliance.adapters.done import ExpectedState
 from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts, Redaction
 from appliance.adapters.lua_kinds.section import KindHost, LoadedSection, LuaSection, SectionFault
@@ -42,6 +42,7 @@ from appliance.errors import AdapterFailed, BadAnswer, Invalid, ScriptFailed, Un
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
+from appliance.home.registry import OFFLINE
 from appliance.home.values import Value
 from appliance.tables.checks import is_number, shown
 from appliance.tasks import in_steps, run_together
@@ -168,23 +169,20 @@ class LuaAdapter(PollingAdapter):
         if not self._loaded.definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
         command = self._without_toggle(before, command)
-        confirmation = Confirmation(command, before.commands or (), before.attributes)
+        expected = ExpectedState(command, before.commands or (), before.attributes)
         calls = self._new_calls(repeats=command.action not in UNREPEATED)
         try:
             device = device_for_lua(before, self.name)
             found = await self._call(["command"], device, STATED_COMMAND(command), calls=calls)
-        except (
-            Unanswered,
-            Unreadable,
-        ):  # the device answered, but the answer cannot be read: the command may have worked
-            return await self.confirm(device_id, confirmation, began)
+        except (Unanswered, Unreadable):  # the answer cannot be read: the command may have worked
+            return await self.confirm(device_id, expected, began)
         if isinstance(found["second"], str):
-            return CommandResult(error=found["second"][:MAX_SENTENCE_CHARS])
+            return CommandResult(error=BadAnswer(found["second"][:MAX_SENTENCE_CHARS]))
         if found["first"] is True:
             return CommandResult()
         if found["first"] is None:
-            return await self.confirm(device_id, confirmation, began)
-        return self._answered(device_id, found["first"], confirmation)
+            return await self.confirm(device_id, expected, began)
+        return self._answered(device_id, found["first"], expected)
 
     def _without_toggle(self, device: Device, command: Command) -> Command:
         """Replace `toggle` by `on` or `off`, unless the file lists `toggle` as an action of the device."""
@@ -379,20 +377,22 @@ class LuaAdapter(PollingAdapter):
             raise BadAnswer(f"{device_id} is not there any more")
         return device
 
-    def _answered(self, device_id: str, raw: Any, confirmation: Confirmation) -> CommandResult:
+    def _answered(self, device_id: str, raw: Any, expected: ExpectedState) -> CommandResult:
         """The result where the file said what the device shows now."""
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
-            return CommandResult(error=f"command answered what is no device: {shown(raw)}")
-        error = None if confirmation.is_done(seen.attributes) else confirmation.sentence(device_id, seen.attributes)
+            return CommandResult(error=BadAnswer(f"command returned {shown(raw)}, which is not a device"))
+        error = None if expected.is_shown(seen.attributes) else expected.failure(device_id, seen.attributes)
         return CommandResult(report=Report(adapter=self.name, observations=(seen,)), error=error)
 
-    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], str | None]:
-        """As ever; where the file has no function `poll`, what was pushed."""
+    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], AdapterFailed | None]:
+        """Like the base; without a function `poll`, return the pushed state."""
         if self._loaded.definition.has_poll:
             return await super().look(device_id)
         device = self.publish.find(device_id)
-        return None, {} if device is None else device.attributes, None
+        seen = {} if device is None else device.attributes
+        # `offline` describes the time before this command, which the vendor has answered.
+        return None, {name: each for name, each in seen.items() if (name, each) != ("state", OFFLINE)}, None
 
 
 def build(section: LuaSection, context: AdapterContext) -> Adapter:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpClient, HttpResponse, strip_json
+from appliance.adapters.device_http import HttpClient, HttpResponse, repair_json, strip_json
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings
@@ -141,8 +141,11 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
         "headers": dict(response.headers),
         "body": response.body.decode("latin-1"),
     }
-    with suppress(Invalid):
-        answer["json"] = orjson.Fragment(compact_json(strip_json(response.body)))
+    body = strip_json(response.body)
+    for repair in (bytes, repair_json):
+        with suppress(Invalid):
+            answer["json"] = orjson.Fragment(compact_json(repair(body)))
+            break
     return answer
 
 

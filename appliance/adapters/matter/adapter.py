@@ -153,7 +153,7 @@ class MatterAdapter(Adapter):
             began = self.clock.monotonic()
             error = await self._send(device_id, place, request)
             if error is not None:
-                return CommandResult(error=f"{device_id} refused {command}: {error}")
+                return CommandResult(error=BadAnswer(f"{device_id} refused {command}: {error}"))
             is_shown = await self._await_result(device_id, request, began + RESULT_SECS)
             if not is_shown and (command.transition_secs or 0) < RESULT_SECS - 1:
                 raise BadAnswer(self._describe_result(device_id, command))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from appliance.adapters.confirmation import is_shown
+from appliance.adapters.done import is_shown
 from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed

@@ -7,6 +7,7 @@ presses a key of the remote control.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from xml.etree.ElementTree import Element, ParseError
@@ -14,14 +15,19 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 from msgspec import Struct
+from msgspec.structs import replace
 
-from appliance.adapters.base import CommandResult, Operation
+from appliance.adapters.base import AdapterContext, CommandResult, Operation
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.done import read_until
 from appliance.adapters.http_access import HttpRefused
 from appliance.adapters.polling import PollingAdapter
-from appliance.errors import AdapterFailed, BadAnswer
+from appliance.adapters.roku_tv.kind import RokuTv
+from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value
+from appliance.tables.addresses import is_numeric
 
 _KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
 """The key that each action on `power` presses."""
@@ -29,10 +35,18 @@ _KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power
 TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
 """What every TV takes."""
 
-READ_AT = (0.0, 1.0, 2.0, 4.0)
-"""Seconds after a key press at which the TV is read, until its power has changed."""
+READ_WITHIN_SECS, READ_PAUSES_SECS = 4.0, (1.0, 1.0, 2.0)
+"""Time after a key press in which the TV is read until its power changes, and the pauses between two readings."""
+
+GONE = "PowerOff"
+"""The power mode of a TV that no longer answers after it was switched off."""
 
 FORBIDDEN = 403
+
+_FORBIDDEN = re.compile(
+    r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:0*(?:\d|[12]\d|3[01])|[xX]0*(?:1?[0-9a-fA-F]|[dD][89a-fA-F][0-9a-fA-F]{2}));"
+)
+_AMPERSAND = re.compile(r"&(?!#?\w{1,31};)")
 
 
 class DeviceInfo(Struct, frozen=True, kw_only=True):
@@ -76,7 +90,11 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
 
 class RokuAdapter(PollingAdapter):
-    """The TV behind one Roku address."""
+    """The TV at one Roku address. `hint` is added to the error of a TV that refuses."""
+
+    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float, hint: str = "") -> None:
+        super().__init__(context, http, poll_interval)
+        self._hint = hint
 
     async def poll(self) -> Report:
         """The TV as it describes itself."""
@@ -85,11 +103,26 @@ class RokuAdapter(PollingAdapter):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Press the key and read the TV until its power changes. An answered press is a success."""
         check_offered(device_id, TV_COMMANDS, command)
-        was_on = (await self._fetch_info()).is_on
-        expected = {"on": True, "off": False, "toggle": not was_on}[command.action]
-        await self._request("POST", f"/keypress/{_KEYS[command.action]}", repeat=False)
-        info = await self._watch(expected)
+        before = await self._fetch_info_to(command, device_id)
+        goal = {"on": True, "off": False, "toggle": not before.is_on}[command.action]
+        with suppress(Unreadable, Unanswered):
+            await self._request("POST", f"/keypress/{_KEYS[command.action]}", repeat=False)
+        readings = await self._watch(goal)
+        if not goal and readings and readings[-1] is None:
+            # Without Fast TV Start, a TV leaves the network when it is off.
+            return CommandResult(report=self._report(replace(before, power_mode=GONE)))
+        info = next((each for each in reversed(readings) if each is not None), None)
         return CommandResult(report=None if info is None else self._report(info))
+
+    async def _fetch_info_to(self, command: Command, device_id: str) -> DeviceInfo:
+        """Read the TV. The error explains why a TV that is off can be out of reach."""
+        try:
+            return await self._fetch_info()
+        except Unreachable as error:
+            known = self.publish.find(device_id)
+            if command.action == "off" or known is None or known.attributes.get("power") != "off":
+                raise
+            raise Unreachable(f"{error}. With Fast TV Start, it stays in the network while it is off") from None
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -99,22 +132,33 @@ class RokuAdapter(PollingAdapter):
     async def _info(self, _: Mapping[str, Value]) -> Value:
         return (await self._fetch_info()).fields
 
-    async def _watch(self, expected: bool) -> DeviceInfo | None:
-        """The last reading within the command's limit; reading ends early when the power is the expected one."""
-        pressed, info = self.clock.monotonic(), None
-        with suppress(asyncio.CancelledError):  # when the limit is over, that does not fail a press that was answered
-            for moment in READ_AT:
-                await self.clock.sleep(pressed + moment - self.clock.monotonic())
-                info = await self._read(info)
-                if info is not None and info.is_on == expected:
-                    break
-        return info
+    async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
+        """Read the TV until its power is as expected, within the time of the command. Return every reading.
 
-    async def _read(self, previous: DeviceInfo | None) -> DeviceInfo | None:
+        A reading is None if the TV did not answer it, and missing if the answer was wrong.
+        """
+        readings: list[DeviceInfo | None] = []
+
+        async def read() -> DeviceInfo | None:
+            try:
+                readings.append(await self._fetch_info())
+            except (Unreachable, Unanswered):
+                readings.append(None)
+            except AdapterFailed:
+                return None
+            return readings[-1]
+
         try:
-            return await self._fetch_info()
-        except AdapterFailed:
-            return previous
+            await read_until(
+                self.clock,
+                read,
+                lambda info: info is not None and info.is_on == goal,
+                within=READ_WITHIN_SECS,
+                pauses=READ_PAUSES_SECS,
+            )
+        except asyncio.CancelledError:  # the limit of the command is over, and the press was answered
+            readings.append(None)
+        return readings
 
     async def _fetch_info(self) -> DeviceInfo:
         """Read `device-info`, with a second try if it is not answered."""
@@ -134,6 +178,7 @@ class RokuAdapter(PollingAdapter):
             raise BadAnswer(
                 f"{self.http.address} refuses to be controlled: on the TV, open Settings > System > Advanced "
                 "system settings > Control by mobile apps > Network access and choose Default or Permissive"
+                + self._hint
             ) from None
 
     def _report(self, info: DeviceInfo) -> Report:
@@ -154,16 +199,30 @@ class RokuAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
 
 
-build = RokuAdapter.of
-"""Makes the adapter of a section."""
+def build(settings: RokuTv, context: AdapterContext) -> RokuAdapter:
+    """Make the adapter of a section."""
+    http = HttpClient(context.open_session(), settings.base_url, context.clock, sends_address=True)
+    is_named = not is_numeric(settings.ip_address)
+    hint = f". If that is set, write the TV's address instead of {settings.ip_address}" if is_named else ""
+    adapter = RokuAdapter(context, http, settings.poll_interval_secs, hint)
+    adapter.max_silence_secs = settings.max_silence_secs
+    return adapter
 
 
 def _parse_safely(xml: bytes) -> Element:
-    """The root of a document that declares no entities and no document type."""
-    try:
-        root: Element = fromstring(xml, forbid_dtd=True)
-    except DefusedXmlException:
-        raise BadAnswer("answered with XML that declares a document type, which is refused") from None
-    except (ParseError, ValueError, LookupError):
-        raise BadAnswer("answered with something that is not XML") from None
-    return root
+    """Return the root of a document without a document type. A name that breaks the document is repaired."""
+    for text in (xml, _repaired(xml)):
+        try:
+            root: Element = fromstring(text, forbid_dtd=True)
+        except DefusedXmlException:
+            raise BadAnswer("answered with XML that declares a document type, which is refused") from None
+        except (ParseError, ValueError, LookupError):
+            continue
+        return root
+    raise BadAnswer("answered with something that is not XML")
+
+
+def _repaired(xml: bytes) -> bytes:
+    """Remove what XML forbids: control characters, also as references, broken UTF-8, and unescaped ampersands."""
+    text = _FORBIDDEN.sub("", xml.decode(errors="replace"))
+    return _AMPERSAND.sub("&amp;", text).encode()

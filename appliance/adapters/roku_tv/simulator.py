@@ -7,8 +7,10 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from appliance.adapters.simulated import SimulatedDevice
+from appliance.tables.addresses import is_numeric
 
 ON, STANDBY = "PowerOn", "Ready"
 
@@ -44,8 +46,8 @@ _INFO = {
 class TvSimulator(SimulatedDevice):
     """A Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
 
-    `keys` holds all key presses in order, also those without effect. `limited` stands for the TV's setting that
-    keeps apps from controlling it. `base` are the arguments of `SimulatedDevice`.
+    `keys` holds all key presses in order, including those without effect. With `limited`, apps must not control it;
+    with `guards_host`, it refuses requests whose `Host` is a name. `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "text/xml"
@@ -54,7 +56,7 @@ class TvSimulator(SimulatedDevice):
         super().__init__(**base)
         self.info = dict(_INFO)
         self.keys: list[str] = []
-        self.limited = False
+        self.limited = self.guards_host = False
 
     @property
     def power_mode(self) -> str | None:
@@ -78,6 +80,13 @@ class TvSimulator(SimulatedDevice):
         key = request.match_info.get("key")
         if key is not None:
             self.keys.append(key)
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        host = (request.headers.get("Host") or "").rpartition(":")[0].strip("[]")
+        if self.guards_host and not is_numeric(host):
+            return web.Response(status=403)
+        return await super()._guard(request, handler)
 
     async def _keypress(self, request: web.Request) -> web.Response:
         if self.limited:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +15,9 @@ import orjson
 
 from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.polling import PollingAdapter
-from appliance.errors import BadAnswer, Invalid
+from appliance.adapters.done import ExpectedState, read_until
+from appliance.adapters.polling import PollingAdapter, attributes_in
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value
@@ -24,7 +25,10 @@ from appliance.tables.checks import integer, shown
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
-"""Seconds before a ping is sent over the WebSocket, and of the longest fade that WLED takes."""
+"""Seconds without a message before a ping is sent over the WebSocket, and of the longest fade of WLED."""
+
+CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.25
+"""Time for the strip to show a change, and the pause between two readings, in seconds."""
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
@@ -59,27 +63,59 @@ class WledAdapter(PollingAdapter):
         self._info: Mapping[str, Any] = {}
         self._segments_known_by: object = None
         self._segments: tuple[Observation, ...] = ()
-        self._is_unreadable = False
+        self._is_unreadable = self._has_polled = False
 
     async def poll(self) -> Report:
-        """The strip as it describes itself."""
+        """Read the state, the names of the effects, and the strip's own data."""
         found = await self.http.request_json("GET", "/json")
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Write the change, and compare it with the state that the strip answers."""
-        if not self._effects:
-            await self.poll()
+        """Read the state, write the change, and compare it with the answer; with the state if that is not enough."""
+        before = await (self._fetch_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"
         check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
-        change = _CHANGES[command.capability, command.action](command.value, self._effects)
-        body: dict[str, Any] = change if is_whole else {"seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
+        expected = ExpectedState(command, (), attributes_in(before, device_id))
+        body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
-        repeat = command.action != "toggle"
-        answer = await self.http.request_json("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
-        report = self._report({"state": answer, "info": self._info}, self._effects)
-        return CommandResult(report=report, error=_mismatch(report, device_id, command))
+        answered: Report | None = None
+        # An answer that cannot be read leaves the result unknown: then the state decides.
+        with suppress(Unreadable, Unanswered):
+            repeat = command.action != "toggle"
+            answer = await self.http.request_json("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
+            answered = self._report({"state": answer}, self._effects)
+
+        async def read() -> Report:
+            nonlocal answered
+            found, answered = answered, None
+            return found or await self._fetch_state()
+
+        report, is_done = await read_until(
+            self.clock,
+            read,
+            lambda report: expected.is_shown(attributes_in(report, device_id)),
+            within=CONFIRM_WITHIN,
+            pauses=(CONFIRM_EVERY,),
+        )
+        error = None if is_done else expected.failure(device_id, attributes_in(report, device_id))
+        return CommandResult(report=report, error=error)
+
+    def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
+        """Return the change to write. A segment that is to shine switches on a strip that is off."""
+        change = _CHANGES[command.capability, command.action](command.value, self._effects)
+        if device_id == f"{self.name}:light":
+            return change
+        if not any(each.device_id == device_id for each in before.observations):
+            raise BadAnswer(f"{device_id} is no longer there, or cannot be read")
+        strip: dict[str, Any] = {}
+        is_dark = attributes_in(before, f"{self.name}:light").get("power") == "off"
+        if is_dark and (command.capability, command.action) != ("power", "off"):
+            strip, change = {"on": True}, {**change, "on": True}
+        return {**strip, "seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
+
+    async def _fetch_state(self) -> Report:
+        return self._report({"state": await self.http.request_json("GET", "/json/state")}, self._effects)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
         """The strip's WebSocket, which sends the state when it opens and whenever it changes."""
@@ -87,23 +123,27 @@ class WledAdapter(PollingAdapter):
 
     def receive(self, message: Any) -> None:
         """Publish the state, once a poll has read the names of the effects."""
-        if self._effects:
+        if self._has_polled:
             self.publish.report(self._report(message, self._effects))
             self.publish.answered()
 
     def _report(self, answer: Any, effects: Any) -> Report:
         """The strip and its segments, from an object of state and info; raises `BadAnswer`."""
         try:
-            state, info = answer["state"], answer["info"]
+            state = answer["state"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
                 raise KeyError("on")
-            self._info = {**info}
             listed = orjson.dumps(state.get("seg"))
         except MALFORMED:
-            raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
+            raise Unreadable(f"{self.http.address} answered with something that is not WLED's") from None
+        if isinstance(answer.get("info"), dict):
+            self._info = {**answer["info"]}
+        self._has_polled = True
         if effects is not self._effects:
             self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
-        seen = (self._whole(state), *self._all_segments(listed, state.get("seg")))
+        whole = self._whole(state)
+        is_dark = whole.attributes.get("power") == "off"
+        seen = (whole, *self._all_segments(listed, state.get("seg"), is_dark=is_dark))
         return Report(adapter=self.name, present=frozenset([each.device_id for each in seen]), observations=seen)
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
@@ -121,27 +161,30 @@ class WledAdapter(PollingAdapter):
             commands=WHOLE,
         )
 
-    def _all_segments(self, listed: bytes, segments: Any) -> tuple[Observation, ...]:
-        """The segments; most pushes change the strip as a whole, and list them as they were."""
-        known_by = (listed, self._effects, self._info.get("name"))
+    def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
+        """Return the segments; most pushes list them unchanged."""
+        known_by = (listed, self._effects, self._info.get("name"), is_dark)
         if known_by != self._segments_known_by:
-            self._segments_known_by, self._segments = known_by, tuple(self._read_segments(segments))
+            self._segments_known_by = known_by
+            self._segments = tuple(self._read_segments(segments, is_dark=is_dark))
         return self._segments
 
-    def _read_segments(self, listed: Any) -> Iterator[Observation]:
-        """Those of the list that have a number and a length."""
+    def _read_segments(self, listed: Any, *, is_dark: bool) -> Iterator[Observation]:
+        """Yield the segments that have a number and a length."""
         for segment in listed if isinstance(listed, list) else ():
             try:
                 number = integer(segment["id"], 0)
                 if segment.get("stop") not in _NOWHERE:
-                    yield self._segment(number, segment)
+                    yield self._segment(number, segment, is_dark=is_dark)
             except MALFORMED as fault:
                 if not self._is_unreadable:
                     log.warning("%s: a segment cannot be read (%s: %s)", self.name, type(fault).__name__, fault)
                 self._is_unreadable = True
 
-    def _segment(self, number: int, segment: Mapping[str, Any]) -> Observation:
+    def _segment(self, number: int, segment: Mapping[str, Any], *, is_dark: bool) -> Observation:
         attributes, wrong = _light(segment)
+        if is_dark and "power" in attributes:
+            attributes["power"] = "off"
         try:
             attributes["color_rgb"] = dict(zip("rgb", segment["col"][0], strict=False))
         except MALFORMED:
@@ -163,6 +206,8 @@ class WledAdapter(PollingAdapter):
 @lru_cache(maxsize=32)
 def _segment_commands(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
     names = dict.fromkeys(each for each in effects if each not in ("RSVD", "-"))
+    if not names:
+        return SEGMENT
     return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
 
 
@@ -182,17 +227,6 @@ def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
     except Invalid as fault:
         wrong["brightness"] = f"bri {fault}"
     return attributes, wrong
-
-
-def _mismatch(report: Report, device_id: str, command: Command) -> str | None:
-    """What the device shows instead of the command's value, as a sentence; None where it shows that."""
-    seen = next((each for each in report.observations if each.device_id == device_id), None)
-    if seen is None:
-        return f"{device_id} is not there any more, or cannot be read"
-    asked, read = command.value or command.action, seen.attributes.get(command.capability)
-    if command.action == "toggle" or asked == read:
-        return None
-    return f"{device_id} was told {command.capability} {shown(asked)} but shows {shown(read)}"
 
 
 build = WledAdapter.of

@@ -72,7 +72,7 @@ class KindAtWork:
         result = await self.adapter.command(f"it:{local}", command)
         if result.report is not None:
             self.registry.apply(result.report)
-        return result.error
+        return None if result.error is None else str(result.error)
 
 
 async def start(

@@ -522,7 +522,7 @@ async def test_an_answer_to_a_write_that_cannot_be_read_is_read_back(
     it = await start(pool, tmp_path, kind(poll, more), Vendor({"/state": state, "/set": take}))
     await it.poll()
     said = await it.command("a", "power", "on")
-    assert said == (None if obeys else "it:a was told power on but shows 'off'")
+    assert said == (None if obeys else "it:a was sent power on but shows 'off'")
     assert it.registry.get_device("it:a").attributes["power"] == state["power"]
 
 
@@ -568,10 +568,10 @@ COMMANDED: tuple[tuple[str, str | None, Any], ...] = (
     ("ctx.memory.power = command.action", None, "on"),
     ("return true", None, "off"),
     ('return { attributes = { power = "on" } }', None, "on"),
-    ('return { attributes = { power = "off" } }', "it:a was told power on but shows 'off'", "off"),
+    ('return { attributes = { power = "off" } }', "it:a was sent power on but shows 'off'", "off"),
     ('return nil, "the fuse is out"', "the fuse is out", "off"),
-    ("local sent = true", "it:a was told power on but shows 'off'", "off"),
-    ("return 7", "command answered what is no device: 7", "off"),
+    ("local sent = true", "it:a was sent power on but shows 'off'", "off"),
+    ("return 7", "command returned 7, which is not a device", "off"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.adapters.confirmation import Confirmation
+from appliance.adapters.done import ExpectedState
 from appliance.home.commands import Command, CommandSpec
 from tests.fakes.rows import each_row
 
@@ -42,19 +42,19 @@ def test_a_command_is_done_when_it_shows(
     capability: str, action: str, value: Any, before: Any, seen: Any, is_done: bool
 ) -> None:
     command = Command(capability=capability, action=action, value=value)
-    confirmation = Confirmation(command, (), {} if before is None else {capability: before})
-    assert confirmation.is_done({} if seen is None else {capability: seen}) is is_done
+    expected = ExpectedState(command, (), {} if before is None else {capability: before})
+    assert expected.is_shown({} if seen is None else {capability: seen}) is is_done
 
 
 def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
     specs = [CommandSpec(capability="brightness", actions=("set",), step=5)]
-    confirmation = Confirmation(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
-    assert confirmation.is_done({"brightness": 42}) and not confirmation.is_done({"brightness": 43})
-    assert confirmation.sentence("a:b", {"brightness": 43}) == "a:b was told brightness 40 but shows 43"
+    expected = ExpectedState(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
+    assert expected.is_shown({"brightness": 42}) and not expected.is_shown({"brightness": 43})
+    assert str(expected.failure("a:b", {"brightness": 43})) == "a:b was sent brightness 40 but shows 43"
 
 
 def test_a_lamp_that_is_off_is_as_dark_as_it_was_told() -> None:
-    dark = Confirmation(
+    dark = ExpectedState(
         Command(capability="brightness", action="set", value=0), (), {"power": "on", "brightness": 40}
     )
-    assert dark.is_done({"power": "off", "brightness": 40}) and not dark.is_done({"power": "on", "brightness": 40})
+    assert dark.is_shown({"power": "off", "brightness": 40}) and not dark.is_shown({"power": "on", "brightness": 40})

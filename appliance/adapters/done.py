@@ -1,0 +1,166 @@
+"""Did the device do it? The state that a command should lead to, the wait for it, and the sentence if it fails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from appliance.clock import Clock
+from appliance.errors import AdapterFailed, BadAnswer, Unanswered
+from appliance.home.capabilities import STATES_AFTER
+from appliance.home.commands import Command, CommandSpec
+from appliance.home.registry import OFFLINE, UNAVAILABLE
+from appliance.home.values import Value, kelvin_of
+from appliance.tables.checks import is_number, shown
+
+MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
+"""States of a door that confirm each action."""
+
+_TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
+"""Largest accepted difference of each part of a colour."""
+
+AWAY = (OFFLINE, UNAVAILABLE)
+"""States of a device whose attributes prove nothing: they are older than the command."""
+
+COVERS = ("cover_position", "cover_tilt")
+DOORS = ("door", "garage_door")
+
+T = TypeVar("T")
+
+
+class ExpectedState:
+    """The state that a command leads to, for a device that showed `before`.
+
+    A number must be within half a step. A cover must move or be in place. `press`, `stop`, and every action
+    without a visible effect are done at once.
+    """
+
+    def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
+        self.command = command
+        self._before = before.get(command.capability)
+        self._step = next((each.step for each in specs if each.capability == command.capability), None)
+
+    def is_shown(self, attributes: Mapping[str, Value]) -> bool:
+        """Whether these attributes of the device show that the command is done."""
+        capability, action = self.command.capability, self.command.action
+        seen = attributes.get(capability)
+        if attributes.get("state") in AWAY:
+            return False
+        if capability in (*COVERS, *DOORS):
+            return self._moves(seen)
+        match action:
+            case "set":
+                if capability == "brightness" and self.command.value == 0 and attributes.get("power") == "off":
+                    return True  # some lamps keep their brightness while they are off
+                return self._is_near(self.command.value, seen)
+            case "toggle" | "next" | "previous":
+                return bool(action != "toggle" or seen != self._before)
+            case "increase" | "decrease":
+                return self._has_stepped(seen)
+            case "reset":
+                return not _number(seen) > _number(self._before)
+            case _:
+                expected = STATES_AFTER.get((capability, action))
+                return bool(expected is None or seen == expected)
+
+    def failure(self, device_id: str, attributes: Mapping[str, Value]) -> AdapterFailed:
+        """Return the error of a command that was not done in time."""
+        return failure(device_id, self.command, attributes)
+
+    def _moves(self, seen: Value) -> bool:
+        action = self.command.action
+        if action == "stop":
+            return True
+        if isinstance(seen, str):
+            return seen in MOVING.get(action, (seen,))
+        goal = self.command.value if action == "set" else STATES_AFTER[self.command.capability, action]
+        return seen != self._before or self._is_near(goal, seen)
+
+    def _is_near(self, goal: Value, seen: Value) -> bool:
+        if self._step and not math.isnan(_number(goal) + _number(seen)):
+            same_unit = not isinstance(goal, Mapping) or not isinstance(seen, Mapping) or _unit(goal) == _unit(seen)
+            return same_unit and abs(_number(goal) - _number(seen)) <= self._step / 2 + 1e-9
+        if isinstance(goal, Mapping) and goal.get("unit") == "mireds":
+            goal = {"value": kelvin_of(goal["value"]), "unit": "kelvin"}
+        if is_number(goal) and is_number(seen):
+            return bool(abs(goal - seen) <= 0.5)
+        return is_shown(goal, seen)
+
+    def _has_stepped(self, seen: Value) -> bool:
+        now, then = _number(seen), _number(self._before)
+        grows = self.command.action == "increase"
+        return (now > then or now >= 100) if grows else (now < then or now <= 0)
+
+
+def is_shown(expected: Value, seen: Value) -> bool:
+    """Whether a value is the expected one, within the rounding of devices."""
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        if "unit" in expected:
+            if expected["unit"] != seen.get("unit"):
+                return False
+            return _is_within(expected["value"], seen.get("value"), abs(expected["value"]) * 0.02 + 0.051)
+        return all(_is_within(value, seen.get(key), _TOLERANCES.get(key, 0)) for key, value in expected.items())
+    if is_number(expected) and is_number(seen):
+        return _is_within(expected, seen, 1 if abs(expected) > 2 else 0.01)
+    return bool(expected == seen)
+
+
+async def read_until(
+    clock: Clock,
+    read: Callable[[], Awaitable[T]],
+    is_done: Callable[[T], bool],
+    *,
+    within: float,
+    pauses: tuple[float, ...],
+) -> tuple[T, bool]:
+    """Read until `is_done`, for `within` seconds at most. Return the last reading, and whether it is done.
+
+    `pauses` are the seconds from the start of one reading to the next; the last one repeats. Raises like `read`.
+    """
+    until, number = clock.monotonic() + within, 0
+    while True:
+        began = clock.monotonic()
+        found = await read()
+        if is_done(found):
+            return found, True
+        now, pause = clock.monotonic(), pauses[min(number, len(pauses) - 1)]
+        if now >= until:
+            return found, False
+        await clock.sleep(min(until - now, max(began + pause - now, pause / 2)))
+        number += 1
+
+
+def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -> AdapterFailed:
+    """Return the error of a command that was sent and whose result the device does not show."""
+    if (state := attributes.get("state")) in AWAY:
+        return Unanswered(f"{device_id} is {state}; whether {command} was done is unknown")
+    return BadAnswer(describe_miss(device_id, command, attributes.get(command.capability)))
+
+
+def describe_miss(device_id: str, command: Command, seen: Value) -> str:
+    """Return the sentence for a command that the device took and does not show."""
+    stated = command.action if command.value is None else brief(command.value)
+    return f"{device_id} was sent {command.capability} {stated} but shows {brief(seen)}"
+
+
+def brief(value: Value) -> str:
+    """Return a value as text for a sentence."""
+    if isinstance(value, Mapping) and "unit" in value:
+        return f"{value.get('value')} {value['unit']}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {shown(each)}" for name, each in value.items())
+    return "nothing" if value is None else shown(value)
+
+
+def _number(value: Value) -> float:
+    found = value.get("value") if isinstance(value, Mapping) else value
+    return float(found) if found is not None and is_number(found) else math.nan
+
+
+def _unit(value: Mapping[str, Value]) -> Value:
+    return value.get("unit")
+
+
+def _is_within(expected: Value, seen: Value, tolerance: float) -> bool:
+    return is_number(expected) and is_number(seen) and abs(expected - seen) <= tolerance

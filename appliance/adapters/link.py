@@ -1,0 +1,78 @@
+"""A lasting connection: connect again with back-off, and match replies to requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn
+
+from appliance.clock import MAX_BACK_OFF_SECS, Clock, back_off
+from appliance.errors import AdapterFailed
+from appliance.tasks import time_limit
+
+
+async def keep_open(
+    clock: Clock,
+    session: Callable[[], Awaitable[None]],
+    on_end: Callable[[AdapterFailed | None, int], float | None],
+    *,
+    first_secs: float = 1.0,
+    most_secs: float = MAX_BACK_OFF_SECS,
+) -> NoReturn:
+    """Run one session after another until cancelled, with pauses from `first_secs` to `most_secs`.
+
+    `session` connects, and works until the connection ends; it may raise `AdapterFailed`. After each, `on_end` is
+    called with that error and the number of sessions in a row that ended early; it may return another pause. A
+    session of `most_secs` or longer ends the row.
+    """
+    failures = 0
+    while True:
+        began, error = clock.monotonic(), None
+        try:
+            await session()
+        except AdapterFailed as failure:
+            error = failure
+        failures = 1 if clock.monotonic() - began >= most_secs else failures + 1
+        pause = on_end(error, failures)
+        await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
+
+
+class Replies:
+    """The requests of one connection that wait for their reply. Methods may be called concurrently."""
+
+    def __init__(self) -> None:
+        self._last_number = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def request(self, send: Callable[[int], Awaitable[None]], secs: float) -> Any:
+        """Send a request with a new number and return its reply.
+
+        Raises `TimeoutError` after `secs`, the error that `fail` was given, and the errors of `send`.
+        """
+        self._last_number += 1
+        number = self._last_number
+        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            async with time_limit(secs):
+                await send(number)
+                return await waiting
+        finally:
+            del self._waiting[number]
+
+    def take(self, number: int, reply: Any) -> bool:
+        """Hand over a reply. Return False if no request waits for it: it is too late, or was never asked for."""
+        waiting = self._waiting.get(number)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(reply)
+        return True
+
+    def fail(self, error: AdapterFailed) -> None:
+        """Fail every request that waits: the connection has ended."""
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(error)
+                waiting.exception()  # a request that is cancelled at this moment never retrieves it

@@ -71,10 +71,11 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
 
 
 class Health:
-    """Keeps the health of the adapters that were named at its start."""
+    """The health of the enabled adapters."""
 
     def __init__(self, adapters: Iterable[str], bus: Bus) -> None:
         self._adapters = {name: AdapterHealth(name=name) for name in adapters}
+        self._late: set[str] = set()
         bus.listen(self._on_event, *_KINDS)
 
     def list_adapters(self) -> list[AdapterHealth]:
@@ -87,9 +88,18 @@ class Health:
             raise NotFound("adapter", name)
         return self._adapters[name]
 
+    def add(self, name: str) -> None:
+        """Add an adapter that starts while the hub runs; the hub stays ready."""
+        self._adapters[name] = AdapterHealth(name=name)
+        self._late.add(name)
+
+    def remove(self, name: str) -> None:
+        """Remove an adapter that was stopped."""
+        self._adapters.pop(name, None)
+
     def list_missing(self) -> list[str]:
-        """The adapters whose first poll has not ended, by name; the hub is ready once there are none."""
-        return [health.name for health in self.list_adapters() if not health.has_started]
+        """Return the adapters of the start whose first poll has not ended; the hub is ready once there are none."""
+        return [each.name for each in self.list_adapters() if not each.has_started and each.name not in self._late]
 
     def have_all_started(self) -> bool:
         """Whether the first poll of each adapter has ended."""
@@ -107,7 +117,7 @@ class Health:
             case events.AdapterStarted(adapter=name):
                 self._update(name, has_started=True)
             case events.AdapterAnswered(adapter=name, at=at, secs=secs):
-                known = self._adapters[name]
+                known = self._adapters.get(name, AdapterHealth(name=name))
                 self._update(
                     name,
                     is_well=True,
@@ -123,10 +133,11 @@ class Health:
             case events.AdapterFileChecked(adapter=name, fault=fault):
                 self._update(name, file_fault=fault)
             case events.AdapterErrored(adapter=name, message=message, at=at):
-                failures = self._adapters[name].failures + 1
+                failures = self._adapters.get(name, AdapterHealth(name=name)).failures + 1
                 self._update(
                     name, is_well=False, message=message, last_updated=at, last_error=message, failures=failures
                 )
 
     def _update(self, name: str, **changes: Any) -> None:
-        self._adapters[name] = replace(self._adapters[name], **changes)
+        if name in self._adapters:  # a stopped adapter can still report
+            self._adapters[name] = replace(self._adapters[name], **changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -17,6 +17,8 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.adapter_setup import AdapterStart, LateSession, open_publishers
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.calls import CtxCalls
@@ -27,7 +29,8 @@ from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
-from appliance.errors import Fault, LaresError
+from appliance.config_changes import ConfigChanges, ConfigFile, LoadConfig, compare_sections
+from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.files.file_checks import FileChecks
 from appliance.files.home_files import HomeFiles
 from appliance.health import Health
@@ -42,7 +45,7 @@ from appliance.lua.executor import Executor
 from appliance.lua.folder import folder_of
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
-from appliance.lua.reload import LoadWork, Reloader, refusing, targets_of
+from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_catalog
@@ -62,8 +65,8 @@ log = logging.getLogger("hub")
 class Hub:
     """The running hub. Within its context every part is an attribute. Only the api and the cli know this class.
 
-    One that `is_safe` runs no automations, whatever the configuration says. What it publishes elsewhere of events is
-    what `frame_of` makes of them.
+    A hub that `is_safe` runs no automations, whatever the configuration says. `frame_of` makes the frames that it
+    publishes elsewhere. `load` reads the configuration again.
     """
 
     automations: Automations
@@ -94,7 +97,10 @@ class Hub:
         is_safe: bool = False,
         log_buffer: LogBuffer | None = None,
         frame_of: FrameOf = no_frame,
+        load: LoadConfig | None = None,
     ) -> None:
+        self._config_file = ConfigFile(config, load)
+        self._section_changes: dict[str, Any] = {}
         if is_safe:
             config = replace(config, automations=replace(config.automations, enabled=False))
         self.safe_because = STARTED_SAFE if is_safe else None
@@ -154,10 +160,10 @@ class Hub:
                 await enter(reloader)
             self.files = await enter(self._build_files())
             await enter(Watcher(self._list_watched(), self.clock))
-            for runner in runners:
-                await enter(runner)
-            for publisher in await self._build_publishers():
-                await enter(publisher)
+            await enter(self.adapters)
+            self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
+            for name, settings in config.adapters.items():
+                await self._publish_home(name, settings)
             self._stack = stack.pop_all()
         self.worker_starts.set()
         self._report_start()
@@ -194,11 +200,13 @@ class Hub:
         for error in self.start_errors:
             self.bus.publish(error)
 
-    async def reload(self) -> None:
-        """Reload every folder of Lua files that is enabled, one after another."""
-        for target, reloader in self.reloaders.items():
-            if target not in self.folders or self.folders[target].enabled:
-                await reloader.reload()
+    async def reload(self) -> list[Reloaded]:
+        """Reload the adapter sections and every enabled folder of Lua files, one after another."""
+        return [
+            await reloader.reload()
+            for target, reloader in self.reloaders.items()
+            if target not in self.folders or self.folders[target].enabled
+        ]
 
     async def trust_clock(self) -> None:
         """Trust the clock from now on, over restarts too; returns once that is stored, or raises `StoreFailed`."""
@@ -304,7 +312,7 @@ class Hub:
         config = self._config
         scripts = folder_of(config.scripts, config.root, is_deep=True)
         works: dict[str, LoadWork] = {
-            "adapters": self.kinds.reload,
+            "adapters": self._reload_adapters,
             "scenes": self.scenes.catalog.reload,
             "automations": self._reload_automations,
             "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
@@ -321,9 +329,10 @@ class Hub:
             "scenes": self.scenes.catalog.reload_sound,
             "automations": partial(self._reload_automations, only_sound=True),
         }
+        more = {"adapters": lambda: self._section_changes}
         reloadable = {target: work for target, work in sound.items() if target not in refused}
         return {
-            target: Reloader(target, work, self.bus, self.clock, reloadable.get(target))
+            target: Reloader(target, work, self.bus, self.clock, reloadable.get(target), more.get(target, dict))
             for target, work in works.items()
         }
 
@@ -357,7 +366,81 @@ class Hub:
             secret_settings=self.kinds.list_secrets,
         )
 
-    async def _build_publishers(self) -> list[AbstractAsyncContextManager[Any]]:
+    async def find_config_changes(self) -> ConfigChanges:
+        """Compare the configuration file with the running hub."""
+        return await self._config_file.compare(self._config.adapters)
+
+    @property
+    def adapter_names(self) -> frozenset[str]:
+        """The names of all adapter sections, enabled or not."""
+        return self._config.adapter_names
+
+    async def _reload_adapters(self) -> tuple[int, list[Fault]]:
+        """Start, stop or replace the adapter sections that differ in the file, and reload the kinds in Lua."""
+        self._section_changes = {}
+        found, changes, faults = await self._read_sections()
+        adapters = self._config.adapters if found is None else found.adapters
+        if found is not None:
+            await self._leave_sections(found, changes)
+        count, in_files = await self.kinds.reload()
+        for name in changes:
+            if name in adapters:
+                await self._start_section(name, adapters[name])
+        if found is not None:
+            next_start = self._config_file.keys_for_next_start(found)
+            self._section_changes = {"sections": changes, "next_start": next_start}
+            for name, change in changes.items():
+                log.info("%s: %s", name, change)
+            for sentence in ConfigChanges(file=found.file, next_start=next_start).sentences():
+                log.warning("%s", sentence)
+        return count, [*faults, *in_files]
+
+    async def _leave_sections(self, found: Config, changes: Mapping[str, str]) -> None:
+        """Stop the sections that differ, and announce those that take their place."""
+        for name, change in changes.items():
+            if change != "started":
+                await self._stop_section(name, found.adapters.get(name))
+        self._config = replace(self._config, adapters=found.adapters, adapter_names=found.adapter_names)
+        lua = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
+        await self.kinds.use_sections(lua, changes)
+        for name in changes:
+            if name in found.adapters:
+                self.health.add(name)
+
+    async def _read_sections(self) -> tuple[Config | None, Mapping[str, str], list[Fault]]:
+        """Read the file: the configuration if its sections can be used, their changes, and the faults."""
+        if not self._config_file.is_readable:
+            return None, {}, []
+        try:
+            found = await self._config_file.read()
+        except ConfigFailed as failed:
+            return None, {}, failed.faults
+        changes = compare_sections(self._config.adapters, found.adapters)
+        changed = [found.adapters[name] for name in changes if name in found.adapters]
+        refused = await self.kinds.list_refused([each for each in changed if isinstance(each, LuaSection)])
+        return (None, {}, refused) if refused else (found, changes, [])
+
+    async def _start_section(self, name: str, settings: Any) -> None:
+        if isinstance(settings, Mqtt):
+            self._brokers.add(name)
+        self.dispatcher.add(await self.adapters.start(name, settings))
+        await self._publish_home(name, settings)
+
+    async def _stop_section(self, name: str, successor: Any) -> None:
+        """Stop the section; its devices stay if a section of the same kind takes its place."""
+        before = self._config.adapters[name]
+        self.dispatcher.remove(name)
+        await self.adapters.stop(name)
+        self.health.remove(name)
+        self._brokers.discard(name)
+        if successor is None or kind_of(successor) is not kind_of(before):
+            for device_id in [*self.registry.ids_of(name)]:
+                self.registry.remove(name, device_id)
+
+    async def _publish_home(self, name: str, settings: Any) -> None:
+        """Enter what publishes the home at a broker."""
+        if not isinstance(settings, Mqtt):
+            return
         config = self._config
         access = HomeAccess(
             registry=self.registry,
@@ -371,7 +454,9 @@ class Hub:
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
             frame_of=self._frame_of,
         )
-        return await open_publishers(config.adapters, self._store.secrets_of, access, self.clock, config.root)
+        secrets_of, root = self._store.secrets_of, config.root
+        for each in await open_publishers({name: settings}, secrets_of, access, self.clock, root, self._brokers):
+            await self.adapters.enter(name, each)
 
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}

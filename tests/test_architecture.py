@@ -23,7 +23,7 @@ LAYERS = {
     **dict.fromkeys(("settings", "store"), 4),
     **dict.fromkeys(("adapters", "health", "history", "watch"), 5),
     **dict.fromkeys(("config", "lua"), 6),
-    **dict.fromkeys(("automations", "scenes"), 7),
+    **dict.fromkeys(("automations", "config_changes", "scenes"), 7),
     "files": 8,
     "hub": 9,
     "api": 10,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
@@ -27,14 +27,50 @@ from appliance.tasks import import_ahead
 
 
 class AdapterStart:
-    """Makes the runners of the enabled sections, and starts their adapters.
+    """The enabled sections: makes their runners, and starts and stops their adapters.
 
-    Adapters start once the API answers, because the modules that they need take long to import.
+    Adapters start once the API answers, because the modules that they need take long to import. While entered,
+    `start` and `stop` change which sections run.
     """
 
     def __init__(self, sections: Mapping[str, Any]) -> None:
         self._sections = sections
         self._begins = {name: asyncio.Event() for name in sections}
+        self._stacks: dict[str, AsyncExitStack] = {}
+        self._runners: list[AdapterRunner] = []
+        self._has_begun = False
+
+    async def __aenter__(self) -> AdapterStart:
+        for runner in self._runners:
+            await self.enter(runner.name, runner)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for name in reversed([*self._stacks]):
+            await self._close(name)
+
+    async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
+        """Enter a part of the section, which is left when the section stops."""
+        await self._stacks.setdefault(name, AsyncExitStack()).enter_async_context(part)
+
+    async def start(self, name: str, settings: Any) -> AdapterRunner:
+        """Start the adapter of a section while the hub runs."""
+        await import_ahead([kind_of(settings).adapter_module])
+        begin = self._begins[name] = asyncio.Event()
+        runner = self._make_runner(name, settings)
+        await self.enter(name, runner)
+        if self._has_begun:
+            begin.set()
+        return runner
+
+    async def stop(self, name: str) -> None:
+        """Stop the adapter of a section, and all that belongs to it."""
+        self._begins.pop(name, None)
+        await self._close(name)
+
+    async def _close(self, name: str) -> None:
+        if (stack := self._stacks.pop(name, None)) is not None:
+            await stack.aclose()
 
     def build_runners(
         self,
@@ -50,25 +86,25 @@ class AdapterStart:
     ) -> list[AdapterRunner]:
         """A runner for each section, in the order of the configuration; `kinds` runs those in Lua."""
         gates = AddressGates()
-        return [
-            AdapterRunner(
-                partial(kind_of(settings).build, settings),
-                AdapterContext(
-                    name=name,
-                    clock=clock,
-                    publish=Publisher(name, registry, bus, clock),
-                    secrets=secrets(name),
-                    open_session=open_session,
-                    gates=gates,
-                    record=record,
-                    root=root,
-                    timezone=timezone,
-                    kinds=kinds,
-                ),
-                self._begins[name],
+
+        def make_runner(name: str, settings: Any) -> AdapterRunner:
+            context = AdapterContext(
+                name=name,
+                clock=clock,
+                publish=Publisher(name, registry, bus, clock),
+                secrets=secrets(name),
+                open_session=open_session,
+                gates=gates,
+                record=record,
+                root=root,
+                timezone=timezone,
+                kinds=kinds,
             )
-            for name, settings in self._sections.items()
-        ]
+            return AdapterRunner(partial(kind_of(settings).build, settings), context, self._begins[name])
+
+        self._make_runner = make_runner
+        self._runners = [make_runner(name, settings) for name, settings in self._sections.items()]
+        return self._runners
 
     async def begin(self) -> None:
         """Import on a thread what the adapters need, then start them, each in a turn of the loop of its own.
@@ -76,7 +112,8 @@ class AdapterStart:
         A hundred in one turn would hold the loop for tens of milliseconds, and again whenever they poll.
         """
         await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())
-        self._start_next(iter(self._begins.values()))
+        self._has_begun = True
+        self._start_next(iter([*self._begins.values()]))
 
     def _start_next(self, begins: Iterator[asyncio.Event]) -> None:
         if (begin := next(begins, None)) is not None:
@@ -146,11 +183,17 @@ class LinePost:
 
 
 async def open_publishers(
-    adapters: Mapping[str, Any], secrets_of: Callable[[str], Secrets], home: HomeAccess, clock: Clock, root: Path
+    adapters: Mapping[str, Any],
+    secrets_of: Callable[[str], Secrets],
+    home: HomeAccess,
+    clock: Clock,
+    root: Path,
+    every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
     """A publisher for each section with `publish = true`; each publishes the home while it is entered.
 
-    Where a section published before, and does not now or at other topics, that is taken back.
+    Where a section published before, and does not now or at other topics, that is taken back. `every_broker` are
+    further sections of MQTT, whose devices are not published either; it can change later.
 
     Raises `StoreFailed` where the number of this run cannot be stored.
     """
@@ -172,6 +215,6 @@ async def open_publishers(
             await keep_published(secrets, before or now)
             boot = await next_boot(secrets, clock)
             publishers.append(
-                HubPublisher(located, hub_id, boot, home, clock, frozenset(brokers), f"{client_id}-out")
+                HubPublisher(located, hub_id, boot, home, clock, every_broker or brokers, f"{client_id}-out")
             )
     return publishers

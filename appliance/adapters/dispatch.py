@@ -57,7 +57,7 @@ class Dispatcher:
     """
 
     def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
-        self._runners: Mapping[str, AdapterRunner] = {runner.name: runner for runner in runners}
+        self._runners: dict[str, AdapterRunner] = {runner.name: runner for runner in runners}
         self._bus = bus
         self._clock = clock
         self._tasks = Tasks()
@@ -67,6 +67,14 @@ class Dispatcher:
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
+
+    def add(self, runner: AdapterRunner) -> None:
+        """Send the commands of the section to this runner from now on."""
+        self._runners[runner.name] = runner
+
+    def remove(self, name: str) -> None:
+        """Refuse commands of the section from now on."""
+        self._runners.pop(name, None)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Command the devices, those at different addresses at once; the outcomes come in the order given.

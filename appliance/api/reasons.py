@@ -74,13 +74,16 @@ class Reasons:
         except NotFound:
             if (found := await self._explain_missing(id_)) is None:
                 raise
-            return {"id": id_, **found, "decisions": [], "automation": None}
+            changes = (await self._hub.find_config_changes()).sentences()
+            summary = [*found["summary"], *changes]
+            return {"id": id_, **found, "summary": summary, "decisions": [], "automation": None}
         known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
                 kind, summary, decisions, stated = await explain(id_, known)
             except NotFound:
                 continue
+            summary += (await self._hub.find_config_changes()).sentences()
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
             sentences = [{"at": at, "sentence": sentence} for at, sentence in latest]
             return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences, "automation": stated}

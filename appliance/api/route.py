@@ -111,7 +111,9 @@ COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
 
 Handler = Callable[..., Awaitable[object]]
 
-UNLIMITED_PATHS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"})
+UNLIMITED_PATHS = frozenset(
+    {*(f"/{each}/reload" for each in ("scenes", "automations", "scripts", "adapters")), "/diagnostics/reload"}
+)
 """Paths without a rate limit, like those under `/auth/`."""
 
 

@@ -195,10 +195,24 @@ RELOADED_PARTS: Mapping[str, Schema | Part] = {
     "errors": Part(array_of(FAULT), "faults"),
     "duration_ms": COUNT,
 }
-RELOADED = record(
+_RELOADED_SECTIONS: Mapping[str, Schema | Part] = {
+    "sections": Part(
+        {
+            "description": "Of adapters: the sections of default.toml that changed.",
+            "type": "object",
+            "additionalProperties": one_of("started", "stopped", "replaced"),
+        },
+        lambda done: done.sections or None,
+    ),
+    "next_start": Part(
+        {**array_of(TEXT), "description": "Of adapters: changed keys that take effect at the next start."},
+        lambda done: [*done.next_start] or None,
+    ),
+}
+RELOADED = Record(
     "Reloaded",
-    status=Part(one_of("ok", "error"), lambda done: "error" if done.faults else "ok"),
-    **RELOADED_PARTS,
+    {"status": Part(one_of("ok", "error"), lambda done: "error" if done.faults else "ok"), **RELOADED_PARTS},
+    _RELOADED_SECTIONS,
 )
 WATCH = described("Watch", target=TEXT, enabled=BOOLEAN, directory=TEXT)
 WATCHES = record("Watches", status=only("ok"), watches=array_of(WATCH))

@@ -23,13 +23,13 @@ from appliance.automations.environment import VARIABLE_PREFIX
 from appliance.automations.home_names import HomeNames, read_past, read_removed
 from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
-from appliance.cli.hub_client import read_state
+from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner, become_owner, worker_ids
 from appliance.cli.paths import HubPaths
-from appliance.cli.terminal import counted, say
+from appliance.cli.terminal import counted, say, with_local_times
 from appliance.clock import Clock
 from appliance.config import Config, line_finder
-from appliance.errors import ConfigFailed, Fault, LaresError
+from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.folder import folder_of
@@ -64,14 +64,24 @@ def check(arguments: argparse.Namespace) -> int:
     for fault in faults:
         say(str(fault))
     for warning in (*settings.warnings, *warnings):
-        say(f"warning: {warning}")
+        say(f"warning: {with_local_times(str(warning), settings.locale.timezone)}")
     if faults:
         say(f"lares: {counted(len(faults), 'fault')} found", to=sys.stderr)
         return os.EX_CONFIG
+    say(*(with_local_times(each, settings.locale.timezone) for each in _list_changes(data_dir)))
     if off:
         say(f"off, as their files say: {', '.join(off)}; fill in the names at the top of each, then switch it on")
     say(f"{file}: no faults")
     return os.EX_OK
+
+
+def _list_changes(data_dir: Path) -> list[str]:
+    """Return what the running hub has not taken over of the configuration; nothing if no hub answers."""
+    try:
+        changes: list[str] = ask(data_dir, HubRequest(path="/diagnostics/status")).get("config", [])
+    except (OSError, StartFailed):
+        return []
+    return changes
 
 
 def find_unreadable(folder: Path) -> list[Fault]:

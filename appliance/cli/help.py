@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "clock trust": ("lares clock trust",),
     "doctor": ("lares doctor",),
     "status": ("lares status", "lares status --watch", "lares status --json"),
+    "reload": ("lares reload",),
     "discover": ("lares discover", "lares discover --seconds 10 --json"),
     "notify": ('lares notify phone "It works"',),
     "why": ("lares why evening_light", "lares why elgato_lights:light:0"),

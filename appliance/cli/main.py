@@ -31,12 +31,8 @@ MAX_HOURS = 24 * 366
 """How far `lares simulate` looks ahead."""
 
 
-MODULES = {
-    **dict.fromkeys(("status", "why", "log", "notify"), "reports"),
-    "clock": "key",
-    "completion": "help",
-}
-"""The modules of commands that do not bear their name."""
+MODULES = {"clock": "key", "completion": "help"}
+"""The modules of commands that are named differently."""
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
 """The arguments that name files and folders, whose names may be any bytes."""
@@ -206,6 +202,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     why = commands.add_parser("why", parents=common, help="the last decisions about an automation, scene or device")
     why.add_argument("id", metavar="ID", help="the id or name of an automation, a scene or a device")
     why.add_argument("--json", action="store_true", help="print one JSON object")
+    commands.add_parser("reload", parents=common, help="reload Lua files and changed adapter sections")
     discover = commands.add_parser("discover", parents=common, help="find devices in the local network")
     discover.add_argument("--seconds", default="3", metavar="N", help="seconds to listen (3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +28,7 @@ from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
 from appliance.cli.single_file import finish_upgrade
 from appliance.clock import Clock
+from appliance.config_changes import LoadConfig
 from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
@@ -57,10 +59,8 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
         write_config(file.parent, read_template(bundled_config()))
         start_logging(LOGGING, os.environ)
         log.info("there was no configuration: the bundled one is now in %s", file.parent)
-    settings = config.load(file, os.environ)
-    if (port := getattr(arguments, "port", None)) is not None:
-        address = replace(settings.api.bind_address, port=port)
-        settings = replace(settings, api=replace(settings.api, bind_address=address))
+    load = partial(_load, file, getattr(arguments, "port", None))
+    settings = load()
     start_logging(settings.logging, os.environ)
     log_buffer = LogBuffer()
     logging.getLogger().addHandler(log_buffer)
@@ -71,12 +71,27 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     is_safe = getattr(arguments, "safe", False)
     if is_safe:
         log.warning("started with --safe: no automation runs")
-    run_loop(_serve(settings, data_dir, log_buffer, greet, is_safe=is_safe))
+    run_loop(_serve(settings, data_dir, log_buffer, greet, load, is_safe=is_safe))
     return os.EX_OK
 
 
+def _load(file: Path, port: int | None) -> config.Config:
+    """Load the configuration, with the port of the command line if it names one."""
+    settings = config.load(file, os.environ)
+    if port is None:
+        return settings
+    address = replace(settings.api.bind_address, port=port)
+    return replace(settings, api=replace(settings.api, bind_address=address))
+
+
 async def _serve(
-    settings: config.Config, data_dir: Path, log_buffer: LogBuffer, greet: Callable[[int], None], *, is_safe: bool
+    settings: config.Config,
+    data_dir: Path,
+    log_buffer: LogBuffer,
+    greet: Callable[[int], None],
+    load: LoadConfig,
+    *,
+    is_safe: bool,
 ) -> None:
     """Serve until the end, and end the process then: all is stored, and a thread that hangs must not keep it."""
 
@@ -84,7 +99,7 @@ async def _serve(
         _announce_listening(settings, hub, port)
         greet(port)
 
-    await serve(settings, data_dir, on_listening, is_safe=is_safe, log_buffer=log_buffer)
+    await serve(settings, data_dir, on_listening, is_safe=is_safe, log_buffer=log_buffer, load=load)
     end_process(os.EX_OK)
 
 
@@ -110,6 +125,7 @@ async def serve(
     *,
     is_safe: bool = False,
     log_buffer: LogBuffer | None = None,
+    load: LoadConfig | None = None,
 ) -> None:
     """Run the hub until SIGTERM or SIGINT; a second one, or the end of the time for a stop, ends the process at once.
 
@@ -117,7 +133,7 @@ async def serve(
     automations. `log_buffer` holds what was logged before.
     """
     clock = Clock()
-    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of)
+    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
     stop, hangup = _listen_to_signals(hub)
     notifier = Notifier(os.environ, clock)
     async with AsyncExitStack() as stack:

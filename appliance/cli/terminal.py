@@ -28,7 +28,8 @@ def say(*lines: str, to: TextIO | None = None) -> None:
 
     What steers a terminal or is invisible is printed as an escape, but for the colours of `paint`. Raises as `write`.
     """
-    write("\n".join(map(visible, lines)) + "\n", to)
+    if lines:
+        write("\n".join(map(visible, lines)) + "\n", to)
 
 
 def counted(count: int, noun: str) -> str:
@@ -86,6 +87,14 @@ def fit(line: str) -> str:
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
     """An RFC 3339 time in the zone, else in the box's own, to the second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def with_local_times(sentence: str, zone: tzinfo | None = None) -> str:
+    """Return the sentence with its RFC 3339 times in the zone."""
+    return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
 
 
 def span(seconds: float) -> str:

@@ -230,12 +230,17 @@ class CatalogReloadStarted(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloaded(Event, frozen=True, kw_only=True):
-    """A reload succeeded, and what it read is in force; `faults` is empty."""
+    """A reload succeeded, and what it read is in force; `faults` is empty.
+
+    Of `adapters`, `sections` are the changes by section, `next_start` the keys that wait for the next start.
+    """
 
     target: str
     loaded_count: int
     faults: tuple[Fault, ...]
     duration_ms: int
+    sections: Mapping[str, str] = {}
+    next_start: tuple[str, ...] = ()
 
 
 class CatalogReloadFailed(Event, frozen=True, kw_only=True):
@@ -245,3 +250,5 @@ class CatalogReloadFailed(Event, frozen=True, kw_only=True):
     loaded_count: int
     faults: tuple[Fault, ...]
     duration_ms: int
+    sections: Mapping[str, str] = {}
+    next_start: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from itertools import chain
@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import orjson
 from msgspec import Struct
-from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, KIND_NAME, KindDefinition, parse_kind
@@ -98,7 +97,8 @@ class KindCatalog:
         self._replaced: set[str] = set()
         self.rejected: tuple[Fault, ...] = ()
         self.pool: WorkerPool | None = None
-        """Where the functions of kinds run; None where there is no section of one."""
+        """The workers of kinds; None if there is no section of a kind in Lua."""
+        self.open_pool: Callable[[], Awaitable[WorkerPool]] | None = None
         self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
@@ -111,13 +111,27 @@ class KindCatalog:
     async def reload(self) -> tuple[int, list[Fault]]:
         """Read the files again and use those that are sound: how many there are, and every fault of the others.
 
-        A section that its kind refuses now is still that of the start, whatever the configuration says by now.
+        A section that its changed kind refuses stays as it was.
         """
         reading = await self._read()
-        refused = {name: tuple(map(_of_start, faults)) for name, faults in reading.refused.items()}
-        reading = replace(reading, refused=refused)
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
+
+    async def list_refused(self, sections: Sequence[LuaSection]) -> list[Fault]:
+        """Return the faults of these sections, which are not in force yet, as their kinds see them."""
+        reading = await self._read(sections)
+        return sorted(chain(*reading.refused.values()))
+
+    async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
+        """Replace the sections; `changed` are the names of those that differ. Follow with `reload`."""
+        self._sections = sections
+        for name in changed:
+            for known in (self._in_use, self._settings, self._faults):
+                known.pop(name, None)
+        names = [each.name for each in sections]
+        self._changed = {name: self._changed.get(name) or asyncio.Event() for name in names}
+        if sections and self.pool is None and self.open_pool is not None:
+            self.pool = await self.open_pool()
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
         """Every fault of files and sections, and every warning; `checked` are the home's files that are sound.
@@ -156,7 +170,7 @@ class KindCatalog:
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
         """The section as its kind is loaded now."""
-        kind, changed = self._in_use.get(section.name), self._changed[section.name]
+        kind, changed = self._in_use.get(section.name), self._changed.get(section.name, asyncio.Event())
         if kind is None:
             missing = Fault(section.file, section.line_of(("adapters", section.name)), "its kind is not loaded")
             return SectionFault(faults=self._faults.get(section.name, (missing,)), changed=changed)
@@ -185,10 +199,11 @@ class KindCatalog:
         """The operations of each section whose kind is in use."""
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
-    async def _read(self) -> KindReading:
+    async def _read(self, sections: Sequence[LuaSection] | None = None) -> KindReading:
         """Read the files anew: those of the home, and of those that come with Lares what sections name."""
+        sections = self._sections if sections is None else sections
         contents = await read_folder(self._folder)
-        named = {section.kind for section in self._sections}
+        named = {section.kind for section in sections}
         own = {_kind_of_file(source.name): source for source in contents.sources}
         others = [fault for fault in contents.faults if _kind_of_file(fault.file) not in named]
         others += [wrong for name, source in own.items() if (wrong := _name_fault(name, source)) is not None]
@@ -210,11 +225,7 @@ class KindCatalog:
                 faults[name] = tuple(failed.faults)
 
         await asyncio.gather(*(load(name, source) for name, source in sources.items()))
-        read = {
-            each.name: read_section(each, kinds[each.kind].definition)
-            for each in self._sections
-            if each.kind in kinds
-        }
+        read = {each.name: read_section(each, kinds[each.kind].definition) for each in sections if each.kind in kinds}
         return KindReading(
             kinds=kinds,
             settings={name: each for name, each in read.items() if isinstance(each, SectionSettings)},
@@ -284,13 +295,11 @@ async def enter_kinds(
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     catalog = catalog_of_kinds(file, sections, describe, bus)
     await catalog.load()
+    pools = await stack.enter_async_context(AsyncExitStack())
+    catalog.open_pool = lambda: pools.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
     if sections:
-        catalog.pool = await stack.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
+        catalog.pool = await catalog.open_pool()
     return catalog
-
-
-def _of_start(fault: Fault) -> Fault:
-    return replace(fault, message=f"{fault.message}; a section is read when the hub starts")
 
 
 def _name_fault(name: str, source: Source) -> Fault | None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from appliance.clock import Clock
 from appliance.errors import Fault
@@ -27,14 +28,22 @@ LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
 class Reloader:
     """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished.
 
-    `load_sound` uses what is sound although other files have faults; without it, `work` does so.
+    `load_sound` uses what is sound although other files have faults; without it, `work` does so. `more` gives further
+    fields of the result.
     """
 
     def __init__(
-        self, target: str, work: LoadWork, bus: Bus, clock: Clock, load_sound: LoadWork | None = None
+        self,
+        target: str,
+        work: LoadWork,
+        bus: Bus,
+        clock: Clock,
+        load_sound: LoadWork | None = None,
+        more: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.target = target
         self.last: Reloaded | None = None
+        self._more = more
         self._work = work
         self._load_sound = load_sound or work
         self._bus = bus
@@ -72,6 +81,7 @@ class Reloader:
                 loaded_count=count,
                 faults=tuple(sorted(faults)),
                 duration_ms=round((self._clock.monotonic() - began) * 1000),
+                **self._more(),
             )
             if not faults:
                 log.info("%s reloaded", self.target, extra={"loaded": count})

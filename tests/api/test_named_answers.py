@@ -19,6 +19,7 @@ NAMED: dict[str, set[int]] = {
     "GET /diagnostics/status": {200, 401, 403},
     "GET /why": {200, 400, 401, 404},
     "POST /auth/master": {200, 400, 401, 403},
+    "POST /diagnostics/reload": {200, 401, 403},
     "GET /diagnostics/reload_watch": {200, 401, 403},
     "GET /capabilities": {200, 401},
     "GET /adapters": {200, 401},

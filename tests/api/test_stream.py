@@ -69,7 +69,7 @@ RELOADS = {
 }
 """How the frames of each target's reloads begin."""
 
-_RELOAD = {"loaded_count": 3, "duration_ms": 4}
+_RELOAD: dict[str, Any] = {"loaded_count": 3, "duration_ms": 4}
 _FAULT = {"file": "x.lua", "line": 7, "message": "no"}
 _HALL = {"id": "hall", "name": "Hall ☃"}
 _BOTH = {"id": "both", "name": "Both", "members": ["desk:light:0", "tv:tv"]}

@@ -43,6 +43,7 @@ STATUS = {
     "memory_bytes": 1,
     "timezone": "UTC",
     "safe": EVIL,
+    "config": [EVIL],
     "waiting_for": [EVIL],
     "card": {"today_bytes": 1, "bytes_written": 1, "since": AT, "failure": EVIL},
     "adapters": [{"name": EVIL, "status": "degraded", "last_success": None, "message": EVIL}],
@@ -55,16 +56,23 @@ STATUS = {
 }
 WHY = {"kind": EVIL, "id": EVIL, "timezone": "UTC", "summary": [EVIL], "decisions": [{"at": AT, "sentence": EVIL}]}
 ENTRY = {"at": AT, "level": "error", "part": EVIL, "message": EVIL, "fields": {EVIL: EVIL}}
+RELOAD = {
+    "target": "adapters",
+    "loaded_count": 1,
+    "errors": [{"file": EVIL, "line": 1, "message": EVIL}],
+    "sections": {EVIL: "started"},
+}
 KEY = {"id": EVIL, "role": EVIL, "created_at": EVIL, "label": EVIL}
 
 ANSWERED: dict[str, tuple[str, Any]] = {
-    "status": ("reports", STATUS),
-    "why a": ("reports", WHY),
-    "log": ("reports", {"entries": [ENTRY], "last": 1}),
-    "notify a b": ("reports", {"result": {"status": EVIL}}),
-    "status --json": ("reports", STATUS),
-    "why a --json": ("reports", WHY),
-    "log --json": ("reports", {"entries": [ENTRY], "last": 1}),
+    "status": ("status", STATUS),
+    "why a": ("why", WHY),
+    "log": ("log", {"entries": [ENTRY], "last": 1}),
+    "notify a b": ("notify", {"result": {"status": EVIL}}),
+    "reload": ("reload", {"reloads": [RELOAD], "config": [EVIL]}),
+    "status --json": ("status", STATUS),
+    "why a --json": ("why", WHY),
+    "log --json": ("log", {"entries": [ENTRY], "last": 1}),
     "key list": ("key", [KEY]),
     "key create --label a --role read": ("key", {**KEY, "key": "lk"}),
     "key revoke a": ("key", None),
@@ -197,7 +205,7 @@ def test_a_fault_of_our_own_shows_no_more(
     def fail(*_: Any) -> Any:
         raise RuntimeError(STEERS)
 
-    monkeypatch.setattr(importlib.import_module("appliance.cli.reports"), "ask_hub", fail)
+    monkeypatch.setattr(importlib.import_module("appliance.cli.status"), "ask_hub", fail)
     text = said(capfd, home, "status")
     assert is_clean(text) and "please report it" in text and "Traceback" in text
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,7 @@ async def open_app(
     wait_until_ready: bool = True,
     root: Path | None = None,
     toml: str = "",
+    file: Path | None = None,
     found: Sequence[Found] = (),
 ) -> AsyncIterator[App]:
     """A running hub with both simulated devices, polled every second of the clock; `adapters` says others than those.
@@ -189,7 +191,8 @@ async def open_app(
     Where `poll_interval_secs` are two, the first is the light's.
 
     `toml` is what its configuration says beside that, and `root` the folder that holds `config/`. `found` is what
-    every search of the local network comes to.
+    every search of the local network comes to. `file` is a configuration file, which the hub reads and reloads
+    instead.
     """
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())
@@ -203,8 +206,9 @@ async def open_app(
                 "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=tvs_secs),
             }
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-app-")))
-        settings = _configure(enabled, root or folder, toml)
-        hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of)
+        load = None if file is None else partial(config.load, file, {})
+        settings = _configure(enabled, root or folder, toml) if load is None else load()
+        hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of, load=load)
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
         keyring = stack.enter_context(closing(_open_keyring(hub)))

@@ -14,7 +14,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
 from appliance.automations.automations import View
 from appliance.automations.environment import CHANGED_PREFIX, VARIABLE_PREFIX
-from appliance.automations.home_names import SENT_PREFIX
+from appliance.automations.home_names import REMOVED_PREFIX, SENT_PREFIX
 from appliance.automations.states import AUTOMATION_PREFIX, NEVER_BEGAN, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.health import AdapterStatus
@@ -25,7 +25,15 @@ from appliance.home.capabilities import UNITS
 from appliance.home.texts import identifier
 from appliance.log_buffer import LogQuery
 from appliance.lua.executor import list_executions
-from appliance.store.records import DEVICE_PREFIX, GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX, STATE_PREFIX
+from appliance.store.records import (
+    ALIAS_PREFIX,
+    DEVICE_PREFIX,
+    GROUP_PREFIX,
+    NAME_PREFIX,
+    PLACE_PREFIX,
+    ROOM_PREFIX,
+    STATE_PREFIX,
+)
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
     BOOLEAN,
@@ -51,6 +59,8 @@ SIMULATED_PREFIXES = (
     ROOM_PREFIX,
     GROUP_PREFIX,
     PLACE_PREFIX,
+    NAME_PREFIX,
+    ALIAS_PREFIX,
     DEVICE_PREFIX,
     STATE_PREFIX,
     TOGGLE_PREFIX,
@@ -59,6 +69,7 @@ SIMULATED_PREFIXES = (
     TIMER_PREFIX,
     CHANGED_PREFIX,
     SENT_PREFIX,
+    REMOVED_PREFIX,
 )
 """What a simulation needs of the home's state, by the prefixes of the keys in the document."""
 
@@ -85,6 +96,7 @@ _STATUS = record(
     timezone=TEXT,
     waiting_for=array_of(TEXT),
     safe=maybe(TEXT),
+    config={**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."},
     memory_bytes=maybe(COUNT),
     card=OBJECT,
     lua=OBJECT,
@@ -149,6 +161,7 @@ class ReportsApi(ApiResource):
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),
             "safe": hub.safe_because,
+            "config": (await hub.find_config_changes()).sentences(),
             "memory_bytes": resident_bytes(),
             "card": hub.recorder.figures() | {"failure": hub.document.figures()["failure"]},
             "lua": hub.pool.figures(),

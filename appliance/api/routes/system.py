@@ -46,6 +46,7 @@ _LOG_QUERY = {
 _LAST = {**COUNT, "description": "The number of the newest entry of all; `after` it come those that follow."}
 _LOG = record("Log", entries=array_of(schemas.LOG_ENTRY), last=_LAST)
 
+_RELOADS = record("Reloads", reloads=array_of(schemas.RELOADED), config=array_of(TEXT))
 _RESULT = record("OperationResult", status=only("ok"), result=ANY)
 
 _SECONDS = whole_number(1, MAX_SEARCH_SECS, default=DEFAULT_SEARCH_SECS)
@@ -90,6 +91,12 @@ class SystemApi(ApiResource):
         """Trust the clock as it is now, also after restarts, where nothing synchronises it."""
         await self.hub.trust_clock()
         return _HEALTHY
+
+    @route("POST", "/diagnostics/reload", Role.ADMIN, _RELOADS)
+    async def reload(self, call: Call) -> object:
+        """Reload adapter sections, kinds, scenes, automations and scripts, as SIGHUP and `lares reload` do."""
+        reloads = await self.hub.reload()
+        return {"reloads": reloads, "config": (await self.hub.find_config_changes()).at_next_start()}
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> object:

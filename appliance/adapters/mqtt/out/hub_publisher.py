@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import unquote
 
@@ -59,7 +59,7 @@ class HubPublisher:
         boot: int,
         home: HomeAccess,
         clock: Clock,
-        brokers: frozenset[str],
+        brokers: Collection[str],
         client_id: str,
     ) -> None:
         self._topics = HubTopics(hub_id, settings.discovery_prefix)
@@ -85,7 +85,7 @@ class HubPublisher:
         return self._connection is not None
 
     async def __aenter__(self) -> HubPublisher:
-        self._home.bus.listen(self._on_event)
+        self._forget = self._home.bus.listen(self._on_event)
         connected = keep_connected(
             self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error)
         )
@@ -93,6 +93,7 @@ class HubPublisher:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._forget()
         await self._tasks.__aexit__()
 
     def _on_event(self, event: events.Event) -> None:

@@ -1,22 +1,19 @@
-"""`lares status`, `why`, `log` and `notify`: what the running hub is asked, and how its answer reads."""
+"""`lares status`: the state of the running hub on one screen."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from appliance.cli.hub_client import HubRequest, ask_hub
-from appliance.cli.terminal import fit, local_time, paint, say, size, span
+from appliance.cli.terminal import fit, local_time, paint, say, size, span, with_local_times
 from appliance.home_locale import load_zone
-from appliance.log_buffer import MAX_LOG_ENTRIES
 
 REDRAW_SECS = 2.0
 MAX_FAILED_LINES = 10
@@ -42,6 +39,8 @@ def _screen(reply: dict[str, Any]) -> Iterator[str]:
     yield f"Lares {reply['version']}, up {span(reply['uptime_secs'])}, memory {memory}"
     if reply["safe"] is not None:
         yield paint(reply["safe"], "red")
+    for change in reply.get("config", ()):
+        yield paint(with_local_times(change, load_zone(reply["timezone"])), "yellow")
     if reply["waiting_for"]:
         yield f"starting: waits for {', '.join(reply['waiting_for'])}"
     zone = load_zone(reply["timezone"])
@@ -83,7 +82,8 @@ def _automations(automations: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[
     yield f"automations: {len(automations)}"
     for each in automations:
         armed = "armed" if each["is_enabled"] else "switched off"
-        due = "" if each["next_fire"] is None else f", next {local_time(each['next_fire'], zone)}"
+        is_due = each["is_enabled"] and each["next_fire"] is not None
+        due = "" if not is_due else f", next {local_time(each['next_fire'], zone)}"
         yield f"  {each['id']}  {armed}{due}{_last(each['last'], zone)}"
 
 
@@ -114,66 +114,3 @@ def _faults(faults: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"newest faults: {'' if faults else 'none'}".rstrip()
     for each in faults:
         yield f"  {local_time(each['at'], zone)}  {each['part']}: {each['message']}"
-
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-def why(arguments: argparse.Namespace) -> int:
-    """Print how it is, and the last ten decisions, newest first; the exit code."""
-    reply = ask_hub(arguments, HubRequest(path="/why", query={"id": arguments.id}))
-    if arguments.json:
-        say(*json.dumps(reply, indent=2).split("\n"))
-        return os.EX_OK
-    zone = load_zone(reply["timezone"])
-    say(f"{reply['kind']} {reply['id']}")
-    for sentence in reply["summary"]:
-        say(f"  {_in_local_time(sentence, zone)}")
-    for decision in reply["decisions"]:
-        say(f"{local_time(decision['at'], zone)}  {_in_local_time(decision['sentence'], zone)}")
-    return os.EX_OK
-
-
-def _in_local_time(sentence: str, zone: ZoneInfo) -> str:
-    return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
-
-
-POLL_INTERVAL_SECS = 0.5
-
-_LEVEL_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug": "grey"}
-
-
-def log(arguments: argparse.Namespace) -> int:
-    """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
-    filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
-    reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
-    while True:
-        for entry in reversed(reply["entries"]):
-            say(json.dumps(entry) if arguments.json else _log_line(entry))
-        if not arguments.follow:
-            return os.EX_OK
-        time.sleep(POLL_INTERVAL_SECS)
-        reply = _ask_log(arguments, {**filters, "limit": MAX_LOG_ENTRIES, "after": reply["last"]})
-
-
-def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, Any]:
-    reply: dict[str, Any] = ask_hub(arguments, HubRequest(path="/diagnostics/log", query=query))
-    return reply
-
-
-def _log_line(entry: dict[str, Any]) -> str:
-    fields = "".join(f" {key}={value}" for key, value in entry["fields"].items())
-    level = f"{entry['level']:<7}"
-    shown = paint(level, _LEVEL_COLOURS[entry["level"]]) if entry["level"] in _LEVEL_COLOURS else level
-    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields}"
-
-
-def notify(arguments: argparse.Namespace) -> int:
-    """Send the text, and print what came of it; the exit code. Raises `StartFailed` with the reason of a failure."""
-    payload = {"message": arguments.text, **({} if arguments.title is None else {"title": arguments.title})}
-    section, _, operation = arguments.section.partition(":")
-    path = f"/adapters/{quote(section, safe='')}/operations/{quote(operation or 'send', safe='')}"
-    result = ask_hub(arguments, HubRequest(method="POST", path=path, body=payload))["result"]
-    status = result["status"] if isinstance(result, dict) and "status" in result else "sent"
-    say(f"{arguments.section}: {status}")
-    return os.EX_OK

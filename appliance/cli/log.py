@@ -1,0 +1,42 @@
+"""`lares log`: the latest lines of the running hub's log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from typing import Any
+
+from appliance.cli.hub_client import HubRequest, ask_hub
+from appliance.cli.terminal import local_time, paint, say
+from appliance.log_buffer import MAX_LOG_ENTRIES
+
+POLL_INTERVAL_SECS = 0.5
+
+_LEVEL_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug": "grey"}
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
+    filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
+    reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
+    while True:
+        for entry in reversed(reply["entries"]):
+            say(json.dumps(entry) if arguments.json else _log_line(entry))
+        if not arguments.follow:
+            return os.EX_OK
+        time.sleep(POLL_INTERVAL_SECS)
+        reply = _ask_log(arguments, {**filters, "limit": MAX_LOG_ENTRIES, "after": reply["last"]})
+
+
+def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, Any]:
+    reply: dict[str, Any] = ask_hub(arguments, HubRequest(path="/diagnostics/log", query=query))
+    return reply
+
+
+def _log_line(entry: dict[str, Any]) -> str:
+    fields = "".join(f" {key}={value}" for key, value in entry["fields"].items())
+    level = f"{entry['level']:<7}"
+    shown = paint(level, _LEVEL_COLOURS[entry["level"]]) if entry["level"] in _LEVEL_COLOURS else level
+    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields}"

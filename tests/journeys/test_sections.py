@@ -1,0 +1,174 @@
+"""A changed configuration: adapter sections start, stop and change while the hub runs; other keys are reported."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from tests.cli.test_commands_line import LOOPBACK
+from tests.fakes.app import App, open_app
+from tests.fakes.lua import write
+
+ON = {"capability": "power", "action": "on"}
+
+VIRTUAL = '[adapters.virtual]\ndevices = [{ id = "a", attributes = { power = "off" } }]\n'
+OTHER = '[adapters.other]\ntype = "virtual"\ndevices = [{ id = "b", attributes = { power = "off" } }]\n'
+KIND = """
+return {
+  name = "Mine",
+  settings = { word = { type = "string", required = true } },
+  poll = function(ctx)
+    return { { id = "x", kind = "Sensor", attributes = { ["custom.mine.word"] = ctx.settings.word } } }
+  end,
+}
+"""
+MINE = '[adapters.mine]\nbase_url = "http://127.0.0.1:9"\nword = "first"\n'
+
+
+class Home:
+    """A home whose configuration is edited while its hub runs."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.file = root / "config" / "default.toml"
+        self.app: App
+
+    def save(self, *parts: str) -> None:
+        """Write the configuration."""
+        write(self.root, {"default.toml": LOOPBACK + "".join(parts)})
+
+    async def reload(self) -> Any:
+        """Reload the adapters; the answer."""
+        answer = await self.app.post("/adapters/reload")
+        assert answer.status == 200
+        return answer.json
+
+    async def states(self) -> Mapping[str, str]:
+        """The devices, and whether each is reached."""
+        return {each["id"]: each["attributes"]["state"] for each in (await self.app.get("/devices")).json}
+
+    async def has(self, *ids: str) -> None:
+        """Wait until these are the devices, all online."""
+        for _ in range(400):
+            if (found := await self.states()) == dict.fromkeys(ids, "online"):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(found)
+
+    async def notes(self) -> list[str]:
+        """What the status tells of the configuration."""
+        notes: list[str] = (await self.app.get("/diagnostics/status")).json["config"]
+        return notes
+
+
+@pytest_asyncio.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Home]:
+    """A home with one virtual device."""
+    home = Home(tmp_path)
+    home.save(VIRTUAL)
+    (tmp_path / "data").mkdir()
+    async with open_app(file=home.file, data_dir=tmp_path / "data") as home.app:
+        yield home
+
+
+async def test_sections_start_stop_and_change_without_a_restart(home: Home) -> None:
+    app = home.app
+    await home.has("virtual:a")
+    assert await home.notes() == [] and "sections" not in await home.reload()
+    home.save(VIRTUAL, OTHER)
+    [note] = await home.notes()
+    assert note.startswith(f"{home.file} was changed at ") and note.endswith(
+        ": run `lares reload` to apply [adapters.other]"
+    )
+    assert (await app.get("/why?id=virtual:a")).json["summary"][-1] == note
+    done = await home.reload()
+    assert (done["status"], done["errors"], done["sections"]) == ("ok", [], {"other": "started"})
+    assert (await app.get("/ready")).status == 200
+    await home.has("other:b", "virtual:a")
+    assert (await app.post("/devices/other:b/command", ON)).status == 200
+    assert [each["name"] for each in (await app.get("/adapters")).json] == ["other", "virtual"]
+    assert await home.notes() == []
+    await app.post("/devices/other:b/alias", {"alias": "b"})
+    home.save(VIRTUAL.replace('id = "a"', 'id = "c"'))
+    assert (await home.reload())["sections"] == {"other": "stopped", "virtual": "replaced"}
+    await home.has("virtual:c")
+    assert (await app.get("/adapters/other")).status == 404
+    assert (await app.post("/adapters/other/operations/observe", {})).status == 404
+    home.save(OTHER, OTHER.replace("other", "third").replace('id = "b"', 'id = "d"'))
+    async with app.stream() as frames:
+        assert (await home.reload())["sections"] == {"other": "started", "third": "started", "virtual": "stopped"}
+        assert "virtual:c" in [each.get("id") for each in await app.received(frames)], "device.removed"
+    await home.has("other:b", "third:d")
+    assert (await app.device("b"))["id"] == "other:b", "it keeps its place"
+
+
+async def test_a_section_of_another_kind_takes_over_the_name(home: Home, tmp_path: Path) -> None:
+    async with LightSimulator() as light:
+        home.save('[adapters.virtual]\ntype = "virtual"\nenabled = false\n[adapters.lamp]\ntype = "virtual"\n')
+        await home.reload()
+        home.save(f'[adapters.lamp]\ntype = "elgato_lights"\nbase_url = "{light.url}"\npoll_interval_secs = 1\n')
+        assert (await home.reload())["sections"] == {"lamp": "replaced"}
+        await home.has("lamp:light:0")
+        home.save(f'[adapters.lamp]\ntype = "elgato_lights"\nbase_url = "{light.url}"\npoll_interval_secs = 2\n')
+        async with home.app.stream() as frames:
+            await home.reload()
+            await home.has("lamp:light:0")
+            assert "device.removed" not in {each["type"] for each in await home.app.received(frames)}
+        assert (await home.app.post("/devices/lamp:light:0/command", ON)).status == 200
+
+
+async def test_sections_of_kinds_in_lua_start_with_the_first_of_them(home: Home) -> None:
+    write(home.root, {"adapters/mine.lua": KIND})
+    home.save(VIRTUAL, MINE)
+    done = await home.reload()
+    assert (done["status"], done["loaded_count"], done["sections"]) == ("ok", 1, {"mine": "started"}), done
+    await home.has("mine:x", "virtual:a")
+    home.save(VIRTUAL, MINE.replace("first", "second"))
+    assert (await home.reload())["sections"] == {"mine": "replaced"}
+    for _ in range(400):
+        if (await home.app.device("mine:x"))["attributes"]["custom.mine.word"] == "second":
+            break
+        await asyncio.sleep(0.01)
+    home.save(VIRTUAL, MINE.replace("word", "werd"))
+    refused = await home.reload()
+    assert refused["status"] == "error" and "sections" not in refused
+    assert any(each["file"] == str(home.file) and "did you mean" in each["message"] for each in refused["errors"])
+    await home.has("mine:x", "virtual:a")
+
+
+WRONG = {
+    "no TOML": "[adapters.virtual\n",
+    "an unknown key": VIRTUAL + "devises = []\n",
+    "an unknown kind": VIRTUAL + '[adapters.x]\ntype = "nothing"\n',
+    "another section": VIRTUAL + "[api]\nmax_conections = 3\n",
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=[*WRONG])
+async def test_a_file_with_faults_changes_nothing_and_each_fault_has_its_line(home: Home, text: str) -> None:
+    write(home.root, {"default.toml": text + OTHER})
+    done = await home.reload()
+    assert done["status"] == "error" and done["errors"][0]["file"] == str(home.file) and done["errors"][0]["line"]
+    await home.has("virtual:a")
+    [note] = await home.notes()
+    assert "has faults, so it is not in force: run `lares check`" in note
+
+
+async def test_keys_that_wait_for_the_next_start_are_listed_until_then(home: Home) -> None:
+    more = '[locale]\ntimezone = "Europe/Berlin"\n[automations.runner]\nbrake_runs = 5\n'
+    home.save(VIRTUAL, more, "[auth]\nmaster_key = 'a-good-and-long-master-key'\n")
+    keys = ["auth.master_key", "locale.timezone", "automations.runner.brake_runs"]
+    for _ in range(2):
+        done = await home.reload()
+        assert done["status"] == "ok" and done["next_start"] == keys
+        assert await home.notes() == [f"restart the hub to apply changed settings in {home.file}: {', '.join(keys)}"]
+    home.save(VIRTUAL)
+    assert "next_start" not in await home.reload() and await home.notes() == []
+    home.save(VIRTUAL, "# a comment\n")
+    assert await home.notes() == []

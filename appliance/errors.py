@@ -71,6 +71,18 @@ class TooLarge(Invalid):
     code = "body_too_large"
 
 
+class UnknownContentCoding(Invalid):
+    """The body is compressed: send it as it is."""
+
+    code = "unknown_content_coding"
+
+
+class Overloaded(LaresError):
+    """Bodies of other requests take all the memory that there is for them: try again in a second."""
+
+    code = "overloaded"
+
+
 class TooSlow(Invalid):
     """The body did not arrive in time."""
 

@@ -41,8 +41,11 @@ CODES: Mapping[str, Code] = {
     "alias_taken": Code(409, "Another device has this alias."),
     "file_changed": Code(409, "The file has changed since the version that the request states."),
     "request_timeout": Code(408, "The request took too long to arrive."),
-    "body_too_large": Code(413, "The body is larger than `api.max_body_bytes`, or than the 16 KiB of a hook."),
+    "body_too_large": Code(
+        413, "The body is larger than the path accepts: 64 KiB, 16 KiB for a hook, `api.max_body_bytes` for files."
+    ),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
+    "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),
     "expectation_failed": Code(417, "The hub does not know what `Expect` asks for."),
     "dropped_by_mode": Code(423, "The mode of the scene admits no further execution now."),
     "upgrade_required": Code(426, "The path is a WebSocket, and the request does not open one."),
@@ -50,6 +53,7 @@ CODES: Mapping[str, Code] = {
     "internal": Code(500, "The hub has a fault; its log has the traceback."),
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The body comes in a `Transfer-Encoding` other than `chunked`."),
+    "overloaded": Code(503, "Unfinished bodies of other requests take up the memory for them. Try again."),
     "authentication_unavailable": Code(503, "The hub has no memory to check the key with now. Try again."),
     "not_ready": Code(503, "The hub is starting; `error` names what is missing."),
     "store_unavailable": Code(503, "The card takes no change now; nothing of it counts. Try again."),

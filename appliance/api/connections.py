@@ -14,6 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 from sanic.compat import Header
 
+from appliance.errors import Overloaded
 from appliance.settings import Api, RateLimit
 from appliance.tables.addresses import Network
 
@@ -28,6 +29,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     connections: int = 1000
     connections_per_peer: int = 600
     body_bytes: int = 1 << 20
+    bodies_bytes: int = 8 << 20
     head_bytes: int = 8192
     head_secs: float = 10.0
     body_secs: float = 30.0
@@ -52,6 +54,24 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
             rate=api.rate_limit if api.rate_limit.enabled else None,
             origins=frozenset(api.cors.allowed_origins) if api.cors.enabled else None,
         )
+
+
+class BodyBudget:
+    """The bytes of bodies that have begun to arrive and are not complete, over all connections."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.held = 0
+
+    def take(self, count: int) -> None:
+        """Count bytes that have arrived; raise `Overloaded` if there are too many, which are counted as well."""
+        self.held += count
+        if self.held > self._most:
+            raise Overloaded("the bodies of other requests have not arrived in full: try again in a second")
+
+    def give_back(self, count: int) -> None:
+        """Stop counting the bytes of a body that is complete or refused."""
+        self.held -= count
 
 
 MAX_EMPTY_CONNECTIONS = 600

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api.validation import MAX_TABLE_DEPTH, is_within, not_json
+from appliance.api.validation import BYTE_ORDER_MARK, MAX_TABLE_DEPTH, is_within, not_json, parse_json
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
@@ -53,7 +53,7 @@ class Hooks:
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):
             try:
-                orjson.loads(request.body)  # raises, as it is no form either
+                parse_json(request.body)  # raises, because it is not a form either
             except orjson.JSONDecodeError as error:
                 raise not_json(request.body, error) from None
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
@@ -80,7 +80,7 @@ def read_data(body: bytes, content_type: str) -> Value:
     Raises `Invalid` for JSON that is nested too deep.
     """
     try:
-        data: Any = orjson.loads(body)
+        data: Any = parse_json(body)
     except orjson.JSONDecodeError:
         return _read_form(body, content_type)
     if not is_within(data, MAX_TABLE_DEPTH - 1):
@@ -90,7 +90,7 @@ def read_data(body: bytes, content_type: str) -> Value:
 
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
-    if body.lstrip()[:1] in (b"{", b"["):
+    if body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
         return None  # JSON with a mistake: curl says of any body that it is a form
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))

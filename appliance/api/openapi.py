@@ -47,6 +47,7 @@ _MEANINGS: Mapping[int, str] = {
     409: "Another resource has the stated id, or the file has changed since the stated version.",
     408: "The request took too long to arrive.",
     413: "The request is too large.",
+    415: "The body is compressed.",
     417: "The hub does not know what the request expects.",
     423: "It runs already.",
     426: "The path is a WebSocket, and the request does not open one.",

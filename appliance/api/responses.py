@@ -80,6 +80,10 @@ log = logging.getLogger("api")
 ERROR_HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.Unauthenticated: {"WWW-Authenticate": "Bearer"},
     errors.TooManyChecks: {"Retry-After": "1"},
+    errors.AuthenticationUnavailable: {"Retry-After": "1"},
+    errors.NotReady: {"Retry-After": "1"},
+    errors.Overloaded: {"Retry-After": "1"},
+    errors.StoreFailed: {"Retry-After": "10"},
     errors.UpgradeRequired: {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
 }
 """The headers that come with some errors."""

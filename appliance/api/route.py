@@ -14,59 +14,74 @@ from sanic import Request
 
 from appliance.adapters.discovery.discovery import Found
 from appliance.api.auth import Principal, Role
-from appliance.api.connections import ApiLimits
+from appliance.api.connections import ApiLimits, BodyBudget
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream
-from appliance.api.validation import RequestFields, not_json, parse
-from appliance.errors import TooLarge, TooSlow
+from appliance.api.validation import RequestFields, not_json, parse, parse_json
+from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, UnknownContentCoding
 from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
 
+MAX_SMALL_BODY_BYTES = 64 * 1024
+"""The largest body of a route that does not accept files."""
 
-async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b"") -> Any:
-    """The body as JSON, regardless of its Content-Type; raises `TooLarge`, `TooSlow` or `MalformedRequest`.
 
-    `instead` is parsed where there is no body.
+async def read_json(request: Request, limits: ApiLimits, *, max_bytes: int, instead: bytes = b"") -> Any:
+    """Return the body as JSON, whatever its Content-Type; `instead` is parsed if there is no body.
+
+    Raises what `read_bytes` raises, or `MalformedRequest`.
     """
-    body = await read_bytes(request, limits) or instead
+    body = await read_bytes(request, limits, max_bytes) or instead
+    if not body and "content-length" not in request.headers:
+        raise MalformedRequest("the request has no body: send JSON, and its length in the header Content-Length")
     try:
-        return orjson.loads(body)
+        return parse_json(body)
     except orjson.JSONDecodeError as error:
         raise not_json(body, error) from None
 
 
-async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int | None = None) -> bytes:
-    """The body, empty where there is none; raises `TooLarge`, or `TooSlow` after `limits.body_secs`.
+async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int) -> bytes:
+    """Return the body, at most `max_bytes` of it and `limits.body_bytes`; empty if there is none.
 
-    `max_bytes` is the most that it may have; None is `limits.body_bytes`.
+    Raises `TooLarge`, `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
     """
     exchange: Any = request.stream
     if not exchange.request_body:
         return b""
-    max_bytes = limits.body_bytes if max_bytes is None else max_bytes
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding != "identity":
+        raise UnknownContentCoding(f"the body is compressed (Content-Encoding: {coding[:40]}); send it as it is")
+    max_bytes = min(max_bytes, limits.body_bytes)
     if (arrived := exchange.take_arrived_body(max_bytes)) is not None:
         return arrived  # type: ignore[no-any-return]
     try:
         async with asyncio.timeout(limits.body_secs):
-            return await _read(exchange, max_bytes)
+            return await _read(exchange, max_bytes, request.app.ctx.bodies)
     except TimeoutError:
         exchange.abandon_body()
         raise TooSlow(f"the body did not arrive within {limits.body_secs:g} s") from None
+    except Overloaded:
+        exchange.abandon_body()
+        raise
 
 
-async def _read(exchange: Any, limit: int) -> bytes:
+async def _read(exchange: Any, limit: int, budget: BodyBudget) -> bytes:
     body = bytearray()
     if exchange.request_bytes_left <= limit:
-        async for piece in exchange:
-            body += piece
-            if len(body) > limit:
-                break
-        else:
-            return bytes(body)
+        try:
+            async for piece in exchange:
+                body += piece
+                budget.take(len(piece))
+                if len(body) > limit:
+                    break
+            else:
+                return bytes(body)
+        finally:
+            budget.give_back(len(body))
     raise TooLarge(f"the body is larger than {limit} bytes")
 
 
@@ -86,7 +101,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
         """What the request's body states, as the route's row checks it."""
         assert self.route.body is not None
         instead = b"{}" if self.route.body_optional else b""
-        stated = await read_json(self.request, self.limits, instead=instead)
+        stated = await read_json(self.request, self.limits, max_bytes=self.route.max_body_bytes, instead=instead)
         self.recheck()
         return self.route.body(stated)
 
@@ -125,7 +140,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     role is asked, and those of `COMMON_STATUSES`. `response_schema` describes its 2xx, None where that has no body;
     that is JSON unless `media_type` says otherwise.
     `body` checks the request's JSON, None where it is not read; where it is `body_optional`, no body counts as an
-    empty object. `query` checks the parameters of the query.
+    empty object. A route of files has a larger `max_body_bytes`. `query` checks the parameters of the query.
     """
 
     method: str
@@ -137,6 +152,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     media_type: str = JSON_TYPE
     body: Check | None = None
     body_optional: bool = False
+    max_body_bytes: int = MAX_SMALL_BODY_BYTES
     query: RequestFields = field(default_factory=dict)
     is_websocket: bool = False
     resource: type[Any] = object
@@ -181,11 +197,11 @@ def route(
 ) -> Callable[[Handler], Handler]:
     """A decorator: the method of a resource handles this route; `more` are further fields of `Route`.
 
-    `statuses` need not name 400 where there is a body or a query, 413 where there is a body, and 404 where the path
-    has an id; PUT creates what is not there.
+    `statuses` need not name what a body implies (400, 413, 415, 503), 400 for a query, or 404 for a path with an id;
+    PUT creates what does not exist.
     """
     implied = {
-        *([400, 413] if body is not None else []),
+        *([400, 413, 415, 503] if body is not None else []),
         *([400] if query is not None else []),
         *([404] if "<" in path and method != "PUT" else []),
     }

@@ -59,6 +59,14 @@ def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     return values
 
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def parse_json(body: bytes) -> Any:
+    """Return the JSON value of a body; ignore the byte order mark that some programs send (RFC 8259, section 8.1)."""
+    return orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
+
+
 def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
     """The refusal of a body that is no JSON, which says where."""
     where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,9 +15,11 @@ from sanic import Request
 
 from appliance import errors
 from appliance.api.codes import CODES, status_of
+from appliance.api.connections import ApiLimits
 from appliance.api.responses import ERROR_HEADERS, error_response
+from appliance.api.route import MAX_SMALL_BODY_BYTES
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
-from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, turns_while
+from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, shown, turns_while
 from tests.fakes.app import App, open_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -200,10 +204,10 @@ BODIES = [
     (b"{", "the body is not JSON"),
     (b'{"id": "\xff"}', "the body is not JSON: byte 9 is not UTF-8"),
     (b'{"id": "\\ud800", "name": "x"}', "the body is not JSON"),
-    (b"\xef\xbb\xbf{}", "the body is not JSON"),
+    (b"\xef\xbb\xbf{}", "id is missing"),
     (b"NaN", "the body is not JSON"),
-    (b"[" * 100_000, "the body is not JSON"),
-    (b'{"id": 1' + b"0" * 100_000 + b"}", ""),
+    (b"[" * 60_000, "the body is not JSON"),
+    (b'{"id": 1' + b"0" * 60_000 + b"}", ""),
     (b"[]", "the body must be a JSON object"),
     (b"null", "the body must be a JSON object"),
     (b'"text"', "the body must be a JSON object"),
@@ -230,10 +234,10 @@ async def test_the_type_that_a_body_claims_does_not_matter(shared: App) -> None:
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
 @pytest.mark.parametrize("path", ["/rooms", "/groups", "/devices/roku_tv:tv/room", "/devices/roku_tv:tv/command"])
-async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
+async def test_a_body_may_have_64_kibibytes_and_not_a_byte_more(
     shared: App, quiet_log: pytest.LogCaptureFixture, path: str, is_chunked: bool
 ) -> None:
-    limit = 1 << 20
+    limit = MAX_SMALL_BODY_BYTES
     for size, status in ((limit, 400), (limit + 1, 413), (3 * limit, 413)):
         async with call(shared.url) as caller:
             reply = await send_large(caller, "POST", path, size, is_chunked)
@@ -275,6 +279,54 @@ async def test_a_body_that_no_row_asks_for_is_thrown_away_behind_the_answer(
         async with call(shared.url) as caller:
             assert (await send_large(caller, method, path, 2 << 20, is_chunked)).status == status
             assert (await caller.ask(request("GET", "/health"))).status == 200, "and the connection lives on"
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
+async def test_unfinished_bodies_of_all_connections_share_a_budget(*, is_chunked: bool) -> None:
+    async with open_app(limits=ApiLimits(bodies_bytes=200_000)) as app, AsyncExitStack() as stack:
+        begun = b"1000\r\n" + b" " * 0x1000 if is_chunked else b" " * 50_000
+        length = "Transfer-Encoding: chunked" if is_chunked else "Content-Length: 60000"
+        callers = [await stack.enter_async_context(call(app.url)) for _ in range(3)]
+        for each in callers:
+            await each.send(request("POST", "/rooms", KEY, length) + (begun + b"\r\n") * (12 if is_chunked else 1))
+        async with call(app.url) as refused:
+            reply = await refused.ask(request("POST", "/rooms", KEY, body=b" " * 1000))
+            assert reply.status == 400, "a body that is there in full needs no budget"
+        async with call(app.url) as refused:
+            await refused.send(request("POST", "/rooms", KEY, "Content-Length: 65000") + b" " * 64_000)
+            reply = await refused.reply()
+            assert (reply.status, reply.json["code"], reply.header("retry-after")) == (503, "overloaded", "1")
+        for each in callers:
+            each.close()
+        await shown(app, "sockets", "open", 1)
+        async with call(app.url) as caller:
+            await caller.send(request("POST", "/rooms", KEY, "Content-Length: 65000") + b" " * 64_000)
+            assert (await caller.ask(b" " * 1000)).status == 400
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status", "error"),
+    [
+        ([], None, 400, "the request has no body: send JSON, and its length in the header Content-Length"),
+        (["Content-Length: 0"], None, 400, "the body is not JSON: it is empty"),
+        (
+            ["Content-Encoding: gzip"],
+            gzip.compress(b"{}"),
+            415,
+            "the body is compressed (Content-Encoding: gzip); send it as it is",
+        ),
+        (["Content-Encoding: identity"], b'{"id":"den","name":"Den"}', 200, None),
+        ([], b'\xef\xbb\xbf{"id":"den","name":"Den"}', 200, None),
+    ],
+    ids=["no length", "a length of nothing", "gzip", "identity", "a byte order mark"],
+)
+async def test_the_sentence_names_what_is_wrong_with_a_body(
+    shared: App, headers: list[str], body: bytes | None, status: int, error: str | None
+) -> None:
+    async with call(shared.url) as caller:
+        reply = await caller.ask(request("POST", "/rooms", KEY, *headers, body=body))
+    assert (reply.status, reply.json.get("error")) == (status, error)
+    await shared.delete("/rooms/den")
 
 
 async def send_large(caller: Caller, method: str, path: str, size: int, is_chunked: bool) -> Reply:

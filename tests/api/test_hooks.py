@@ -154,6 +154,7 @@ BODIES: tuple[tuple[bytes, str, Value], ...] = (
     (b' {"a": 1', FORM, None),
     (b"\xff=\xfe", FORM, {"\ufffd": "\ufffd"}),
     (PARTS, 'Multipart/Form-Data; boundary="xx"', {"a": "1\r\n2"}),
+    (b'\xef\xbb\xbf{"a":1}', FORM, {"a": 1}),
     (PARTS, "multipart/form-data", None),
     (PARTS, "multipart/form-data; boundary=other", {}),
     (b"--xx" * 4000, "multipart/form-data; boundary=xx", {}),

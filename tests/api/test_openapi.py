@@ -119,6 +119,7 @@ def test_headers_are_named_where_they_come() -> None:
         "405": {"Allow"},
         "426": {"Upgrade", "Sec-WebSocket-Version"},
         "429": {"Retry-After"},
+        "503": {"Retry-After"},
     }
 
 

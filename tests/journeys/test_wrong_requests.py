@@ -97,7 +97,7 @@ async def test_a_body_that_cannot_be_is_refused_and_changes_nothing(app: App) ->
         for path in paths:
             assert (await app.post(path, data=b"{")).status == 400
             answer = await app.post(path, data=LARGE)
-            said = "the body is larger than 1048576 bytes"
+            said = "the body is larger than 65536 bytes"
             assert (answer.status, answer.json) == (413, {"error": said, "code": "body_too_large"})
             assert (await app.post(path, {"name": "x"}, token=READER.text)).status == 403
         assert await app.received(frames) == []

@@ -18,7 +18,7 @@ from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, Sanic
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
-from appliance.api.connections import ApiLimits, Connections, TrustedProxies
+from appliance.api.connections import ApiLimits, BodyBudget, Connections, TrustedProxies
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
@@ -27,6 +27,9 @@ _UNLIMITED_SECS = 7 * 86_400.0
 
 _UNLIMITED_BYTES = 1 << 60
 """Bodies are limited where they are read, and in `StrictHttp1` where they are discarded."""
+
+READ_BYTES = 16 * 1024
+"""Bytes that one read takes from a socket; a connection that holds as many is not read until they are used."""
 
 _numbers = itertools.count(1)
 
@@ -72,6 +75,7 @@ def build_application(limits: ApiLimits) -> Application:
         loads=orjson.loads,
     )
     app.ctx.limits = limits
+    app.ctx.bodies = BodyBudget(limits.bodies_bytes)
     app.ctx.proxies = TrustedProxies(limits.trusted_proxies)
     app.ctx.connections = Connections(
         limits.connections,
@@ -84,6 +88,7 @@ def build_application(limits: ApiLimits) -> Application:
             "ACCESS_LOG": False,
             "AUTO_EXTEND": False,
             "MOTD": False,
+            "REQUEST_BUFFER_SIZE": READ_BYTES,
             "REQUEST_MAX_SIZE": _UNLIMITED_BYTES,
             "REQUEST_TIMEOUT": limits.head_secs,
             "RESPONSE_TIMEOUT": _UNLIMITED_SECS,
@@ -200,6 +205,11 @@ class StrictConnection(HttpProtocol):
     def abort(self) -> None:
         """Close at once and discard what is unsent."""
         super().abort()  # type: ignore[no-untyped-call]
+
+    def connection_made(self, transport: Any) -> None:
+        """Called by the loop with the open connection."""
+        transport.max_size = READ_BYTES  # asyncio's own 256 KiB would be the least that a connection can make us hold
+        super().connection_made(transport)  # type: ignore[no-untyped-call]
 
     def data_received(self, data: bytes) -> None:
         """Called by the loop with what arrived."""

@@ -191,6 +191,7 @@ class Waits:
     """Begins and ends the waits of triggers, and calls `fire` when one is over. Each device has its own."""
 
     def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
+        self._environment = environment
         self._scheduler = scheduler
         self._states = states
         self._registry = environment.registry
@@ -214,7 +215,7 @@ class Waits:
             return
         self.end(active, device_id)
         if after is not None:
-            self._begin(active, trigger, device_id, after, 0.0)
+            self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """Let nothing come of the wait, if there is one; after a restart neither."""
@@ -235,11 +236,14 @@ class Waits:
         if stored is None or device.id in active.waits:
             return
         event, began_at = stored.get("event"), read_instant(stored.get("began_at"))
-        match = Match(event=event) if isinstance(event, dict) and began_at is not None else None
-        if match is None or not trigger.devices.include(device, self._registry) or not trigger.resumes(match, device):
+        kept = Match(event=event) if isinstance(event, dict) and began_at is not None else None
+        is_meant = trigger.devices.include(device, self._registry)
+        match = None if kept is None or not is_meant else trigger.resume(kept, device)
+        if match is None:
             self.end(active, device.id)
         else:
-            self._begin(active, trigger, device.id, match, self._seconds_since(began_at))
+            elapsed = self._seconds_since(began_at) if match is kept else 0.0
+            self._begin(active, trigger, device.id, match, elapsed)
 
     def _seconds_since(self, began_at: datetime | None) -> float:
         now = self._clock.now()

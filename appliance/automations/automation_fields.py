@@ -17,7 +17,7 @@ from appliance.errors import Invalid
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.texts import refuse_control, strip_id
-from appliance.home.values import Value
+from appliance.home.values import Value, number_in
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
 from appliance.tables.fields import Table
 
@@ -37,13 +37,6 @@ def same(one: Value, other: Value) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
-
-
-def number_in(value: Value) -> int | float | None:
-    """The number that a value counts by: itself, or the `value` of one with a unit; None where there is none."""
-    if isinstance(value, dict):
-        value = value.get("value")
-    return value if is_number(value) else None
 
 
 def describe(value: Value) -> str:
@@ -114,11 +107,18 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
             return "value" in value and same(value["value"], self.equals)
         return same(value, self.equals)
 
-    def entered_from(self, previous: Value) -> bool:
-        """Whether a value that is so now has become so: it was not before, or, for a range, a number outside."""
-        if self.is_any:
-            return True
-        return not self.holds(previous) and (self.equals is not UNSET or number_in(previous) is not None)
+    def is_usable(self, value: Value) -> bool:
+        """Return whether the value can be compared; anything else is a gap: no value, or no number for a range."""
+        is_range = self.above is not None or self.below is not None
+        return value is not None and (not is_range or number_in(value) is not None)
+
+    def last_usable(self, known: Iterable[Value]) -> Value:
+        """Return the first of these values, newest first, that can be compared; None if there is none."""
+        return next(filter(self.is_usable, known), None)
+
+    def is_entered(self, value: Value, previous: Value) -> bool:
+        """Return whether the value matches, and the previous one, which may be None, did not."""
+        return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def fields(self) -> dict[str, Value]:
         """The fields that state it."""

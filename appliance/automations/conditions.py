@@ -18,7 +18,6 @@ from appliance.automations.automation_fields import (
     Matcher,
     NamedThing,
     describe,
-    number_in,
     take_attribute,
     take_equal,
     take_matcher,
@@ -27,7 +26,7 @@ from appliance.automations.automation_fields import (
 from appliance.automations.environment import Environment
 from appliance.errors import NotFound
 from appliance.home.model import Device
-from appliance.home.values import Value
+from appliance.home.values import Value, number_in
 from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 

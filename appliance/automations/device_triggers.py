@@ -14,6 +14,7 @@ from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import (
     Matcher,
     NamedThing,
+    Subject,
     present,
     same,
     take_attribute,
@@ -27,29 +28,38 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale
+from appliance.tables.checks import boolean
 from appliance.tables.fields import Table
 
-_NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs")
+_NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs", "at_start")
 
 MAX_TOLD_EVENTS = 10
 """Names of events that are told of a device."""
+
+ANY_DEVICE: Subject = ("home", "")
+"""The owner of an attribute that any device may show."""
 
 _WHOSE = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
-    """Which devices are meant: those of the ids, or those that are in a room or a group at the time of the event."""
+    """The devices of the ids, or those in a room or a group at the time of the event; without these, every device."""
 
     ids: tuple[str, ...] = ()
     room_id: str | None = None
     group_id: str | None = None
 
     @classmethod
-    def parse(cls, table: Table) -> Devices | None:
-        """What `device_id`, a text or a list, or `room_id`, or `group_id` states; None where that is wrong."""
+    def parse(cls, table: Table, *, may_be_any: bool = False) -> Devices | None:
+        """Read `device_id`, a text or a list, or `room_id`, or `group_id`; None if that is wrong.
+
+        If it `may_be_any`, all three can be absent.
+        """
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
         stated = [name for name in _WHOSE if table.has(name)]
+        if not stated and may_be_any:
+            return cls()
         if not stated:
             table.fault("device_id", "is missing")
             return None
@@ -65,7 +75,14 @@ class Devices(Struct, frozen=True, kw_only=True):
         found = [*(("device", id_) for id_ in self.ids), *((kind, id_) for kind, id_ in places if id_ is not None)]
         return [NamedThing(f"{kind}_id", kind, id_) for kind, id_ in found]
 
+    @property
+    def is_any(self) -> bool:
+        """Whether every device is meant."""
+        return not self.ids and self.room_id is None and self.group_id is None
+
     def __str__(self) -> str:
+        if self.is_any:
+            return "any device"
         if self.room_id is not None:
             return f"a device in room '{self.room_id}'"
         if self.group_id is not None:
@@ -91,7 +108,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         if self.group_id is not None:
             group = registry.layout.groups.get(self.group_id)
             return group is not None and device.id in group.members
-        return self.name(device.id, device.alias)
+        return self.is_any or self.name(device.id, device.alias)
 
     def name(self, device_id: str, alias: str | None) -> bool:
         """Whether the ids have the device, by its id or its alias."""
@@ -105,6 +122,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     device what is being waited for, and `resolve` what to fire in the end. `debounce_secs` waits until the value has
     not changed for so long, `duration_secs` until it has matched for so long. The caller asks `devices` whether the
     event's device is one of them.
+
+    The last value that can be compared counts as the previous one, over gaps, outages and restarts. `at_start`: a
+    change between the stored value and the first observation after a start counts, and so does a first value ever.
     """
 
     type: str = "device_state_change"
@@ -113,13 +133,16 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     matcher: Matcher = Matcher()
     debounce_secs: float | None = None
     duration_secs: float | None = None
+    at_start: bool | None = None
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
-        devices, attribute = Devices.parse(table), take_attribute(table)
+        attribute = take_attribute(table)
+        devices = Devices.parse(table, may_be_any=table.has("attribute"))
         matcher = take_matcher(table, attribute)
         debounce = table.take("debounce_secs", check.seconds)
         duration = table.take("duration_secs", check.seconds)
+        at_start = table.take("at_start", boolean)
         if table.has("debounce_secs") and table.has("duration_secs"):
             table.fault("duration_secs", "cannot stand beside debounce_secs; choose one wait")
         needing = [name for name in _NEED_ATTRIBUTE if table.has(name)]
@@ -136,13 +159,20 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             matcher=matcher,
             debounce_secs=debounce or None,
             duration_secs=duration or None,
+            at_start=at_start or None,
         )
 
     def names(self) -> list[NamedThing]:
         whose = self.devices.names()
         if self.attribute is None:
             return whose
-        return whose + [NamedThing("attribute", "attribute", self.attribute, each.subject) for each in whose]
+        owners = [each.subject for each in whose] or [ANY_DEVICE]
+        return whose + [NamedThing("attribute", "attribute", self.attribute, owner) for owner in owners]
+
+    def subjects(self) -> list[Subject]:
+        if self.devices.is_any and self.attribute is not None:
+            return [("attribute", self.attribute)]
+        return super().subjects()
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
         change = f"{self.devices} changes"
@@ -177,72 +207,81 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"DeviceTrigger(type={self.type!r}, id={self.id!r}, {rest})"
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is a change to a value that matches.
+        """Return the event table if the event is a change to a value that matches.
 
-        That a device or attribute appears or goes is no change of its value: there is none before, or none after.
+        A first value and a baseline are no changes, except for alarms and with `at_start`.
         """
-        if not isinstance(event, DeviceStateChanged) or event.previous is None:
+        if not isinstance(event, DeviceStateChanged):
             return None
-        if self.devices.ids and not self.devices.name(event.device.id, event.device.alias):
+        device, before, name = event.device, event.previous, self.attribute
+        if self.devices.ids and not self.devices.name(device.id, device.alias):
             return None
-        if self.attribute is None:
-            return Match(event=self._table(event.device))
-        value, previous = event.device.attributes.get(self.attribute), event.previous.attributes.get(self.attribute)
-        if previous is None or same(value, previous):
+        if name is None:
+            return Match(event=self._table(device)) if before is not None and event.changed - event.baseline else None
+        if name not in event.changed:
             return None
-        if not (self.matcher.holds(value) and self.matcher.entered_from(previous)):
+        value, is_baseline = device.attributes.get(name), name in event.baseline
+        previous = None if before is None else self.matcher.last_usable(before.known(name))
+        is_alarm = device.is_alarm(name)
+        if (is_baseline or previous is None) and not is_alarm and not self.at_start:
             return None
-        return Match(event=self._table(event.device, previous))
-
-    def still_matches(self, device: Device | None) -> bool:
-        """Whether the device matches as it is now; None is a device that does not exist."""
-        if device is None or self.attribute is None:
-            return device is not None
-        return self.matcher.holds(device.attributes.get(self.attribute))
+        if previous is None and not is_alarm and self.matcher.is_any:
+            return None
+        if not self.matcher.is_entered(value, False if previous is None and is_alarm else previous):
+            return None
+        table = self._table(device, previous)
+        return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
-        """What is waited for after this event of a device, given what was before it; None is nothing.
+        """Return what is waited for after this event of a device, given the pending match; None is nothing.
 
-        The very same object: wait on. Another: wait the whole time from now on.
+        The very same object: wait on, also over a gap. Another: wait the whole time from now on.
         """
         if pending is None:
             return self.match(event)
-        if not self.still_matches(event.device):
+        if self.attribute is None or self.attribute not in event.changed:
+            return pending
+        value = event.device.attributes.get(self.attribute)
+        if not self.matcher.is_usable(value):
+            return pending
+        if not self.matcher.holds(value):
             return None
-        return self._renewed(event, pending)
+        previous = None if event.previous is None else self.matcher.last_usable(event.previous.known(self.attribute))
+        is_new = self._must_rest and self.attribute not in event.baseline and not same(value, previous)
+        return Match(event=self._table(event.device, previous)) if is_new else pending
 
-    def resumes(self, pending: Match, device: Device) -> bool:
-        """Whether a wait that a stop interrupted goes on, given the first observation of the device after it."""
-        if not self.still_matches(device):
-            return False
-        if self.attribute is None or not self._must_rest:
-            return True
-        return same(device.attributes.get(self.attribute), pending.event.get("value"))
+    def resume(self, pending: Match, device: Device) -> Match | None:
+        """Return what a wait that a stop interrupted waits for, given the first observation after it.
+
+        As of `follow`: the same object continues, another one begins now, None is nothing.
+        """
+        value, previous = self._last_value(device), pending.event.get("value")
+        if not self.matcher.holds(value):
+            return None
+        if not self._must_rest or same(value, previous):
+            return pending
+        return None if self.matcher.is_any else Match(event=self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
-        """What to fire when the wait is over: the match with the value as it is now; None if it no longer matches."""
-        if device is None or not self.still_matches(device):
+        """Return what to fire when the wait is over, with the last known value; None if that does not match."""
+        if device is None or not self.matcher.holds(self._last_value(device)):
             return None
-        return Match(event=self._table(device, pending.event.get("previous_value")))
+        kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
+        return Match(event={**self._table(device, pending.event.get("previous_value")), **kept})
 
     @property
     def _must_rest(self) -> bool:
         return self.debounce_secs is not None or self.matcher.is_any
 
-    def _renewed(self, event: DeviceStateChanged, pending: Match) -> Match:
-        """The match that begins the wait anew where the value moved and has to rest; else the pending one."""
-        if self.attribute is None or event.previous is None:
-            return pending
-        value, previous = event.device.attributes[self.attribute], event.previous.attributes.get(self.attribute)
-        if not self._must_rest or same(value, previous):
-            return pending
-        return Match(event=self._table(event.device, previous))
+    def _last_value(self, device: Device) -> Value:
+        """Return the newest value that can be compared; also one from before a gap."""
+        return self.matcher.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
         table: dict[str, Value] = {"type": self.type, "device_id": device.id, "attributes": dict(device.attributes)}
         if self.attribute is not None:
             table["attribute"] = self.attribute
-            table["value"] = device.attributes.get(self.attribute)
+            table["value"] = self._last_value(device)
             table["previous_value"] = previous
         return {key: value for key, value in table.items() if value is not None}
 

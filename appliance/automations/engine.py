@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,10 +32,10 @@ from appliance.lua.lua_catalog import Asset, Catalog
 log = logging.getLogger("automations")
 
 _KINDS: tuple[type[events.Event], ...] = (
+    events.AttributesObserved,
     events.DeviceStateChanged,
     events.DeviceEvent,
     events.DeviceRemoved,
-    events.AdapterAnswered,
     *SUBJECTS,
 )
 
@@ -56,6 +56,7 @@ class Engine:
     ) -> None:
         self.catalog = catalog
         self._executor = executor
+        self._environment = environment
         self._states = states
         self._schedules = Schedules(scheduler, states, environment, executor.fire)
         self._waits = Waits(scheduler, states, environment, executor.fire)
@@ -71,7 +72,6 @@ class Engine:
         self.on_change: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Engine:
-        self._baseline = Baseline(self._registry)
         self._arm_all()
         self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
         return self
@@ -170,6 +170,7 @@ class Engine:
         self._states.begin_with({each.definition.id: each.definition.enabled for each in assets})
         self._index = TriggerIndex(self._list_active(), self._registry)
         self._change_times.watch(_watched_attributes(each.definition for each in assets))
+        self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
         self.on_change()
@@ -200,10 +201,8 @@ class Engine:
         self._waits.stop(active)
 
     def _on_event(self, event: events.Event) -> None:
-        is_baseline, observed = self._baseline.observe(event)
-        for device in self._registry.find_devices(observed) if observed else ():
-            self._resume_waits(device)
-        if is_baseline:
+        if isinstance(event, events.AttributesObserved):
+            self._resume_waits(event.device, event.attributes)
             return
         if isinstance(event, events.DeviceRemoved):
             for active in self._waits.of(event.device_id):
@@ -214,10 +213,11 @@ class Engine:
             except Exception as error:  # a fault of one automation must not stop the others
                 log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
-    def _resume_waits(self, device: Device) -> None:
-        for active in self._index.of_device(device):
-            if isinstance(active.trigger, DeviceTrigger) and active.trigger.wait_secs is not None:
-                self._waits.resume(active, active.trigger, device)
+    def _resume_waits(self, device: Device, attributes: Collection[str]) -> None:
+        for active in self._index.of_device(device, attributes):
+            trigger = active.trigger
+            if isinstance(trigger, DeviceTrigger) and trigger.wait_secs and trigger.attribute in attributes:
+                self._waits.resume(active, trigger, device)
 
     def _dispatch(self, active: ActiveTrigger, event: events.Event) -> None:
         trigger = active.trigger
@@ -225,7 +225,7 @@ class Engine:
             if isinstance(event, events.DeviceStateChanged):
                 self._waits.follow(active, trigger, event)
         elif isinstance(trigger, EventTrigger) and (match := trigger.match(event)) is not None:
-            self._executor.fire(active, match)
+            self._executor.fire(active, match.dated(self._environment))
 
 
 def _watched_attributes(definitions: Iterable[AutomationDefinition]) -> Mapping[str, frozenset[str]]:
@@ -251,14 +251,16 @@ class TriggerIndex:
             for subject in each.trigger.subjects():
                 self._by_subject[subject].append(each)
         self._group_ids = [name for kind, name in self._by_subject if kind == "group"]
+        self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
         """The triggers that the event may be for; those that wait for its device are among them."""
         if isinstance(event, events.DeviceStateChanged):
-            return list(dict.fromkeys([*self.of_device(event.device), *waits.of(event.device.id)]))
+            found = self.of_device(event.device, event.changed)
+            return list(dict.fromkeys([*found, *waits.of(event.device.id)]))
         if isinstance(event, events.DeviceEvent):
-            found = self._registry.find_devices([event.device_id])
-            return list(dict.fromkeys(active for device in found for active in self.of_device(device)))
+            devices = self._registry.find_devices([event.device_id])
+            return list(dict.fromkeys(active for device in devices for active in self.of_device(device, ())))
         subject = SUBJECTS.get(type(event))
         return [] if subject is None else self._by_subject.get(subject(event), [])
 
@@ -266,11 +268,17 @@ class TriggerIndex:
         """The triggers that listen to the thing of this kind and name."""
         return self._by_subject.get((kind, name), [])
 
-    def of_device(self, device: Device) -> list[ActiveTrigger]:
-        """The triggers that listen to the device, to its room, or to a group to which it belongs."""
+    def names_of(self, kind: str) -> frozenset[str]:
+        """The things of this kind that triggers listen to."""
+        return frozenset(name for each, name in self._by_subject if each == kind)
+
+    def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:
+        """List the triggers that listen to the device, its room, one of its groups, or one of these attributes."""
         subjects: list[Subject] = [("device", device.id)]
         if device.alias is not None:
             subjects.append(("device", device.alias))
+        if self._has_attributes:
+            subjects += [("attribute", name) for name in attributes]
         if device.room_id is not None:
             subjects.append(("room", device.room_id))
         if self._group_ids:
@@ -278,36 +286,3 @@ class TriggerIndex:
             members = ((id_, groups[id_].members) for id_ in self._group_ids if id_ in groups)
             subjects += [("group", id_) for id_, ids in members if device.id in ids]
         return [active for subject in subjects for active in self._by_subject.get(subject, ())]
-
-
-class Baseline:
-    """Knows which restored devices were not observed since the start; made from the registry as it was restored.
-
-    What a device first shows after a start is compared with nothing: its change was not observed.
-    """
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-        self._unseen = {device.id: device.last_seen for device in registry.list_devices()}
-
-    def observe(self, event: events.Event) -> tuple[bool, list[str]]:
-        """Whether the event is the first observation of a restored device, so that no trigger may match it;
-        and the restored devices that were observed for the first time by now.
-
-        It must be asked of every event, once and in order: sightings that change nothing end the waiting too.
-        """
-        observed: list[str] = []
-        if not self._unseen:
-            return False, []
-        if isinstance(event, events.AdapterAnswered):
-            observed = [device.id for device in self._registry.find_devices(self._unseen) if self._was_seen(device)]
-        elif isinstance(event, events.DeviceStateChanged) and event.device.id in self._unseen:
-            observed = [event.device.id] if self._was_seen(event.device) else []
-        else:
-            return False, []
-        for device_id in observed:
-            del self._unseen[device_id]
-        return isinstance(event, events.DeviceStateChanged), observed
-
-    def _was_seen(self, device: Device) -> bool:
-        return device.last_seen != self._unseen[device.id]

@@ -17,10 +17,11 @@ from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event, VariableChanged
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.home.values import Value
+from appliance.home.values import Value, last_known
 from appliance.settings import AutomationRunner
 from appliance.store.records import Storage
 from appliance.tasks import Tasks
+from appliance.version import MADE_AT
 
 CHANGED_PREFIX = "changed/"
 """Keys in the document: `changed/<device id>` holds when each attribute that a condition asks for last changed."""
@@ -61,17 +62,29 @@ class Variables:
         self._brake = brake
         self._tasks = Tasks()
         self._values: dict[str, Value] = {}
+        self._last: dict[str, tuple[Value, ...]] = {}
+        self._watched: frozenset[str] = frozenset()
         self._sizes: dict[str, int] = {}
         self._pending: list[_Pending] = []
         for name, raw in storage.stored.items(VARIABLE_PREFIX):
-            if isinstance(raw, dict) and raw.get("value") is not None:
-                self._store(name, raw["value"], len(orjson.dumps(raw["value"])))
+            fields = raw if isinstance(raw, dict) else {}
+            if fields.get("value") is not None:
+                self._store(name, fields["value"], len(orjson.dumps(fields["value"])))
+            if isinstance(fields.get("last"), list):
+                self._last[name] = tuple(fields["last"][:2])
 
     async def __aenter__(self) -> Variables:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
+
+    def watch(self, names: frozenset[str]) -> None:
+        """Keep, from now on, the last values of these variables over removals; triggers compare with them."""
+        self._watched = names
+        for name in [each for each in self._last if each not in names]:
+            del self._last[name]
+            self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
 
     def list_all(self) -> list[Variable]:
         """Every variable, by name."""
@@ -95,7 +108,7 @@ class Variables:
         size = self._check(name, value)
         for each in self._pending:
             each.is_outdated |= each.name == name
-        self._remember(VARIABLE_PREFIX + name, _stored(value))
+        self._remember(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
@@ -109,7 +122,7 @@ class Variables:
         try:
             if pending.is_outdated:  # before it began: what was set since is to be written, with the next flush
                 return
-            await self._put({VARIABLE_PREFIX + name: _stored(value)})
+            await self._put({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
         finally:
             self._pending.remove(pending)
         if not pending.is_outdated:
@@ -146,11 +159,22 @@ class Variables:
         return taken
 
     def _apply(self, name: str, value: Value, size: int, source: str) -> None:
-        previous = self._values.get(name)
+        previous, known, last = self._values.get(name), self._known(name), self._last_after(name, value)
         self._store(name, value, size)
+        self._last.pop(name, None)
+        if last:
+            self._last[name] = last
         if not same(previous, value):
             self._brake.note_effect(source, "variable", name)
-            self._bus.publish(VariableChanged(name=name, value=value, previous=previous))
+            self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
+
+    def _known(self, name: str) -> tuple[Value, ...]:
+        """Its value and what `Device.last` is for an attribute."""
+        value, last = self._values.get(name), self._last.get(name, ())
+        return last if value is None else (value, *last)
+
+    def _last_after(self, name: str, value: Value) -> tuple[Value, ...]:
+        return last_known(value, self._known(name)) if name in self._watched else ()
 
     def _store(self, name: str, value: Value, size: int) -> None:
         if value is None:
@@ -161,8 +185,9 @@ class Variables:
             self._sizes[name] = size
 
 
-def _stored(value: Value) -> dict[str, Value] | None:
-    return None if value is None else {"value": value}
+def _stored(value: Value, last: tuple[Value, ...]) -> dict[str, Value] | None:
+    fields = {} if value is None else {"value": value}
+    return {**fields, "last": list(last)} if last else fields or None
 
 
 def _check_depth(value: Value, left: int) -> None:
@@ -244,7 +269,8 @@ class Environment:
     """Registry, bus, clock with its trust and storage, with an own brake, change times and variables.
 
     `limits` are those of the brake. `began` is the monotonic second at which the hub began to start, None for the
-    present; `stopped_at` is when the one before it stopped in order, None where that is not known.
+    present; `stopped_at` is when the one before it stopped in order, None where that is not known; `left_at` is the
+    newest time at which it is known to have run.
     """
 
     def __init__(
@@ -266,8 +292,17 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
+        newest = trust.newest if trust.newest > MADE_AT else None  # the build time is no time of this home
+        self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock)
         self.variables = Variables(storage, bus, self.brake)
         self.list_timers: Callable[[], Mapping[str, datetime]] = dict
         """When the timers that run are due, by name, once there are any."""
+
+    def secs_since_stop(self) -> float:
+        """Return for how long at most the hub did not watch the home before now, in seconds."""
+        now = self.clock.now()
+        if self.left_at is None or self.left_at > now or not self.trust.is_trusted():
+            return 0.0 if self.began is None else round(self.clock.monotonic() - self.began, 3)
+        return round((now - self.left_at).total_seconds(), 3)

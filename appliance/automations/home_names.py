@@ -18,6 +18,7 @@ from appliance.automations.automation_fields import NamedThing, Subject
 from appliance.automations.condition_kinds import Combination
 from appliance.automations.conditions import Condition
 from appliance.automations.definition import AutomationDefinition
+from appliance.automations.device_triggers import ANY_DEVICE
 from appliance.clock import Clock, from_millis, timestamp, to_millis
 from appliance.errors import Fault
 from appliance.home.bus import Bus
@@ -243,7 +244,10 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         """What is wrong with the name of an attribute or event of a device, or of whichever of a room or a group."""
         of, id_ = owner
         devices = self.devices or {}
-        ids = [(self.aliases or {}).get(id_, id_)] if of == "device" else self.members.get(owner, ())
+        if of == "device":
+            ids: Collection[str] = [(self.aliases or {}).get(id_, id_)]
+        else:
+            ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
         if not there:  # what is not there is told by its own name, and an empty room has shown nothing yet
             return None
@@ -253,7 +257,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         if name in known or (not name and known):
             return None
         named = f"names {name!r}" if name else "waits for events"
-        whose = f"device {id_!r} has never" if of == "device" else f"no device of {of} {id_!r} has"
+        place = "" if owner == ANY_DEVICE else f" of {of} {id_!r}"
+        whose = f"device {id_!r} has never" if of == "device" else f"no device{place} has"
         verb = "shown" if kind == "attribute" else "sent"
         hint = _hint(kind, name, attributes - {"state"}, events, is_one=of == "device")
         return f"{named}, which {whose} {verb}; {hint}"

@@ -15,7 +15,6 @@ from appliance.automations.alarms import MAX_LATE, MICROSECOND, Alarm, Schedule,
 from appliance.automations.environment import Environment
 from appliance.clock import ClockSteps, timestamp
 from appliance.tasks import Tasks
-from appliance.version import MADE_AT
 
 log = logging.getLogger("automations")
 
@@ -41,8 +40,7 @@ class Scheduler:
         self._trust = trust
         self._began = clock.monotonic() if environment.began is None else environment.began
         self._stopped_at = environment.stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # that of the program says nothing of the home
-        self._left_at = environment.stopped_at or newest
+        self._left_at = environment.left_at
         self._is_starting = True
         self._steps = ClockSteps(clock)
         self._timers: list[tuple[float, int, TimerHandle]] = []

@@ -37,10 +37,20 @@ from appliance.tables.fields import Table
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A trigger's yes: the event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`)."""
+    """The event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`).
+
+    With `began_in_stop` the change was found at the start: it happened while the hub was off, or before.
+    """
 
     event: Mapping[str, Value]
     after: asyncio.Event | None = None
+    began_in_stop: bool = False
+
+    def dated(self, home: Environment) -> Match:
+        """Return the match with how late it can be, in seconds, if that depends on the last stop."""
+        if not self.began_in_stop:
+            return self
+        return Match(event={**self.event, "late_secs": home.secs_since_stop()}, after=self.after)
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
@@ -149,7 +159,11 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A variable changes to a value that matches; without equals, above and below its removal is a change too."""
+    """A variable changes to a value that matches; without equals, above and below its removal is a change too.
+
+    With one of them the last value that can be compared counts as the previous one, also after a removal; a variable
+    that has never had one does not match.
+    """
 
     type: str = "variable_change"
     name: str
@@ -172,13 +186,15 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.VariableChanged) or event.name != self.name:
             return None
-        if same(event.value, event.previous):
-            return None
-        is_removal = event.value is None and self.matcher.is_any
-        if not is_removal and not (self.matcher.holds(event.value) and self.matcher.entered_from(event.previous)):
+        if self.matcher.is_any:
+            previous, is_match = event.previous, not same(event.value, event.previous)
+        else:
+            previous = self.matcher.last_usable(event.known)
+            is_match = self.matcher.is_entered(event.value, previous)
+        if not is_match:
             return None
         table = {"type": self.type, "name": self.name, "value": event.value}
-        return Match(event=table if event.previous is None else {**table, "previous_value": event.previous})
+        return Match(event=table if previous is None else {**table, "previous_value": previous})
 
 
 class TimerTrigger(EventTrigger, frozen=True, kw_only=True):

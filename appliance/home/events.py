@@ -26,7 +26,21 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
     device: Device
     previous: Device | None
-    """The device before; None where it is new."""
+    """The device before; None if it is new."""
+    changed: frozenset[str]
+    """The attributes that differ, see `changed_attributes`."""
+    baseline: frozenset[str] = frozenset()
+    """Those of `changed` that were polled, or read as retained, for the first time since the start."""
+
+
+class AttributesObserved(Event, frozen=True, kw_only=True):
+    """A restored device reported these attributes for the first time since the start. Internal.
+
+    It comes before the change that the same observation causes.
+    """
+
+    device: Device
+    attributes: frozenset[str]
 
 
 class DeviceUpdated(Event, frozen=True, kw_only=True):
@@ -190,6 +204,8 @@ class VariableChanged(Event, frozen=True, kw_only=True):
     name: str
     value: Value
     previous: Value
+    known: tuple[Value, ...] = ()
+    """Its last value before, over removals; after one that is not a number also its last number."""
 
 
 class TimerFired(Event, frozen=True, kw_only=True):

@@ -9,7 +9,18 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from appliance.home.commands import CommandSpec
-from appliance.home.values import Value
+from appliance.home.values import Value, last_known
+
+ALARM_ATTRIBUTES = frozenset({"smoke", "water_leak"})
+"""Attributes that count as clear until they have a value, and whose changes count even if the hub was off."""
+
+ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
+"""Classes of devices whose boolean attributes are alarms too."""
+
+MAX_LAST_VALUES = 100
+"""Attributes per device whose last value is kept after it was lost."""
+
+LastValues = Mapping[str, tuple[Value, ...]]
 
 
 class DeviceKind(StrEnum):
@@ -51,6 +62,9 @@ class Device(Struct, frozen=True, kw_only=True):
     `updated_at` is the time of the last change of an attribute, `last_seen` of the last observation; both in UTC.
     People chose `person_name` and `alias`; `vendor_name` comes from the vendor. `commands` are sorted by capability;
     None while they are unknown, after a start from data of an earlier version.
+
+    `last` holds what attributes showed before a gap, newest first: of an attribute that shows nothing now its last
+    value, and of one whose newest value is not a number its last number.
     """
 
     id: str
@@ -65,6 +79,22 @@ class Device(Struct, frozen=True, kw_only=True):
     alias: str | None = None
     info: Info = field(default_factory=Info)
     commands: tuple[CommandSpec, ...] | None = None
+    last: LastValues = field(default_factory=dict)
+
+    def known(self, attribute: str) -> tuple[Value, ...]:
+        """Return the attribute's last value, over gaps; after one that is not a number also its last number."""
+        value, last = self.attributes.get(attribute), self.last.get(attribute, ())
+        return last if value is None else (value, *last)
+
+    def is_alarm(self, attribute: str) -> bool:
+        """Return whether the attribute reports a danger: smoke, a leak, gas, or what the adapter lists."""
+        if attribute in ALARM_ATTRIBUTES:
+            return True
+        listed = self.metadata.vendor_specific.get("alarms")
+        if isinstance(listed, list) and attribute in listed:
+            return True
+        is_of_class = self.info.device_class in ALARM_CLASSES
+        return is_of_class and attribute != "state" and isinstance(next(iter(self.known(attribute)), None), bool)
 
     @property
     def name(self) -> str:
@@ -82,6 +112,25 @@ class Device(Struct, frozen=True, kw_only=True):
         """The events that the vendor says it sends; empty where it says of none."""
         found = self.metadata.vendor_specific.get("events")
         return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
+    """Return the attributes that differ, including those that one of the two does not show."""
+    old: Mapping[str, Value] = {} if before is None else before.attributes
+    new = after.attributes
+    gone = [name for name in old if name not in new]
+    return frozenset([*(name for name, value in new.items() if name not in old or old[name] != value), *gone])
+
+
+def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
+    """Return `Device.last` after the device has come to show these attributes."""
+    last = dict(before.last)
+    for name in changed - {"state"}:
+        kept = last_known(attributes.get(name), before.known(name))
+        last.pop(name, None)
+        if kept:
+            last[name] = kept
+    return dict(list(last.items())[-MAX_LAST_VALUES:])
 
 
 class Room(Struct, frozen=True, kw_only=True):
@@ -104,6 +153,9 @@ class Observation(Struct, frozen=True, kw_only=True):
 
     A device that is not `is_available` exists, and its bridge or broker does not reach it. `wrong` has the attributes
     that the device shows in a way that cannot be read, each with a sentence; they stay as they were.
+
+    `kept` names attributes that repeat what was stored at the last stop: the device has not reported them since the
+    start. `pushed` names those that the device sent by itself just now; a polled or retained value is not one.
     """
 
     device_id: str
@@ -115,6 +167,8 @@ class Observation(Struct, frozen=True, kw_only=True):
     info: Info = field(default_factory=Info)
     commands: tuple[CommandSpec, ...] = ()
     is_available: bool = True
+    kept: frozenset[str] = frozenset()
+    pushed: frozenset[str] = frozenset()
 
 
 class Report(Struct, frozen=True, kw_only=True):

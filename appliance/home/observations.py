@@ -82,6 +82,7 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
         vendor_name=name,
         info=info,
         commands=commands,
+        last=before.last,
     )
 
 

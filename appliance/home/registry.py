@@ -18,7 +18,17 @@ from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.layout import Change, Layout, changes_between, missing_device
-from appliance.home.model import Device, DeviceKind, Group, Metadata, Observation, Report, Room
+from appliance.home.model import (
+    Device,
+    DeviceKind,
+    Group,
+    Metadata,
+    Observation,
+    Report,
+    Room,
+    changed_attributes,
+    last_values,
+)
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
 from appliance.tables.checks import shown
@@ -29,6 +39,8 @@ MAX_REPORTED_DROPS = 1000
 """How many (adapter, device, attribute) whose dropped values are remembered; further ones are not published."""
 
 T = TypeVar("T")
+
+_NO_ATTRIBUTES: frozenset[str] = frozenset()
 
 log = logging.getLogger("adapters")
 
@@ -46,6 +58,7 @@ class Registry:
         self._listed: tuple[Device, ...] | None = None
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
+        self._unobserved: dict[str, frozenset[str]] = {}
         self._dropped: set[tuple[str, str, str]] = set()
         self.layout = Layout()
 
@@ -128,25 +141,33 @@ class Registry:
                 self.remove(report.adapter, device_id)
 
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Apply some attributes of one device of the adapter, which is online; the others stay as they are.
+        """Apply some attributes that one device of the adapter sent by itself; the others stay as they are.
 
-        A device that the adapter does not have is ignored: it must be observed in full first.
+        None removes an attribute. The device is online. One that the adapter does not have is ignored: it must be
+        observed in full first.
         """
         if device_id not in self.ids_of(adapter):
             return
         device = self._devices[device_id]
         dropped: Dropped = {}
-        valid = check_attributes(attributes, device.attributes, dropped)
+        gone = [name for name, value in attributes.items() if value is None]
+        stated = {name: value for name, value in attributes.items() if value is not None}
+        valid = check_attributes(stated, device.attributes, dropped)
         self._report_dropped(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()
-        self._show(device, {**device.attributes, **valid, "state": ONLINE}, now, now)
+        shown = {**device.attributes, **valid, "state": ONLINE}
+        for name in gone:
+            shown.pop(name, None)
+        observed = frozenset([*valid, *gone])
+        self._show(device, shown, now, now, observed | {"state"}, observed)
 
     def remove(self, adapter: str, device_id: str) -> None:
         """Remove a device of the adapter; one that it does not have is not an error."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
+            self._unobserved.pop(device_id, None)
             device = self._devices.pop(device_id)
             self._listed = None
             log.info("%s: device '%s' is gone; its room, name and groups are kept", adapter, device_id)
@@ -183,6 +204,7 @@ class Registry:
         """Set the state to what was stored, at the start; nothing is published."""
         self.layout = layout
         self._devices = {device.id: device for device in devices}
+        self._unobserved = {id_: frozenset([*each.attributes, *each.last]) for id_, each in self._devices.items()}
         self._listed = None
         self._by_adapter.clear()
         for device in self._devices.values():
@@ -221,6 +243,7 @@ class Registry:
         self._report_dropped(adapter, device_id, dropped)
         (self._unavailable.discard if seen.is_available else self._unavailable.add)(device_id)
         is_new = device_id not in self._devices
+        changed, after = _with_last_values(before, after)
         self._put(after)
         if is_new:
             self._by_adapter[adapter][device_id] = None
@@ -228,8 +251,9 @@ class Registry:
             after.vendor_name is not before.vendor_name and after.name != before.name
         ):
             self._bus.publish(events.DeviceUpdated(device=after))
-        if after.attributes is not before.attributes:
-            self._bus.publish(events.DeviceStateChanged(device=after, previous=None if is_new else before))
+        unobserved = self._unobserved.get(device_id, _NO_ATTRIBUTES)
+        observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
+        self._publish_change(None if is_new else before, after, changed, observed, seen.pushed)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
         """The device, or one that has shown nothing where it is new; `Invalid` where it cannot be the adapter's."""
@@ -253,15 +277,50 @@ class Registry:
 
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]
-        self._show(device, {**device.attributes, "state": state}, self._clock.now(), device.last_seen)
+        attributes = {**device.attributes, "state": state}
+        self._show(device, attributes, self._clock.now(), device.last_seen, _NO_ATTRIBUTES, _NO_ATTRIBUTES)
 
-    def _show(self, device: Device, attributes: dict[str, Value], now: datetime, last_seen: datetime) -> None:
-        """Set the device's attributes; publish it if they differ."""
+    def _show(
+        self,
+        device: Device,
+        attributes: dict[str, Value],
+        now: datetime,
+        last_seen: datetime,
+        observed: frozenset[str],
+        pushed: frozenset[str],
+    ) -> None:
+        """Set the device's attributes, and publish what that changes."""
+        after, changed = device, _NO_ATTRIBUTES
         if attributes != device.attributes:
-            after = self._put(replace(device, attributes=attributes, updated_at=now, last_seen=last_seen))
-            self._bus.publish(events.DeviceStateChanged(device=after, previous=device))
+            after = replace(device, attributes=attributes, updated_at=now, last_seen=last_seen)
+            changed, after = _with_last_values(device, after)
         elif last_seen is not device.last_seen:
-            self._put(replace(device, last_seen=last_seen))
+            after = replace(device, last_seen=last_seen)
+        if after is not device:
+            self._put(after)
+        self._publish_change(device, after, changed, observed, pushed)
+
+    def _publish_change(
+        self,
+        before: Device | None,
+        after: Device,
+        changed: frozenset[str],
+        observed: frozenset[str],
+        pushed: frozenset[str],
+    ) -> None:
+        """Publish which attributes were observed for the first time since the start, and which of all changed."""
+        baseline = _NO_ATTRIBUTES
+        unobserved = self._unobserved.get(after.id)
+        if unobserved is not None and before is not None:
+            baseline = frozenset(name for name in changed if name in unobserved or not before.known(name)) - pushed
+            if first := observed & unobserved:
+                self._unobserved[after.id] = unobserved - first
+                if not self._unobserved[after.id]:
+                    del self._unobserved[after.id]
+                self._bus.publish(events.AttributesObserved(device=after, attributes=first))
+        if changed:
+            event = events.DeviceStateChanged(device=after, previous=before, changed=changed, baseline=baseline)
+            self._bus.publish(event)
 
     def _put(self, device: Device) -> Device:
         self._devices[device.id] = device
@@ -311,6 +370,15 @@ class Registry:
     def ids_of(self, adapter: str) -> Mapping[str, None]:
         """The ids of the adapter's devices; read only until the next change."""
         return self._by_adapter[adapter]
+
+
+def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], Device]:
+    """Return which attributes differ, and the second device with the last values of those that it shows no longer."""
+    if after.attributes is before.attributes:
+        return _NO_ATTRIBUTES, after
+    changed = changed_attributes(before, after)
+    last = last_values(before, after.attributes, changed)
+    return changed, after if last == before.last else replace(after, last=last)
 
 
 def _by_id(things: Mapping[str, T]) -> list[T]:

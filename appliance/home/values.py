@@ -37,6 +37,25 @@ def to_bytes(value: Value) -> bytes:
     return bytes(memoryview(orjson.dumps(value)))
 
 
+def number_in(value: Value) -> int | float | None:
+    """Return the number that a value counts by: itself, or its `value` if it has a unit; None for anything else."""
+    if isinstance(value, dict):
+        value = value.get("value")
+    return value if is_number(value) else None
+
+
+def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return what to keep of the values known before this one, newest first.
+
+    None is a gap, which keeps all; after a value that is not a number the last number is kept.
+    """
+    if value is None:
+        return known
+    if number_in(value) is not None:
+        return ()
+    return tuple(each for each in known if number_in(each) is not None)[:1]
+
+
 def kelvin_of(mired: float) -> int:
     """Colour temperature in kelvin; one mired is a millionth of a reciprocal kelvin."""
     return round(1_000_000 / mired)

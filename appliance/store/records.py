@@ -3,7 +3,8 @@
 Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<device id>` (what people call it),
 `alias/<device id>` (the short id that people chose),
 `device/<id>` (what it is) and `state/<device id>`
-(`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
+(`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written;
+`was`: `Device.last`);
 `counter/card` counts what was written; `clock/trust` is that of `store/recorder.py`, `key/<id>` are the keys of
 `store/stored_keys.py`. Whether a device is online is not
 kept: it is not known after a start.
@@ -169,6 +170,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
         STATE_PREFIX + device.id: {
             "at": to_millis(device.updated_at),
             "is": {key: value for key, value in device.attributes.items() if has_state or key != "state"},
+            **({"was": {key: list(known) for key, known in device.last.items()}} if device.last else {}),
         },
     }
 
@@ -196,7 +198,7 @@ def _device(
     attributes = check_attributes(shown_then, {}, dropped)
     for attribute, reason in dropped.items():
         on_fault(f"{STATE_PREFIX}{device_id}: {attribute}", Invalid(reason))
-    name, commands = value.get("name"), value.get("commands")
+    name, commands, last = value.get("name"), value.get("commands"), state.get("was", {})
     return Device(
         id=device_id,
         room_id=layout.room_assignments.get(device_id),
@@ -210,6 +212,7 @@ def _device(
         vendor_name=None if name is None else _text(name),
         info=_info(value.get("info", {})),
         commands=None if commands is None else tuple(_spec(each) for each in commands),
+        last={key: tuple(known) for key, known in last.items() if isinstance(known, list)},
     )
 
 

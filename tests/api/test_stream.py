@@ -76,7 +76,7 @@ _BOTH = {"id": "both", "name": "Both", "members": ["desk:light:0", "tv:tv"]}
 
 FRAMES: list[tuple[Event, str, dict[str, Any]]] = [
     (
-        events.DeviceStateChanged(device=LAMP, previous=None),
+        events.DeviceStateChanged(device=LAMP, previous=None, changed=frozenset(LAMP.attributes)),
         "device.state_changed",
         {"id": "desk:light:0", "state": dict(LAMP.attributes)},
     ),

@@ -15,7 +15,7 @@ from appliance.automations.environment import Environment
 from appliance.clock import Clock, ClockTrust, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
-from appliance.home.model import Device, DeviceKind, Metadata
+from appliance.home.model import Device, DeviceKind, Metadata, changed_attributes
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale, load_zone
@@ -56,7 +56,8 @@ def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
 def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id: str = LAMP) -> DeviceStateChanged:
     """The event that a device went from one set of attributes (None: did not exist) to another."""
     previous = None if before is None else device(before, device_id)
-    return DeviceStateChanged(device=device(after, device_id), previous=previous)
+    now = device(after, device_id)
+    return DeviceStateChanged(device=now, previous=previous, changed=changed_attributes(previous, now))
 
 
 def environment_of(

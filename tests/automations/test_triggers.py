@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.automations.automation_fields import Matcher
 from appliance.automations.device_triggers import Devices, DeviceTrigger
@@ -16,6 +17,7 @@ from appliance.home.events import (
     DeviceStateChanged,
     Event,
 )
+from appliance.home.model import LastValues, last_values
 from tests.automations.homes import LAMP, change
 from tests.fakes.rows import each_row
 
@@ -56,7 +58,6 @@ def celsius(value: float) -> dict[str, Any]:
         (Matcher(), 20, 21, True),
         (Matcher(), 20, 20.5, True),
         (Matcher(), 20, 20.0, False),
-        (Matcher(), 1, True, True),
         (Matcher(), None, 20, False),
         (Matcher(), 20, None, False),
         (Matcher(), celsius(20), celsius(21), True),
@@ -135,8 +136,13 @@ def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     """What becomes of the wait as the brightness goes through these values."""
     pending: Match | None = None
     matched = []
+    last: LastValues = {}
     for before, after in itertools.pairwise(shown):
-        now = trigger.follow(shift(before, after), pending)
+        event = shift(before, after)
+        assert event.previous is not None
+        previous = replace(event.previous, last=last)
+        event, last = replace(event, previous=previous), last_values(previous, event.device.attributes, event.changed)
+        now = trigger.follow(event, pending)
         matched.append(
             ("none" if pending is None else "ends")
             if now is None
@@ -154,10 +160,10 @@ RANGE = Matcher(above=50)
     [
         (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "goes on", "ends"]),
         (brightness(RANGE, duration_secs=5), (40, 60, 61, 50, 60), ["begins", "goes on", "ends", "begins"]),
-        (brightness(Matcher(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "ends", "none"]),
+        (brightness(Matcher(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "goes on", "anew"]),
         (brightness(Matcher(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
         (brightness(Matcher(equals=5), debounce_secs=5), (4, 5, 4, 5, 5), ["begins", "ends", "begins", "goes on"]),
-        (brightness(Matcher(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "ends"]),
+        (brightness(Matcher(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "goes on"]),
         (brightness(Matcher(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
     ],
 )

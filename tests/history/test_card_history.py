@@ -24,7 +24,7 @@ from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged
-from appliance.home.model import Device
+from appliance.home.model import Device, changed_attributes
 from appliance.settings import HistorySettings
 from appliance.store.month_files import FoundLines, MonthFiles
 from appliance.version import MADE_AT
@@ -79,7 +79,9 @@ class Box:
         shown = {"state": "online", **({} if previous is None else previous.attributes), **attributes}
         device = replace(previous or self._shape, id=device_id, attributes=shown, updated_at=now, last_seen=now)
         self.devices[device_id] = device
-        self.bus.publish(DeviceStateChanged(device=device, previous=previous))
+        self.bus.publish(
+            DeviceStateChanged(device=device, previous=previous, changed=changed_attributes(previous, device))
+        )
 
     def pass_time(self, **time: float) -> None:
         """Let time go by."""

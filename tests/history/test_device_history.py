@@ -15,7 +15,7 @@ from appliance.history.device_history import DeviceHistory, Resolution, Series
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
-from appliance.home.model import Device, DeviceKind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report, changed_attributes
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 from tests.fakes.rows import each_row
@@ -49,7 +49,9 @@ class Home:
         previous = self.devices.get(device_id)
         device = replace(previous or self._shape, id=device_id, attributes=attributes, updated_at=at, last_seen=at)
         self.devices[device_id] = device
-        self.bus.publish(DeviceStateChanged(device=device, previous=previous))
+        self.bus.publish(
+            DeviceStateChanged(device=device, previous=previous, changed=changed_attributes(previous, device))
+        )
 
     def values(self, device_id: str, attribute: str, period: Period = ALL, *more: Resolution) -> list[Any]:
         """What the history tells of the attribute, newest first."""

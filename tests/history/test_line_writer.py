@@ -18,7 +18,7 @@ from appliance.errors import Unreachable
 from appliance.history.line_writer import LineQueue, LineWriter, PostLines, encode_line
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
-from appliance.home.model import Device
+from appliance.home.model import Device, changed_attributes
 from tests.fakes.clock import VirtualClock
 from tests.fakes.line_server import TOKEN, LineServer, parse_lines
 from tests.fakes.rows import each_row
@@ -82,7 +82,9 @@ class Home:
         now = self.clock.now()
         device: Device = replace(self._device, attributes={"state": "online", "power": number}, updated_at=now)
         before = self._device if self._device.attributes else None
-        self.bus.publish(DeviceStateChanged(device=device, previous=before))
+        self.bus.publish(
+            DeviceStateChanged(device=device, previous=before, changed=changed_attributes(before, device))
+        )
         self._device = device
         self.shown[round(now.timestamp() * 1000)] = number
 

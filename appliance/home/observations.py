@@ -80,6 +80,7 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
         last_seen=now,
         person_name=before.person_name,
         vendor_name=name,
+        alias=before.alias,
         info=info,
         commands=commands,
         last=before.last,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from appliance.clock import Clock
@@ -14,7 +15,8 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import OFFLINE
-from tests.fakes.registry import PromptRegistry
+from appliance.store.records import DocumentSnapshot, encode_device, read_devices
+from tests.fakes.registry import PromptRegistry, make
 from tests.fakes.rows import each_row
 
 NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
@@ -162,3 +164,27 @@ class TestQuestions:
             ask(home.registry)
         assert str(refused.value) == sentence
         assert home.news() == []
+
+
+def test_an_observation_keeps_what_people_chose() -> None:
+    home = Home(Report(adapter="a", observations=(seen(power="off"),)))
+    make(home.registry, lambda layout, devices: layout.set_alias("a:1", "lamp", devices))
+    make(home.registry, lambda layout, devices: layout.rename_device("a:1", "Lamp", devices))
+    home.registry.apply(Report(adapter="a", observations=(seen(power="on"),)))
+    assert (home.device().alias, home.device("lamp").name) == ("lamp", "Lamp")
+
+
+def test_a_value_of_none_ends_an_attribute_and_its_last_value_is_known() -> None:
+    home = Home(Report(adapter="a", observations=(seen(power="off", brightness=5),)))
+    home.registry.update_attributes("a", "a:1", {"brightness": None})
+    (event,) = home.news()
+    assert isinstance(event, events.DeviceStateChanged) and event.changed == {"brightness"}
+    assert "brightness" not in home.device().attributes and home.device().known("brightness") == (5,)
+
+
+def test_last_values_are_stored_with_the_device() -> None:
+    home = Home(Report(adapter="a", observations=(seen(power="off", brightness=5),)))
+    home.registry.apply(Report(adapter="a", observations=(seen(power="off"),)))
+    stored = {key: orjson.dumps(value) for key, value in encode_device(home.device()).items()}
+    (restored,) = read_devices(DocumentSnapshot(stored), home.registry.layout)
+    assert restored.known("brightness") == (5,) and restored.last == home.device().last

@@ -24,6 +24,7 @@ from appliance.adapters.mqtt.payloads import Filters, Message, is_wild
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.errors import Invalid
+from appliance.home.values import Value
 
 MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
@@ -215,21 +216,20 @@ class DeviceCatalog:
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
     ) -> Iterator[Update | EntityEvent]:
-        """The changes that a message makes to one entity that reads its topic under this filter.
+        """Return the events and the new values in a message to one entity that reads its topic under this filter.
 
-        An empty one says that the entity is available or no longer. What cannot be read is noted in `refused`, once
-        per entity.
+        The values are one update, whichever readers they come from: a message is one observation. It is empty if only
+        the availability changed. `refused` notes what cannot be read, once per entity.
         """
         was_available = entity.availability.is_available
         try:
             entity.availability.take(pattern, message)
         except TemplateFailed as fault:
             self.note_refusal(device, entity, fault)
+        merged: dict[str, Value] | None = None
         if entity.availability.is_available != was_available:
-            yield {}
-        if entity.reports_events and message.is_retained:
-            return
-        for reader in entity.readers:
+            merged = {}
+        for reader in entity.readers if not (entity.reports_events and message.is_retained) else ():
             if reader.topic == pattern:
                 try:
                     found = reader.parse(message.rendered(reader.template))
@@ -238,8 +238,12 @@ class DeviceCatalog:
                 except Exception as fault:
                     self.note_refusal(device, entity, fault)
                     continue
-                if found is not None:
+                if isinstance(found, EntityEvent):
                     yield found
+                elif found is not None:
+                    merged = {**(merged or {}), **found}
+        if merged is not None:
+            yield merged
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
         """Note what could not be read of a message to an entity; once an entity."""

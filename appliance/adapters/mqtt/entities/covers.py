@@ -127,7 +127,11 @@ class Cover(Entity):
         if command.action != "set" and self.is_assumed(self._attribute):
             state = {"open": "open", "close": "closed"}[command.action]
             return replace(intent, shows={self._attribute: state if self._door else target})
-        return replace(intent, shows={"cover_position": target}, begins=self._begins(target))
+        shown: Value = target
+        attribute = "cover_position"
+        if self._door and command.action != "set":
+            attribute, shown = self._door, {"open": "open", "close": "closed"}[command.action]
+        return replace(intent, shows={attribute: shown}, begins=self._begins(target))
 
     def _step(self, action: str) -> Intent:
         own = f"_{action}_topic"
@@ -144,7 +148,8 @@ class Cover(Entity):
             ending = "opened" if command.action == "open" else "closed"
             raw = plain_number(self.config.number(f"tilt_{ending}_value", raw))
         is_shown = self.config.topic("tilt_status_topic") is not None and not self.config.flag("tilt_optimistic")
-        return self.intent("tilt_command", raw, {"cover_tilt": percent} if is_shown else {}, tilt_position=raw)
+        shown = {"cover_tilt": self._tilt.percent(raw)} if is_shown else {}
+        return self.intent("tilt_command", raw, shown, tilt_position=raw)
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
         """Whether the cover moves, or is where it should be."""

@@ -93,6 +93,13 @@ class Select(Input):
     def schema(self) -> dict[str, Value]:
         return {"type": "enum", "values": list(self.config.texts("options"))}
 
+    def parse(self, text: str) -> Update:
+        if text in self.config.texts("options"):
+            return {self.custom: text[:1000]}
+        if text == "" or is_unknown(text):
+            return {self.custom: None} if text == "None" else {}
+        raise Invalid(f"{text[:40]!r} is none of the announced options")
+
 
 class Text(Input):
     """A text of the announced lengths, 0 to 255 characters unless they say otherwise."""
@@ -164,8 +171,7 @@ class UpdateEntity(Entity):
         self._versions: dict[str, Value] = {}
         self.read("state_topic", self._parse_installed, "value_template")
         self.read("latest_version_topic", lambda text: self._show(latest=text), "latest_version_template")
-        if self.can("command"):
-            payload = self.config.text("payload_install", "")
+        if self.can("command") and (payload := self.config.text("payload_install")):
             self.offer(self.custom, ("install",), lambda _: self.intent("command", payload))
 
     def _parse_installed(self, text: str) -> Update:

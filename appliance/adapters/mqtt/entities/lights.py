@@ -158,14 +158,15 @@ class LightEntity(Entity):
         return round(1e6 / value["value"]) if is_kelvin else int(value["value"])
 
     def mode_update(self, mode: str) -> dict[str, Value]:
-        """What a colour mode comes to: the canonical mode, and the notations that it ends."""
+        """Return the canonical mode, and the notations of colour that it ends, whoever showed them."""
         kept = COLOR_OF_MODE.get(mode, "")
-        if not kept and mode not in ("white", "brightness"):
+        if not kept and mode not in ("white", "brightness", "onoff"):
             return {}
-        shown: dict[str, Value] = {key: None for key in COLOR_OF_MODE.values() if key != kept and key in self.claims}
-        if mode == "brightness":
-            return shown
-        return {**shown, "color_mode": "rgb" if mode in RGB_MODES else mode}
+        ended: dict[str, Value] = {key: None for key in COLOR_OF_MODE.values() if key != kept}
+        if mode not in RGB_MODES:
+            ended |= dict.fromkeys(self._whites())
+        shown = "rgb" if mode in RGB_MODES else None if mode in ("brightness", "onoff") else mode
+        return {**ended, "color_mode": shown}
 
     def assumed(self, update: Update) -> Update:
         """With a colour, the mode that it begins, and no other notation."""

@@ -9,7 +9,13 @@ from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
-_TEMPERATURES = ("°C", "°F", "K", "C", "F")
+_TEMPERATURES = ("°C", "°F", "K")
+_SPELLED = {"C": "°C", "F": "°F"}
+"""Units as some announcers write them."""
+
+_WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
+"""Device classes, and the missing one, whose values are not numbers."""
+
 _PRESSURES = ("hPa", "kPa", "mbar", "inHg", "psi", "bar", "Pa", "mmHg")
 
 _MEASUREMENTS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
@@ -57,8 +63,9 @@ class Sensor(Entity):
     is_renamed = True
 
     def setup(self) -> None:
-        self._unit = self.config.text("unit_of_measurement")
-        self._is_number = bool(self._unit) or "state_class" in self.config
+        unit, device_class = self.config.text("unit_of_measurement"), self.config.text("device_class")
+        self._unit = _SPELLED.get(unit, unit)
+        self._is_number = bool(unit) or "state_class" in self.config or device_class not in _WORD_CLASSES
         self._options = self.config.texts("options")
         self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
         self.claims = (key,) if (key := self._capability()) else ()
@@ -85,7 +92,7 @@ class Sensor(Entity):
     def _parse(self, text: str) -> Update:
         key, is_option = self.claims[0] if self.claims else "", text in self._options
         if not key and not self._is_number and not self._options:
-            is_null = text == "None" and "value_template" in self.config
+            is_null = text == "None" and ("value_template" in self.config or "device_class" in self.config)
             return {self.custom: None if is_null else text[:1000]}
         if is_unknown(text) and not is_option:
             return {key or self.custom: None}
@@ -150,7 +157,10 @@ class BinarySensor(Entity):
 
 
 class DeviceTracker(Entity):
-    """A person's device: `presence`, and where it is in a zone, the zone's name."""
+    """A person's device: `presence`, and the name of the zone or room that it is in.
+
+    A zone of GPS is away from home; a room that anything else sees, such as Bluetooth, is at home.
+    """
 
     device_class = "person"
     is_renamed = True
@@ -172,7 +182,8 @@ class DeviceTracker(Entity):
             return {}
         is_home = text == self.config.text("payload_home", "home")
         is_zone = not is_home and text != self.config.text("payload_not_home", "not_home")
-        return {self.label: is_home, zone: text[:200] if is_zone else None}
+        is_room = is_zone and self.config.text("source_type", "gps") != "gps"
+        return {self.label: is_home or is_room, zone: text[:200] if is_zone else None}
 
 
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")

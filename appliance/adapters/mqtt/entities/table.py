@@ -89,7 +89,7 @@ def build_entity(announcement: Announcement) -> Entity:
 def is_excluded(announcement: Announcement) -> bool:
     """Whether it is of category config or diagnostic, batteries excepted, or announced as disabled by default."""
     config = announcement.config
-    if str(config.get("enabled_by_default", True)).lower() == "false":
+    if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True
     if config.get("entity_category") not in ("config", "diagnostic"):
         return False

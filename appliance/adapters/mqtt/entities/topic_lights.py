@@ -43,8 +43,12 @@ class TopicLight(LightEntity):
         self._modes = frozenset(name for name in modes if self.can(f"{name}_command"))
         states = {self.payload(power): power for power in ("off", "on")}
         parse_brightness = number_parser("brightness", self.brightness_of, ignores_unknown=True)
+        self._by_notation: dict[str, Update] = {}
+        self._named_mode = ""
+        self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
         self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
                   shows=("power",))  # fmt: skip
+        self._read("color_mode", "color_mode", self._parse_mode)  # first: one message may hold the mode and colours
         self._read("brightness", "brightness", parse_brightness)
         self._read("color_temp", "color_temperature", self._parse_temperature)
         for name in (*RGB_MODES, "hs", "xy"):
@@ -52,7 +56,6 @@ class TopicLight(LightEntity):
             self._read(
                 name, COLOR_OF_MODE[name], self._color_parser(COLOR_OF_MODE[name].removeprefix("color_")), *whites
             )
-        self._read("color_mode", "color_mode", self.mode_update)
         self._read("effect", "effect", self.effect_update)
         self.offer_all(can_switch=self.has_target("command_topic"))
         if not self.has_target("effect_command_topic"):
@@ -62,9 +65,25 @@ class TopicLight(LightEntity):
     def _read(self, name: str, attribute: str, parse: Callable[[str], Update], *more: str) -> None:
         self.read(f"{name}_state_topic", parse, f"{name}_value_template", shows=(attribute, *more))
 
+    def _parse_mode(self, text: str) -> Update:
+        if update := self.mode_update(text):
+            self._named_mode = text
+        return {**update, **self._by_notation.get(COLOR_OF_MODE.get(text, ""), {})} if update else update
+
+    def _of_notation(self, mode: str, update: Update) -> Update:
+        """Return a colour with the mode that it begins.
+
+        If a topic names the mode, a colour begins none: it is shown only while its mode is the one that was named.
+        """
+        if not self._has_mode_topic:
+            return {**self.mode_update(mode), **update}
+        self._by_notation[COLOR_OF_MODE[mode]] = update
+        named = self._named_mode or str(self.attributes.get("color_mode"))
+        return update if COLOR_OF_MODE.get(named) == COLOR_OF_MODE[mode] else {}
+
     def _parse_temperature(self, text: str) -> Update:
         update = self.parse_temperature(text)
-        return {**self.mode_update("color_temp"), **update} if update else {}
+        return self._of_notation("color_temp", update) if update else {}
 
     def _color_parser(self, notation: str) -> Callable[[str], Update]:
         """Parses lists of numbers such as `255,0,64`; behind three colours there may be one white or two."""
@@ -77,7 +96,7 @@ class TopicLight(LightEntity):
             if len(parts) < count or (len(parts) > count and notation != "rgb"):
                 return {}
             whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
-            return {**self.mode_update(notation), **color_of(notation, parts[:count]), **whites}
+            return self._of_notation(notation, {**color_of(notation, parts[:count]), **whites})
 
         return parse
 
@@ -164,7 +183,8 @@ class JsonLight(LightEntity):
             update["color_temperature"] = self.kelvin_of(state["color_temp"])
         elif isinstance(color, dict):
             update.update(_color(mode, color))
-            whites = ("w",) if mode == "rgbw" else ("c", "w") if mode == "rgbww" else ()
+        if isinstance(color, dict):
+            whites = ("c", "w") if "rgbww" in self._modes else ("w",)
             update.update(self.whites_update([color.get(each) for each in whites]))
         return update
 
@@ -221,7 +241,7 @@ class TemplateLight(LightEntity):
                 self.read("state_topic", parse, f"{key}_template", shows=(attribute,))
         on = self.config.text("command_on_template")
         self._can_flash = re.search(r"\bflash\b", on) is not None
-        self._parts: dict[str, float] = {}
+        self._parts: dict[str, float | None] = {}
         for color in ("red", "green", "blue") if "rgb" in modes else ():
             self.read("state_topic", self._part(color), f"{color}_template", shows=("color_rgb",))
         if not self._can_send("on"):
@@ -233,13 +253,18 @@ class TemplateLight(LightEntity):
         return self.has_target("command_topic") and not is_unreadable(template)
 
     def _part(self, part: str) -> Callable[[str], Update]:
+        """Parse one of three colours; the last one decides. Unknown ones end the colour, as lamps with white do."""
+
         def parse(text: str) -> Update:
-            if text == "" or is_unknown(text):
+            if text:
+                self._parts[part] = None if is_unknown(text) else parse_number(text)
+            parts = [self._parts.get(color) for color in ("red", "green", "blue")]
+            if part != "blue" or not text:
                 return {}
-            self._parts[part] = parse_number(text)
-            if len(self._parts) < 3:
-                return {}
-            return color_of("rgb", [self._parts[color] for color in ("red", "green", "blue")])
+            if None in parts:
+                is_white = "color_temperature" in self.attributes or "color_temp" in self._modes
+                return {"color_rgb": None, "color_mode": "color_temp" if is_white else None}
+            return {**self.mode_update("rgb"), **color_of("rgb", [each for each in parts if each is not None])}
 
         return parse
 

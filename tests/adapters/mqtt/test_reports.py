@@ -1,0 +1,128 @@
+"""Payloads of public bug reports in Home Assistant's format: what is shown, offered, and reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.errors import BadAnswer
+from appliance.home.commands import Command
+from tests.adapters.mqtt.table import announce, config, hear, live_devices
+from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
+
+MODE_TOPIC = {
+    "state_topic": "s", "command_topic": "c", "state_value_template": "{{ value_json.P }}",
+    "rgb_command_topic": "r", "rgb_state_topic": "s", "rgb_value_template": "{{ value_json.rgb | join(',') }}",
+    "color_temp_command_topic": "t", "color_temp_state_topic": "s",
+    "color_temp_value_template": "{{ value_json.ct }}",
+    "color_mode_state_topic": "s", "color_mode_value_template": "{{ value_json.m }}",
+}  # fmt: skip
+JSON_LAMP = {"schema": "json", "state_topic": "s", "command_topic": "c", "brightness": True}
+TEMPLATE_LAMP = {
+    "schema": "template", "state_topic": "s", "command_topic": "c", "command_on_template": "on",
+    "command_off_template": "off", "red_template": "{{ value_json.r }}", "green_template": "{{ value_json.g }}",
+    "blue_template": "{{ value_json.b }}", "color_temp_template": "{{ value_json.t }}",
+}  # fmt: skip
+STATE = {"state_topic": "s"}
+KELVIN_4000 = {"value": 4000, "unit": "kelvin"}
+RED = {"r": 255, "g": 10, "b": 0}
+
+ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
+    ("light", MODE_TOPIC, ['{"P":"ON","rgb":[255,10,0],"ct":250,"m":"color_temp"}'],
+     {"power": "on", "color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+    ("light", MODE_TOPIC, ['{"P":"ON","rgb":[255,10,0],"ct":250,"m":"color_temp"}', '{"m":"rgb"}'],
+     {"power": "on", "color_mode": "rgb", "color_rgb": RED}, []),
+    ("light", MODE_TOPIC, ['{"m":"rgb"}', '{"rgb":[255,10,0]}', '{"ct":250}'],
+     {"color_mode": "rgb", "color_rgb": RED}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
+     ['{"color_mode":"hs","color":{"h":120,"s":80}}'],
+     {"color_mode": "hs", "color_hs": {"hue": 120, "saturation": 80}}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
+     ['{"color_mode":"hs","color":{"h":120,"s":80}}', '{"color_mode":"color_temp","color_temp":250}'],
+     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["rgbw", "white"]},
+     ['{"color_mode":"rgbw","color":{"r":1,"g":2,"b":3,"w":255}}', '{"color_mode":"white","brightness":51}'],
+     {"color_mode": "white", "brightness": 20}, []),
+    ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0,"t":null}'], {"color_mode": "rgb", "color_rgb": RED}, []),
+    ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0,"t":null}', '{"r":null,"g":null,"b":null,"t":250}'],
+     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+    ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"}, ['{"x":"a"}', '{"y":1}'],
+     {"custom.mqtt.x": "a"}, []),
+    ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"},
+     ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is none of the announced options"]),
+    ("sensor", {**STATE, "device_class": "aqi"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
+    ("sensor", {**STATE, "device_class": "ph"}, ["7"], {"custom.mqtt.x": 7}, []),
+    ("sensor", {**STATE, "device_class": "power_factor"}, ["0.95", "None"], {}, []),
+    ("sensor", {**STATE, "device_class": "humidity"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
+    ("sensor", {**STATE, "device_class": "timestamp"}, ["None"], {}, []),
+    ("sensor", {**STATE, "device_class": "temperature", "unit_of_measurement": "C"}, ["20"],
+     {"temperature": {"value": 20, "unit": "°C"}}, []),
+    ("device_tracker", {**STATE, "source_type": "espresense"}, ["Kitchen"],
+     {"presence": True, "custom.mqtt.zone": "Kitchen"}, []),
+    ("device_tracker", {**STATE, "source_type": "espresense"}, ["not_home"], {"presence": False}, []),
+    ("device_tracker", {**STATE, "source_type": "gps"}, ["Work"],
+     {"presence": False, "custom.mqtt.zone": "Work"}, []),
+    ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["heat", "manual"], {"hvac_mode": "heat"},
+     ["the mode 'manual' is not one of off, heat, cool, auto, heat_cool, dry, fan_only"]),
+]  # fmt: skip
+
+
+@each_row(("component", "keys", "messages", "shown", "reasons"), ROWS)
+def test_reported_payloads_are_shown(
+    component: str, keys: dict[str, Any], messages: list[str], shown: dict[str, Any], reasons: list[str]
+) -> None:
+    live = live_devices()
+    announce(live, config(f"{component}/x", **keys, unique_id="x"))
+    for text in messages:
+        hear(live, "s", text.encode())
+    assert live.catalog.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in live.catalog.refused.values()] == reasons
+
+
+@each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
+def test_an_entity_that_is_disabled_in_any_spelling_is_left_out(flag: object, is_there: bool) -> None:
+    live = live_devices()
+    announce(live, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
+    assert ("mqtt:x" in live.catalog.devices) is is_there
+
+
+def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
+    for more, actions in (({}, []), ({"payload_install": "go"}, ["install"])):
+        live = live_devices()
+        announce(live, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
+        offers = live.catalog.devices["mqtt:x"].offers
+        assert [action for _, offer in offers.values() for action in offer.actions] == actions
+
+
+async def test_slats_whose_open_end_is_in_the_middle_are_open_there(clock: VirtualClock) -> None:
+    live = live_devices(clock)
+    announce(
+        live, config("cover/x", tilt_command_topic="c", tilt_status_topic="s", tilt_opened_value=50, unique_id="x")
+    )
+
+    class Blind:
+        async def publish(self, message: Outgoing) -> None:
+            hear(live, "s", message.payload.encode())
+
+    connection: Any = Blind()
+    await live.command(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
+    assert live.catalog.devices["mqtt:x"].attributes == {"cover_tilt": 50}
+
+
+async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: VirtualClock) -> None:
+    live = live_devices(clock)
+    keys = {"state_topic": "s", "command_topic": "c", "device_class": "garage", "unique_id": "x"}
+    announce(live, config("cover/x", **keys))
+    hear(live, "s", b"closed")
+
+    class Nothing:
+        async def publish(self, message: Outgoing) -> None:
+            """Do nothing."""
+
+    connection: Any = Nothing()
+    command = Command(capability="garage_door", action="open")
+    with pytest.raises(BadAnswer, match="garage_door closed"):
+        await clock.run(live.command(connection, "mqtt:x", command))

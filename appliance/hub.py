@@ -355,6 +355,7 @@ class Hub:
         reloads = {
             kind: self.reloaders[f"{kind}s"].reload_sound for kind in ("scene", "automation", "script", "adapter")
         }
+        reloads["config"] = self.reloaders["adapters"].reload
         return HomeFiles(
             config,
             self._disk,
@@ -417,7 +418,7 @@ class Hub:
             return None, {}, failed.faults
         changes = compare_sections(self._config.adapters, found.adapters)
         changed = [found.adapters[name] for name in changes if name in found.adapters]
-        refused = await self.kinds.list_refused([each for each in changed if isinstance(each, LuaSection)])
+        refused = await self.kinds.judge_sections([each for each in changed if isinstance(each, LuaSection)])
         return (None, {}, refused) if refused else (found, changes, [])
 
     async def _start_section(self, name: str, settings: Any) -> None:

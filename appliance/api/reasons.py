@@ -134,7 +134,7 @@ class Reasons:
             return {"kind": "adapter", "summary": told}
         told = [*removed, *told]
         if self._hub.registry.layout.keeps(word):
-            told = [f"{section} does not show it now; its room, name, alias and groups are kept", *told]
+            told = [f"{section} does not show it now; its room, name and groups are kept", *told]
         elif not removed and health.file_fault is None and not _drops_of(health, word):
             return None
         return {"kind": "device", "id": word, "summary": told}

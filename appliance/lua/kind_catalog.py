@@ -117,11 +117,6 @@ class KindCatalog:
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
 
-    async def list_refused(self, sections: Sequence[LuaSection]) -> list[Fault]:
-        """Return the faults of these sections, which are not in force yet, as their kinds see them."""
-        reading = await self._read(sections)
-        return sorted(chain(*reading.refused.values()))
-
     async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
         """Replace the sections; `changed` are the names of those that differ. Follow with `reload`."""
         self._sections = sections
@@ -199,11 +194,10 @@ class KindCatalog:
         """The operations of each section whose kind is in use."""
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
-    async def _read(self, sections: Sequence[LuaSection] | None = None) -> KindReading:
+    async def _read(self) -> KindReading:
         """Read the files anew: those of the home, and of those that come with Lares what sections name."""
-        sections = self._sections if sections is None else sections
         contents = await read_folder(self._folder)
-        named = {section.kind for section in sections}
+        named = {section.kind for section in self._sections}
         own = {_kind_of_file(source.name): source for source in contents.sources}
         others = [fault for fault in contents.faults if _kind_of_file(fault.file) not in named]
         others += [wrong for name, source in own.items() if (wrong := _name_fault(name, source)) is not None]
@@ -225,7 +219,11 @@ class KindCatalog:
                 faults[name] = tuple(failed.faults)
 
         await asyncio.gather(*(load(name, source) for name, source in sources.items()))
-        read = {each.name: read_section(each, kinds[each.kind].definition) for each in sections if each.kind in kinds}
+        read = {
+            each.name: read_section(each, kinds[each.kind].definition)
+            for each in self._sections
+            if each.kind in kinds
+        }
         return KindReading(
             kinds=kinds,
             settings={name: each for name, each in read.items() if isinstance(each, SectionSettings)},

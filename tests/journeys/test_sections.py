@@ -172,3 +172,10 @@ async def test_keys_that_wait_for_the_next_start_are_listed_until_then(home: Hom
     assert "next_start" not in await home.reload() and await home.notes() == []
     home.save(VIRTUAL, "# a comment\n")
     assert await home.notes() == []
+
+
+async def test_a_save_over_http_applies_the_sections(home: Home) -> None:
+    text = home.file.read_text() + OTHER
+    saved = await home.app.ask("PUT", "/files/config/default.toml", json={"text": text})
+    assert saved.status == 200, saved.json
+    await home.has("other:b", "virtual:a")

@@ -46,6 +46,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "clock": ("lares clock trust",),
     "clock trust": ("lares clock trust",),
+    "import": ("lares import homeassistant /path/to/homeassistant",),
+    "import homeassistant": ("lares import homeassistant /path/to/homeassistant",),
     "doctor": ("lares doctor",),
     "status": ("lares status", "lares status --watch", "lares status --json"),
     "reload": ("lares reload",),

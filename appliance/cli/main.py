@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
     _check_texts(parsed)
-    name = (parsed.command or "run").replace("-", "_")
+    name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
@@ -157,6 +157,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     simulate.add_argument("--run", action="store_true", help="run the Lua, and print what it would command")
     simulate.add_argument("--json", action="store_true", help="print one JSON object a line")
+    import_ = commands.add_parser("import", help="import from another hub; overwrites nothing")
+    hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)
+    homeassistant = hubs.add_parser(
+        "homeassistant", parents=common, help="import rooms, names, and automations of a Home Assistant folder"
+    )
+    homeassistant.add_argument("folder", metavar="DIR", help="Home Assistant's configuration folder")
     commands.add_parser("doctor", parents=common, help="check paths, card, clock and store")
     clock = commands.add_parser("clock", help="say that the clock is right, where nothing synchronises it")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)

@@ -1,0 +1,609 @@
+"""Actions of Home Assistant as Lua statements.
+
+Action types, services, and their fields are those of Home Assistant's documentation of scripts and of each
+integration. A part that has no translation becomes a comment with the reason and its YAML.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from appliance.cli.homeassistant import conditions, templates
+from appliance.cli.homeassistant.conditions import as_list, numeric_tests, seconds, whole, words
+from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
+from appliance.cli.homeassistant.source import Tagged, number
+from appliance.cli.homeassistant.templates import Scope, is_template
+
+MAX_WAIT_SECS = 3600
+VOLUME_STEP = 5
+BRIGHTNESS_STEP = 10
+
+COLORS: Mapping[str, tuple[int, int, int]] = {
+    "red": (255, 0, 0), "green": (0, 128, 0), "lime": (0, 255, 0), "blue": (0, 0, 255), "yellow": (255, 255, 0),
+    "orange": (255, 165, 0), "purple": (128, 0, 128), "pink": (255, 192, 203), "magenta": (255, 0, 255),
+    "cyan": (0, 255, 255), "turquoise": (64, 224, 208), "white": (255, 255, 255), "gold": (255, 215, 0),
+    "violet": (238, 130, 238), "salmon": (250, 128, 114), "coral": (255, 127, 80), "navy": (0, 0, 128),
+}  # fmt: skip
+"""Named colours of CSS."""
+
+Command = tuple[str, str, Any]
+"""Capability, action, and value; a value of None is omitted."""
+
+SIMPLE: Mapping[str, Mapping[str, Command]] = {
+    "lock": {"lock": ("lock", "lock", None), "unlock": ("lock", "unlock", None), "open": ("lock", "unlock", None)},
+    "media_player": {
+        "media_play": ("media_playback", "play", None),
+        "media_pause": ("media_playback", "pause", None),
+        "media_stop": ("media_playback", "stop", None),
+        "media_next_track": ("media_playback", "next", None),
+        "media_previous_track": ("media_playback", "previous", None),
+        "volume_up": ("volume", "increase", VOLUME_STEP),
+        "volume_down": ("volume", "decrease", VOLUME_STEP),
+    },
+    "climate": {"turn_off": ("hvac_mode", "set", "off"), "turn_on": ("hvac_mode", "set", "heat")},
+}
+"""Commands of services that need no data, by domain and service."""
+
+POWER = {"turn_on": "on", "turn_off": "off", "toggle": "toggle"}
+SWITCHED = frozenset({"light", "switch", "fan", "media_player"})
+
+SETTERS: Mapping[str, Mapping[str, str]] = {
+    "climate": {
+        "hvac_mode": "hvac_mode",
+        "preset_mode": "preset_mode",
+        "fan_mode": "fan_mode",
+        "swing_mode": "swing_mode",
+    },
+    "fan": {"percentage": "custom.mqtt.percentage", "preset_mode": "preset_mode"},
+    "media_player": {"source": "media_source", "is_volume_muted": "muted"},
+    "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
+}
+"""Capabilities that fields of services set, by domain."""
+
+CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
+    "button": {"press": ("press", None)},
+    "number": {"set_value": ("set", "value")},
+    "select": {"select_option": ("set", "option")},
+    "text": {"set_value": ("set", "value")},
+    "valve": {"open_valve": ("set", Raw('"open"')), "close_valve": ("set", Raw('"closed"'))},
+    "siren": {"turn_on": ("set", Raw("true")), "turn_off": ("set", Raw("false"))},
+    "alarm_control_panel": {
+        "alarm_disarm": ("set", Raw('"disarmed"')),
+        "alarm_arm_home": ("set", Raw('"armed_home"')),
+        "alarm_arm_away": ("set", Raw('"armed_away"')),
+        "alarm_arm_night": ("set", Raw('"armed_night"')),
+        "alarm_arm_vacation": ("set", Raw('"armed_vacation"')),
+    },
+}
+"""Actions on `custom` attributes: the action, and the field that holds the value or the value itself."""
+
+
+class Actions:
+    """Writes the statements of one automation. `problems` are the reasons for parts that were not translated."""
+
+    def __init__(self, entities: Entities, trigger_entities: tuple[str, ...], *, reads_waits: bool = False) -> None:
+        self.lines = Lines()
+        self.problems: list[str] = []
+        self._entities = entities
+        self._trigger_entities = trigger_entities
+        self._names: dict[str, str] = {}
+        self._loops = 0
+        self._reads_waits = reads_waits
+
+    def define(self, variables: Any) -> None:
+        """Write the variables of an automation or action as locals."""
+        if not isinstance(variables, Mapping):
+            return
+        for key, value in variables.items():
+            try:
+                made = self._value(value)
+            except NotTranslated as reason:
+                self._skip({"variables": {key: value}}, str(reason))
+                continue
+            local = name(str(key))
+            self.lines.add(f"local {local} = {made}")
+            self._names[str(key)] = local
+
+    def sequence(self, value: Any) -> None:
+        """Write actions in order."""
+        for each in as_list(value):
+            self._one(each)
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(entities=self._entities, names=dict(self._names), trigger_entities=self._trigger_entities)
+
+    def _one(self, action: Any) -> None:
+        if isinstance(action, str) and is_template(action):
+            action = {"condition": "template", "value_template": action}
+        if isinstance(action, list):
+            self.sequence(action)
+            return
+        if not isinstance(action, Mapping):
+            self._skip(action, "it is not a mapping")
+            return
+        before = self.lines.mark()
+        try:
+            if action.get("enabled") is False:
+                raise NotTranslated("it is disabled")
+            if action.get("alias"):
+                self.lines.note(str(action["alias"]))
+            self._method(action)(action)
+        except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
+            self.lines.cut(before)
+            self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "its form is not known")
+
+    def _method(self, action: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], None]:
+        methods: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "delay": self._delay, "wait_template": self._wait_template, "wait_for_trigger": self._wait_for_trigger,
+            "choose": self._choose, "if": self._if, "repeat": self._repeat, "parallel": self._parallel,
+            "sequence": lambda each: self.sequence(each["sequence"]), "stop": self._stop,
+            "variables": lambda each: self.define(each["variables"]), "scene": self._scene, "event": self._event,
+        }  # fmt: skip
+        if "condition" in action or any(each in action for each in ("and", "or", "not")):
+            return self._condition
+        if "device_id" in action and "domain" in action and "type" in action:
+            return self._device
+        for key in ("action", "service", "service_template"):
+            if isinstance(action.get(key), str):
+                return lambda each: self._service(str(each[key]), each)
+        for key, method in methods.items():
+            if key in action:
+                return method
+        raise NotTranslated("the action's type is not known")
+
+    def _skip(self, part: Any, reason: str) -> None:
+        """Write a part that has no translation as a comment."""
+        self.problems.append(reason)
+        self.lines.note(f"not translated: {reason}")
+        for line in as_yaml(part).splitlines():
+            self.lines.note(f"  {line}")
+
+    # --- control ---
+
+    def _condition(self, action: Mapping[str, Any]) -> None:
+        self.lines.open(f"if {negated(conditions.in_lua(action, self.scope))} then")
+        self.lines.add("return")
+        self.lines.close()
+
+    def _test(self, value: Any) -> str:
+        """Return the expression of conditions; write those without a translation as a comment, and return false."""
+        try:
+            return conditions.in_lua(value, self.scope)
+        except NotTranslated as reason:
+            self._skip(value, f"condition: {reason}")
+            return "false"
+
+    def _choose(self, action: Mapping[str, Any]) -> None:
+        options = as_list(action["choose"])
+        tests = [self._test(each.get("conditions") if isinstance(each, Mapping) else each) for each in options]
+        for at, (option, test) in enumerate(zip(options, tests, strict=True)):
+            (self.lines.turn if at else self.lines.open)(f"{'elseif' if at else 'if'} {test} then")
+            self._block(option.get("sequence"))
+        if action.get("default") is not None and options:
+            self.lines.turn("else")
+            self._block(action["default"])
+        if options:
+            self.lines.close()
+        else:
+            self.sequence(action.get("default"))
+
+    def _if(self, action: Mapping[str, Any]) -> None:
+        self.lines.open(f"if {self._test(action['if'])} then")
+        self._block(action.get("then"))
+        if action.get("else") is not None:
+            self.lines.turn("else")
+            self._block(action["else"])
+        self.lines.close()
+
+    def _block(self, value: Any) -> None:
+        """Write actions whose variables end with the block."""
+        names = dict(self._names)
+        self.sequence(value)
+        self._names = names
+
+    def _repeat(self, action: Mapping[str, Any]) -> None:
+        repeat = action["repeat"]
+        if not isinstance(repeat, Mapping):
+            raise NotTranslated("the repetition is not a mapping")
+        names, self._loops = dict(self._names), self._loops + 1
+        index = f"index{self._loops}" if self._loops > 1 else "index"
+        self._names["repeat_index"] = index
+        end = "end"
+        if "count" in repeat:
+            self.lines.open(f"for {index} = 1, {self._value(repeat['count'])} do")
+        elif "for_each" in repeat:
+            item = f"item{self._loops}" if self._loops > 1 else "item"
+            self._names["repeat_item"] = item
+            self.lines.open(f"for {index}, {item} in ipairs({self._value(repeat['for_each'])}) do")
+        elif "while" in repeat:
+            test = conditions.in_lua(repeat["while"], self.scope)
+            self.lines.open(f"while {test} do")
+        elif "until" in repeat:
+            end = f"until {conditions.in_lua(repeat['until'], self.scope)}"
+            self.lines.open("repeat")
+        else:
+            raise NotTranslated("the repetition has no end")
+        self.sequence(repeat.get("sequence"))
+        self.lines.close(end)
+        self._names, self._loops = names, self._loops - 1
+
+    def _parallel(self, action: Mapping[str, Any]) -> None:
+        self.lines.note("in Home Assistant, these run at the same time")
+        self.sequence(action["parallel"])
+
+    def _stop(self, action: Mapping[str, Any]) -> None:
+        if action["stop"]:
+            self.lines.add(
+                f"ctx:log({quote('error' if action.get('error') else 'info')}, {self._message(action['stop'])})"
+            )
+        self.lines.add("do return end")
+
+    def _delay(self, action: Mapping[str, Any]) -> None:
+        delay = action["delay"]
+        if is_template(delay):
+            self.lines.add(f"ha.sleep(ctx, {self._value(delay)})")
+            return
+        if isinstance(delay, Mapping) and any(is_template(each) for each in delay.values()):
+            units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
+            terms = [f"({self._value(each)}) * {units[unit]}" for unit, each in delay.items() if unit in units]
+            self.lines.add(f"ha.sleep(ctx, {' + '.join(terms)})")
+            return
+        secs = whole(seconds(delay))
+        self.lines.add(f"ctx:sleep({secs})" if secs <= MAX_WAIT_SECS else f"ha.sleep(ctx, {secs})")
+
+    def _wait_template(self, action: Mapping[str, Any]) -> None:
+        text = str(action["wait_template"])
+        try:
+            self._wait(templates.comparison(text, self._entities), action)
+        except NotTranslated:
+            test = templates.condition(text, self.scope)
+            self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
+
+    def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
+        found = as_list(action["wait_for_trigger"])
+        if len(found) != 1 or not isinstance(found[0], Mapping):
+            raise NotTranslated("a wait for several triggers is not translated")
+        trigger = found[0]
+        kind, ids = str(trigger.get("trigger") or trigger.get("platform")), words(trigger.get("entity_id"))
+        if trigger.get("for") is not None or len(ids) != 1:
+            raise NotTranslated("a wait for this trigger is not translated")
+        if kind == "state" and trigger.get("to") is not None and not isinstance(trigger["to"], list):
+            if trigger.get("attribute"):
+                target = self._entities.attribute(ids[0], str(trigger["attribute"]))
+                self._wait(Comparison(target, "equals", trigger["to"]), action)
+            else:
+                self._wait(self._entities.compare(ids[0], trigger["to"]), action)
+        elif kind == "numeric_state":
+            [limits] = numeric_tests(self._entities, trigger)
+            if len(limits) != 1:
+                raise NotTranslated("a wait for a range is not translated")
+            self._wait(limits[0], action)
+        else:
+            raise NotTranslated("a wait for this trigger is not translated")
+
+    def _wait(self, test: Comparison, action: Mapping[str, Any]) -> None:
+        timeout = self._timeout(action)
+        if isinstance(test.target, Variable) or timeout > MAX_WAIT_SECS:
+            lua = templates.comparison_in_lua(test)
+            self._finish_wait(f"ha.wait_until(ctx, function() return {lua} end, {timeout})", action)
+            return
+        wanted = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}
+        self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
+
+    def _timeout(self, action: Mapping[str, Any]) -> int | float:
+        if action.get("timeout") is None:
+            self.lines.note("Home Assistant waits without a limit; Lares needs one")
+            return MAX_WAIT_SECS
+        return whole(seconds(action["timeout"]))
+
+    def _finish_wait(self, call: str, action: Mapping[str, Any]) -> None:
+        if action.get("continue_on_timeout", True) is False:
+            self.lines.open(f"if not {call} then")
+            self.lines.add("return")
+            self.lines.close()
+        elif self._reads_waits:
+            self.lines.add(f"local completed = {call}")
+            self._names["wait_completed"] = "completed"
+        else:
+            self.lines.add(call)
+
+    def _event(self, action: Mapping[str, Any]) -> None:
+        raise NotTranslated("Lares has no bus of named events: set a variable, or call a scene")
+
+    def _scene(self, action: Mapping[str, Any]) -> None:
+        for each in words(action["scene"]):
+            self.lines.add(f"ctx:run_scene({quote(each.removeprefix('scene.'))})")
+
+    def _device(self, action: Mapping[str, Any]) -> None:
+        entity = self._entities.entity(str(action.get("entity_id", "")))
+        kind = str(action["type"])
+        service = {"press": "press", "open": "open_cover", "close": "close_cover", "stop": "stop_cover"}.get(
+            kind, kind
+        )
+        if kind in ("set_position", "set_tilt_position"):
+            service = "set_cover_position" if kind == "set_position" else "set_cover_tilt_position"
+        data = {
+            key: each
+            for key, each in action.items()
+            if key in ("brightness_pct", "hvac_mode", "preset_mode", "value", "option")
+        }
+        if "position" in action:
+            data["position" if kind == "set_position" else "tilt_position"] = action["position"]
+        if kind in ("brightness_increase", "brightness_decrease"):
+            service, data = (
+                "turn_on",
+                {"brightness_step_pct": BRIGHTNESS_STEP * (1 if kind.endswith("increase") else -1)},
+            )
+        self._service(f"{entity.domain}.{service}", {"target": {"entity_id": entity.entity_id}, "data": data})
+
+    # --- services ---
+
+    def _service(self, service: str, action: Mapping[str, Any]) -> None:
+        if is_template(service):
+            raise NotTranslated("a service that is computed is not translated")
+        domain, _, verb = service.partition(".")
+        raw = action.get("data") or action.get("data_template") or {}
+        if not isinstance(raw, Mapping):
+            raise NotTranslated("the data are computed")
+        data = dict(raw)
+        method = {
+            "notify": self._notify, "persistent_notification": self._notify, "mqtt": self._mqtt, "timer": self._timer,
+            "input_boolean": self._helper, "input_number": self._helper, "input_select": self._helper,
+            "input_text": self._helper, "input_datetime": self._helper, "counter": self._helper,
+            "logbook": self._log, "system_log": self._log, "script": self._script, "scene": self._scenes,
+        }.get(domain)  # fmt: skip
+        if method is not None:
+            method(verb, action, data)
+            return
+        ids = self._targets(domain, action, data)
+        statements = [self._commands(each, domain, verb, data) for each in ids]
+        for entity_id, commands in zip(ids, statements, strict=True):
+            self._write(entity_id, commands, data)
+
+    def _write(self, entity_id: str, commands: list[tuple[Target, Command]], data: Mapping[str, Any]) -> None:
+        transition = (
+            {"transition_secs": Raw(self._value(data["transition"]))} if data.get("transition") is not None else {}
+        )
+        for target, (capability, verb, value) in commands:
+            command = {"capability": capability, "action": verb, "value": value, **transition}
+            mark = f" -- {entity_id}"
+            self.lines.add(f"ctx:command({quote(target.device_id)}, {literal(command)}){mark}")
+
+    def _targets(self, domain: str, action: Mapping[str, Any], data: dict[str, Any]) -> list[str]:
+        """Return the entities that a service acts on, and take them out of its data."""
+        target = action.get("target")
+        found: list[str] = []
+        for place in (target if isinstance(target, Mapping) else {}, action, data):
+            found += self._named(domain, place)
+        for key in ("entity_id", "device_id", "area_id"):
+            data.pop(key, None)
+        if "all" in found:
+            rows = self._entities.installation.entities
+            found = sorted(each for each in rows if each.startswith(f"{domain}."))
+        if any(each.startswith("group.") for each in found):
+            raise NotTranslated("a group of Home Assistant is not translated: make a group and use ctx:command_group")
+        if not found:
+            raise NotTranslated("it names no entity that is known")
+        return list(dict.fromkeys(found))
+
+    def _named(self, domain: str, place: Mapping[str, Any]) -> list[str]:
+        """Return the entities that a target names, itself or by device or area."""
+        if any(is_template(place.get(key)) for key in ("entity_id", "device_id", "area_id")):
+            raise NotTranslated("a target that is computed is not translated")
+        if place.get("label_id") or place.get("floor_id"):
+            raise NotTranslated("labels and floors are not translated")
+        found = [self._entities.entity(each).entity_id for each in words(place.get("entity_id"))]
+        for each in words(place.get("device_id")):
+            found += self._entities.of_device(each, domain)
+        for each in words(place.get("area_id")):
+            found += self._entities.in_area(each, domain)
+        return found
+
+    def _commands(
+        self, entity_id: str, domain: str, verb: str, data: Mapping[str, Any]
+    ) -> list[tuple[Target, Command]]:
+        """Return the commands of a service for one entity. Raises `NotTranslated`."""
+        if domain == "homeassistant":
+            domain = entity_id.split(".", maxsplit=1)[0]
+        if verb in CUSTOM.get(domain, {}):
+            custom = self._entities.custom(entity_id)
+            action, source = CUSTOM[domain][verb]
+            value = source if isinstance(source, Raw) or source is None else Raw(self._value(data.get(source)))
+            return [(custom, (custom.attribute, action, value))]
+        target = self._entities.target(entity_id)
+        if isinstance(target, Variable):
+            raise NotTranslated("a helper has no commands")
+        found = self._by_verb(target, domain, verb, data)
+        for field, capability in SETTERS.get(domain, {}).items():
+            if data.get(field) is not None:
+                found.append((capability, "set", Raw(self._value(data[field]))))
+        if not found:
+            raise NotTranslated(f"the service {domain}.{verb} has no counterpart in Lares")
+        return [(target, each) for each in found]
+
+    def _by_verb(self, target: Target, domain: str, verb: str, data: Mapping[str, Any]) -> list[Command]:
+        """Return the commands that the service itself means, without those of its further fields."""
+        if command := SIMPLE.get(domain, {}).get(verb):
+            return [command]
+        if verb in POWER and domain in SWITCHED:
+            more = self._light(data) if domain == "light" and verb == "turn_on" else []
+            return [("power", POWER[verb], None), *more]
+        if domain == "cover":
+            return self._cover(target, verb)
+        if domain == "media_player" and verb == "volume_set":
+            return [("volume", "set", self._scaled(data.get("volume_level"), 100))]
+        if domain == "climate" and verb == "set_temperature" and data.get("temperature") is not None:
+            unit = "°C" if self._entities.installation.is_metric else "°F"
+            return [("target_temperature", "set", {"value": Raw(self._value(data["temperature"])), "unit": unit})]
+        return []
+
+    def _cover(self, target: Target, verb: str) -> list[Command]:
+        verbs = {"open_cover": "open", "close_cover": "close", "stop_cover": "stop"}
+        if verb in verbs:
+            return [(target.attribute, verbs[verb], None)]
+        tilts = {"open_cover_tilt": "open", "close_cover_tilt": "close", "stop_cover_tilt": "stop"}
+        if verb in tilts:
+            return [("cover_tilt", tilts[verb], None)]
+        if verb == "toggle":
+            raise NotTranslated("a cover has no toggle: test cover_position")
+        return []
+
+    def _light(self, data: Mapping[str, Any]) -> list[Command]:
+        """Return the commands for brightness, colour, and effect."""
+        found: list[Command] = []
+        if data.get("brightness_pct") is not None:
+            found.append(("brightness", "set", self._scaled(data["brightness_pct"], 1)))
+        elif data.get("brightness") is not None:
+            found.append(("brightness", "set", self._scaled(data["brightness"], 100 / 255)))
+        for field, factor in (("brightness_step_pct", 1.0), ("brightness_step", 100 / 255)):
+            step = data.get(field)
+            if isinstance(step, int | float):
+                found.append(("brightness", "increase" if step > 0 else "decrease", abs(round(step * factor))))
+        found += self._color(data)
+        if data.get("effect") is not None:
+            found.append(("effect", "set", Raw(self._value(data["effect"]))))
+        return found
+
+    def _color(self, data: Mapping[str, Any]) -> list[Command]:
+        found: list[Command] = []
+        for field, unit in (("color_temp_kelvin", "kelvin"), ("kelvin", "kelvin"), ("color_temp", "mireds")):
+            if data.get(field) is not None:
+                found.append(("color_temperature", "set", {"value": Raw(self._value(data[field])), "unit": unit}))
+        for field, capability, keys in (
+            ("rgb_color", "color_rgb", ("r", "g", "b")),
+            ("hs_color", "color_hs", ("hue", "saturation")),
+            ("xy_color", "color_xy", ("x", "y")),
+        ):
+            values = data.get(field)
+            if isinstance(values, list) and len(values) == len(keys):
+                exact = [each if capability == "color_xy" else round(each) for each in values]
+                found.append((capability, "set", dict(zip(keys, exact, strict=True))))
+        if (color := data.get("color_name")) is not None:
+            if color not in COLORS:
+                raise NotTranslated(f"the colour {color} is not known: write color_rgb")
+            found.append(("color_rgb", "set", dict(zip("rgb", COLORS[color], strict=True))))
+        return found
+
+    def _scaled(self, value: Any, factor: float) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return round(value * factor)
+        made = self._value(value)
+        return Raw(f"ha.round({made})" if factor == 1 else f"ha.round(({made}) * {factor:g})")
+
+    def _helper(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        domain = str(action.get("action") or action.get("service")).partition(".")[0]
+        for entity_id in self._targets(domain, action, data):
+            key = quote(self._entities.variable(entity_id))
+            steps = {"increment": 1, "increase": 1, "decrement": -1, "decrease": -1}
+            if verb in ("turn_on", "turn_off"):
+                made = "true" if verb == "turn_on" else "false"
+            elif verb == "toggle":
+                made = f"not ctx:get({key}, false)"
+            elif verb in steps:
+                self.lines.add(f"ha.add(ctx, {key}, {steps[verb]}) -- {entity_id}")
+                continue
+            elif verb == "reset":
+                made = "0"
+            elif verb in ("set_value", "set_options", "select_option", "set_datetime"):
+                fields = ("value", "option", "time", "datetime", "date", "timestamp")
+                given = next((data[each] for each in fields if data.get(each) is not None), None)
+                made = self._value(given)
+            else:
+                raise NotTranslated(f"the service {domain}.{verb} has no counterpart in Lares")
+            self.lines.add(f"ctx:set({key}, {made}) -- {entity_id}")
+
+    def _timer(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        duration = data.get("duration")
+        for entity_id in self._targets("timer", action, data):
+            timer = entity_id.removeprefix("timer.")
+            if verb == "start":
+                given = duration if duration is not None else self._entities.installation.timers.get(timer)
+                made = self._value(given) if is_template(given) else literal(whole(seconds(given)))
+                self.lines.add(f"ctx:start_timer({quote(timer)}, {made})")
+            elif verb == "cancel":
+                self.lines.add(f"ctx:cancel_timer({quote(timer)})")
+            else:
+                raise NotTranslated(f"a timer of Lares has no {verb}")
+
+    def _notify(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        if verb in ("dismiss", "mark_read"):
+            raise NotTranslated("Lares keeps no notifications")
+        fields: dict[str, Any] = {}
+        if data.get("title") is not None:
+            fields["title"] = Raw(self._message(data["title"]))
+        more = data.get("data")
+        buttons = more.get("actions") if isinstance(more, Mapping) else None
+        if isinstance(buttons, list):
+            fields["actions"] = [
+                {"label": str(each.get("title", "")), "hook": str(each.get("action", "")).lower()}
+                for each in buttons
+                if isinstance(each, Mapping)
+            ]
+        tail = f", {literal(fields)}" if fields else ""
+        self.lines.add(f"ctx:notify({self._message(data.get('message'))}{tail})")
+
+    def _log(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        level = {"debug": "debug", "warning": "warn", "error": "error"}.get(str(data.get("level")), "info")
+        self.lines.add(f"ctx:log({quote(level)}, {self._message(data.get('message'))})")
+
+    def _mqtt(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        if verb != "publish":
+            raise NotTranslated(f"the service mqtt.{verb} has no counterpart in Lares")
+        payload = {
+            "topic": Raw(self._message(data.get("topic"))),
+            "payload": Raw(self._message(data.get("payload"))),
+            "retain": True if data.get("retain") is True else None,
+            "qos": data["qos"] if isinstance(data.get("qos"), int) and data["qos"] else None,
+        }
+        self.lines.add(f"ctx:invoke({quote(f'{self._entities.section}:publish')}, {literal(payload)})")
+
+    def _scenes(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        if verb != "turn_on":
+            raise NotTranslated(f"the service scene.{verb} has no counterpart: use ctx:snapshot and ctx:restore")
+        self._scene({"scene": self._targets("scene", action, data)})
+
+    def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
+        raise NotTranslated("scripts are not imported: make a scene of it and call ctx:run_scene")
+
+    # --- values ---
+
+    def _value(self, value: Any) -> str:
+        """Return a value, which may hold templates, as Lua."""
+        if isinstance(value, Tagged):
+            raise NotTranslated(f"{value.tag} is not read")
+        if isinstance(value, list):
+            return f"{{ {', '.join(map(self._value, value))} }}"
+        if isinstance(value, Mapping):
+            return literal({key: Raw(self._value(each)) for key, each in value.items()})
+        if is_template(value):
+            return templates.expression(value, self.scope)
+        return literal(number(value))
+
+    def _message(self, value: Any) -> str:
+        if isinstance(value, Tagged):
+            raise NotTranslated(f"{value.tag} is not read")
+        return templates.message(value, self.scope)
+
+
+def as_yaml(part: Any) -> str:
+    """Return a part of the source as YAML."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.width = 100
+    stream = io.StringIO()
+    yaml.dump(_plain(part), stream)
+    return stream.getvalue().replace("\n...", "").strip()
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, Tagged):
+        return str(part)
+    if isinstance(part, Mapping):
+        return {str(key): _plain(each) for key, each in part.items()}
+    return [_plain(each) for each in part] if isinstance(part, list) else part

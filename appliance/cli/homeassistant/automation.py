@@ -1,0 +1,179 @@
+"""One automation of Home Assistant as a Lua file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.cli.homeassistant import conditions, triggers
+from appliance.cli.homeassistant.actions import Actions, as_yaml
+from appliance.cli.homeassistant.conditions import Declared, as_list
+from appliance.cli.homeassistant.entities import Entities, NotTranslated
+from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
+from appliance.cli.homeassistant.source import object_id
+from appliance.cli.homeassistant.triggers import Trigger
+
+MODES = ("single", "restart", "queued", "parallel")
+MAX_ID_CHARS = 60
+
+MARK = "-- Imported from Home Assistant: "
+"""Start of a comment line of each translated file."""
+
+
+class LuaFile(Struct, frozen=True, kw_only=True):
+    """A translated automation. `problems` are the reasons for parts that became comments."""
+
+    id: str
+    name: str
+    text: str
+    problems: tuple[str, ...]
+
+
+def translate(definition: Any, place: str, entities: Entities, taken: set[str]) -> LuaFile:
+    """Translate one automation; `place` names it in comments, `taken` are ids that are in use and gains the new one.
+
+    Raises `NotTranslated` if the definition is no automation at all.
+    """
+    if not isinstance(definition, Mapping):
+        raise NotTranslated("it is not a mapping")
+    if "use_blueprint" in definition:
+        raise NotTranslated("it is made from a blueprint: take control of it in Home Assistant first")
+    title = str(definition.get("alias") or definition.get("id") or "automation").strip()
+    id_ = _free_id(title, taken)
+    notes: list[str] = []
+    found = _triggers(definition, entities, notes)
+    event_entities = tuple(dict.fromkeys(each for trigger in found for each in trigger.entities))
+    sequence = definition.get("actions", definition.get("action"))
+    actions = Actions(entities, event_entities, reads_waits="wait.completed" in as_yaml(sequence))
+    actions.define(definition.get("trigger_variables"))
+    actions.define(definition.get("variables"))
+    found = _guard(found, actions)
+    declared = _conditions(definition, actions, notes)
+    actions.sequence(sequence)
+    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
+    text = _render(id_, title, definition, place, found, declared, actions, notes)
+    return LuaFile(id=id_, name=title, text=text, problems=(*_reasons(notes), *actions.problems))
+
+
+def _free_id(title: str, taken: set[str]) -> str:
+    base = object_id(title)[:MAX_ID_CHARS].strip("_") or "automation"
+    numbers = iter(range(2, len(taken) + 3))
+    id_ = base
+    while id_ in taken:
+        id_ = f"{base}_{next(numbers)}"
+    taken.add(id_)
+    return id_
+
+
+def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str]) -> list[Trigger]:
+    found: list[Trigger] = []
+    for number, each in enumerate(as_list(definition.get("triggers", definition.get("trigger"))), 1):
+        try:
+            found += triggers.translate(each, entities)
+        except NotTranslated as reason:
+            notes.append(_note(f"trigger {number}", str(reason), each))
+    return found
+
+
+def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
+    """Give each trigger with a guard an id, and write the guards."""
+    made: list[Trigger] = []
+    for number, each in enumerate(found, 1):
+        if not each.guard:
+            made.append(each)
+            continue
+        id_ = (
+            each.id
+            if each.id is not None and sum(other.id == each.id for other in found) == 1
+            else f"trigger_{number}"
+        )
+        if each.id is not None and id_ != each.id:
+            actions.problems.append(f"several triggers have the id {each.id}: the one with a condition is now {id_}")
+        made.append(Trigger(table=each.table, guard=each.guard, id=id_, entities=each.entities))
+        actions.lines.open(f"if event.trigger_id == {literal(id_)} and {negated(each.guard)} then")
+        actions.lines.add("return")
+        actions.lines.close()
+    return made
+
+
+def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str]) -> list[Mapping[str, Any]]:
+    """Return the conditions that Lares declares; write the others as tests."""
+    declared: list[Mapping[str, Any]] = []
+    for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
+        try:
+            made = conditions.translate(each, actions.scope)
+        except NotTranslated as reason:
+            notes.append(_note(f"condition {number}", str(reason), each))
+            continue
+        if isinstance(made, Declared):
+            declared.append(made.table)
+        else:
+            actions.lines.open(f"if {negated(made.lua)} then")
+            actions.lines.add("return")
+            actions.lines.close()
+    return declared
+
+
+def _note(what: str, reason: str, part: Any) -> str:
+    return "\n".join([f"{what}: {reason}", *(f"  {line}" for line in as_yaml(part).splitlines())])
+
+
+def _reasons(notes: list[str]) -> list[str]:
+    return [each.split("\n")[0] for each in notes]
+
+
+def _render(
+    id_: str,
+    title: str,
+    definition: Mapping[str, Any],
+    place: str,
+    found: list[Trigger],
+    declared: list[Mapping[str, Any]],
+    actions: Actions,
+    notes: list[str],
+) -> str:
+    lines = [*comment(title), "--", f"{MARK}{place}."]
+    if notes:
+        lines += ["--", *comment("Not translated:\n" + "\n".join(notes))]
+    body = "\n".join(actions.lines.lines)
+    lines += ["", 'local ha = require("homeassistant")'] if "ha." in body else []
+    lines += ["", "---@type Automation", "return {", f"  id = {quote(id_)},", f"  name = {quote(title)},"]
+    if definition.get("description"):
+        lines.append(f"  description = {quote(str(definition['description']).strip()[:900])},")
+    lines.append("  enabled = false, -- check this file, then switch the automation on")
+    lines += _trigger_lines(id_, found)
+    if declared:
+        first, *rest = rows(declared, "  ")
+        lines += [f"  conditions = {first}", *rest]
+        lines[-1] += ","
+    lines += _mode(definition)
+    lines += ["  execute = function(ctx, event)", body, "  end,", "}", ""]
+    return "\n".join(lines)
+
+
+def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
+    if not found:
+        return [
+            "  -- no trigger was translated: replace this hook with a trigger of Lares",
+            f"  trigger = {literal({'type': 'webhook', 'hook': id_})},",
+        ]
+    tables = [{**({"id": each.id} if each.id is not None else {}), **each.table} for each in found]
+    is_one = len(tables) == 1 and "id" not in tables[0]
+    first, *rest = rows(tables[0] if is_one else tables, "  ")
+    made = [f"  {'trigger' if is_one else 'triggers'} = {first}", *rest]
+    made[-1] += ","
+    return made
+
+
+def _mode(definition: Mapping[str, Any]) -> list[str]:
+    """Return the mode; Home Assistant's default is single, and 10 at once for queued and parallel."""
+    mode = str(definition.get("mode", "single"))
+    if mode not in MODES:
+        mode = "single"
+    if mode in ("queued", "parallel"):
+        limit = definition.get("max", 10)
+        limit = limit if isinstance(limit, int) and limit > 0 else 10
+        return [f"  mode = {literal({'type': mode, 'max': limit})},"]
+    return [f"  mode = {quote(mode)},"]

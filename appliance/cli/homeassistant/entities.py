@@ -1,0 +1,275 @@
+"""Home Assistant's entities as devices, attributes, and variables of Lares.
+
+Devices over MQTT have predictable ids, made of their identifiers (see `adapters/mqtt`); other devices are found among
+those that the home knows, by serial number, MAC address, or name. Classes of entities are those of Home Assistant's
+documentation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.mqtt.announcements import DeviceNames, slug
+from appliance.cli.homeassistant.source import HELPERS, HaDevice, HaEntity, Installation, number, object_id
+
+Z2M = "zigbee2mqtt_"
+"""Start of the identifiers of Zigbee2MQTT; its unique ids are `<address>_<object id>_<base topic>`."""
+
+BINARY_SENSORS: Mapping[str, str] = {
+    **dict.fromkeys(("door", "window", "opening", "garage_door"), "contact"),
+    **dict.fromkeys(("motion", "moving"), "motion"),
+    **dict.fromkeys(("occupancy", "presence"), "occupancy"),
+    "smoke": "smoke",
+    "moisture": "water_leak",
+}
+SENSORS: Mapping[str, str] = {
+    **{
+        each: each for each in ("temperature", "humidity", "pressure", "illuminance", "battery", "voltage", "current")
+    },
+    "atmospheric_pressure": "pressure",
+    "carbon_dioxide": "co2",
+    "power": "power_consumption",
+    "energy": "energy_total",
+    "wind_speed": "wind_speed",
+    "precipitation": "rainfall",
+}
+DOMAINS: Mapping[str, str] = {
+    **dict.fromkeys(("light", "switch", "fan", "media_player"), "power"),
+    "climate": "hvac_mode",
+    "lock": "lock",
+    "device_tracker": "presence",
+}
+COVERS: Mapping[str, str] = {"garage": "garage_door", "gate": "garage_door", "door": "door"}
+COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
+"""Domains of which a second entity of one device is a device of its own in Lares."""
+
+WORDS: Mapping[str, Mapping[str, Any]] = {
+    "contact": {"on": "open", "off": "closed"},
+    "motion": {"on": "detected", "off": "clear"},
+    "occupancy": {"on": "occupied", "off": "unoccupied"},
+    "smoke": {"on": True, "off": False},
+    "water_leak": {"on": True, "off": False},
+    "presence": {"home": True, "not_home": False},
+    "": {"on": True, "off": False},
+}
+"""Values of Lares by attribute and state; of `custom` attributes of binary sensors under an empty name."""
+
+ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
+    ("light", "brightness"): ("brightness", 100 / 255),
+    ("light", "color_temp_kelvin"): ("color_temperature", 1),
+    ("climate", "current_temperature"): ("temperature", 1),
+    ("climate", "temperature"): ("target_temperature", 1),
+    ("climate", "current_humidity"): ("humidity", 1),
+    ("climate", "hvac_action"): ("hvac_state", 1),
+    ("climate", "fan_mode"): ("fan_mode", 1),
+    ("climate", "preset_mode"): ("preset_mode", 1),
+    ("climate", "swing_mode"): ("swing_mode", 1),
+    ("cover", "current_position"): ("cover_position", 1),
+    ("cover", "current_tilt_position"): ("cover_tilt", 1),
+    ("media_player", "volume_level"): ("volume", 100),
+    ("media_player", "is_volume_muted"): ("muted", 1),
+    ("media_player", "source"): ("media_source", 1),
+    ("media_player", "app_name"): ("media_app", 1),
+    ("media_player", "media_title"): ("media_title", 1),
+    ("fan", "percentage"): ("custom.mqtt.percentage", 1),
+    ("fan", "preset_mode"): ("preset_mode", 1),
+}
+"""Attributes of Lares, and the factor of their numbers, by domain and attribute of the entity."""
+
+
+class KnownDevice(Struct, frozen=True, kw_only=True):
+    """A device that the home has: its shown name, and its serial number if known."""
+
+    id: str
+    name: str
+    serial: str = ""
+
+
+class Target(Struct, frozen=True):
+    """An attribute of a device; `factor` converts numbers of Home Assistant's."""
+
+    device_id: str
+    attribute: str
+    domain: str
+    factor: float = 1
+
+
+class Variable(Struct, frozen=True):
+    """A helper as a variable."""
+
+    name: str
+    domain: str
+
+
+class Comparison(Struct, frozen=True):
+    """A test of one value: `test` is equals, above, or below."""
+
+    target: Target | Variable
+    test: str
+    value: Any
+
+
+class NotTranslated(Exception):
+    """A part has no translation; the message is the reason."""
+
+
+class Entities:
+    """Finds the target of an entity, and remembers the entities that it could not find in `missing`."""
+
+    def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
+        self.installation = installation
+        self.missing: dict[str, None] = {}
+        self.section = section
+        self._known = known
+        self._names = DeviceNames()
+        self._by_registry_id = {each.id: each for each in installation.entities.values() if each.id}
+        self._tasmota = {each.device_id for each in installation.entities.values() if each.platform == "tasmota"}
+        self._siblings: defaultdict[tuple[str, str], list[HaEntity]] = defaultdict(list)
+        for each in installation.entities.values():
+            if each.device_id and (attribute := self._attribute(each)):
+                self._siblings[each.device_id, attribute].append(each)
+
+    def device_id(self, ha_device: HaDevice) -> str | None:
+        """Return the id in Lares of a device of the registry, None if unknown."""
+        for domain, identifier in ha_device.identifiers:
+            if domain == "mqtt":
+                return f"{self.section}:{self._names.name(identifier)}"
+        if ha_device.id in self._tasmota and ha_device.connections:
+            return f"{self.section}:{_code(ha_device.connections[0])}"
+        codes = {_code(each) for _, each in ha_device.identifiers} | {_code(each) for each in ha_device.connections}
+        codes |= {_code(ha_device.serial)} if ha_device.serial else set()
+        found = [each.id for each in self._known.values() if each.serial and _code(each.serial) in codes]
+        if not found and ha_device.name:
+            found = [each.id for each in self._known.values() if each.name.lower() == ha_device.name.lower()]
+        return min(found, key=len) if found else None
+
+    def entity(self, name: str) -> HaEntity:
+        """Return the entity with this entity id, or with this id of the registry."""
+        return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
+
+    def target(self, entity_id: str) -> Target | Variable:
+        """Return what the entity's state is in Lares. Raises `NotTranslated` for an entity without a counterpart."""
+        domain, _, name = entity_id.partition(".")
+        if domain in HELPERS:
+            return Variable(self.variable(entity_id), domain)
+        if domain == "person":
+            for tracker in self.installation.persons.get(entity_id, ()):
+                return self.target(tracker)
+        entity = self.entity(entity_id)
+        device = self.installation.devices.get(entity.device_id or "")
+        if device is None and domain not in {*DOMAINS, "cover", "sensor", "binary_sensor"}:
+            raise NotTranslated(f"Lares has nothing that corresponds to {entity_id}")
+        main = self._main_id(entity, device)
+        if main is None:
+            self.missing[entity_id] = None
+            return Target(f"{self.section}:{name}", self._attribute(entity) or "state", domain)
+        attribute = self._attribute(entity)
+        rank = self._rank(entity, attribute) if attribute else 0
+        if not attribute or (rank and domain not in COMMANDED):
+            attribute = f"custom.mqtt.{self._object_id(entity, device)}"
+        elif rank:
+            main = f"{main}:{self._object_id(entity, device)}"
+        return Target(main, attribute, domain)
+
+    def attribute(self, entity_id: str, name: str) -> Target:
+        """Return what an attribute of the entity is in Lares."""
+        target = self.target(entity_id)
+        found = ATTRIBUTES.get((target.domain, name))
+        if name in ("battery", "battery_level"):
+            found = ("battery", 1)
+        if found is None or isinstance(target, Variable):
+            raise NotTranslated(f"Lares has no attribute that corresponds to {name} of {entity_id}")
+        return Target(target.device_id, found[0], target.domain, found[1])
+
+    def compare(self, entity_id: str, state: Any) -> Comparison:
+        """Return the test of an entity's state for equality."""
+        target = self.target(entity_id)
+        word = ("on" if state else "off") if isinstance(state, bool) else state
+        if isinstance(target, Variable):
+            value = {"on": True, "off": False}.get(word, word) if target.domain == "input_boolean" else number(word)
+            return Comparison(target, "equals", value)
+        if word in ("unavailable", "unknown"):
+            return Comparison(Target(target.device_id, "state", target.domain), "equals", "unavailable")
+        if target.attribute == "cover_position" and word in ("open", "closed"):
+            return Comparison(target, *(("above", 0) if word == "open" else ("equals", 0)))
+        if target.domain == "media_player" and word not in ("on", "off"):
+            return Comparison(Target(target.device_id, "media_playback", target.domain), "equals", word)
+        if target.attribute == "presence" and word not in WORDS["presence"]:
+            return Comparison(Target(target.device_id, "custom.mqtt.zone", target.domain), "equals", word)
+        key = "" if target.attribute.startswith("custom.") and target.domain == "binary_sensor" else target.attribute
+        words = WORDS.get(key, {})
+        return Comparison(target, "equals", words.get(word, number(word)))
+
+    def in_area(self, area_id: str, domain: str) -> list[str]:
+        """Return the entities of a domain in an area, or of the devices in it."""
+        devices, found = self.installation.devices, []
+        for each in self.installation.entities.values():
+            device = devices.get(each.device_id or "")
+            if each.domain == domain and (each.area_id or (device.area_id if device else None)) == area_id:
+                found.append(each.entity_id)
+        return sorted(found)
+
+    def of_device(self, ha_device_id: str, domain: str) -> list[str]:
+        """Return the entities of a domain that belong to a device of the registry."""
+        rows = self.installation.entities.values()
+        return sorted(each.entity_id for each in rows if each.device_id == ha_device_id and each.domain == domain)
+
+    def custom(self, entity_id: str) -> Target:
+        """Return the custom attribute of an entity that Lares has no capability for."""
+        entity = self.entity(entity_id)
+        device = self.installation.devices.get(entity.device_id or "")
+        main = self._main_id(entity, device)
+        if main is None:
+            self.missing[entity_id] = None
+            main = f"{self.section}:{entity_id.partition('.')[2]}"
+        return Target(main, f"custom.mqtt.{self._object_id(entity, device)}", entity.domain)
+
+    def variable(self, entity_id: str) -> str:
+        """Return the variable of a helper: its object id, with the domain if several helpers share the object id."""
+        domain, _, name = entity_id.partition(".")
+        helpers = {*self.installation.entities, *self.installation.helpers}
+        same = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
+        return slug(f"{domain}.{name}" if same[name] > 1 else name)[:64]
+
+    def _attribute(self, entity: HaEntity) -> str | None:
+        """Return the capability of the entity's state, None if there is none."""
+        kind = entity.device_class or ""
+        if entity.domain == "cover":
+            return COVERS.get(kind, "cover_position")
+        table = {"binary_sensor": BINARY_SENSORS, "sensor": SENSORS}.get(entity.domain)
+        return DOMAINS.get(entity.domain) if table is None else table.get(kind)
+
+    def _main_id(self, entity: HaEntity, device: HaDevice | None) -> str | None:
+        if device is not None:
+            return self.device_id(device)
+        name = (entity.name or entity.original_name or entity.entity_id.partition(".")[2].replace("_", " ")).lower()
+        found = [each.id for each in self._known.values() if name in (each.name.lower(), each.id.lower())]
+        found += [
+            each.id for each in self._known.values() if object_id(each.name) == entity.entity_id.partition(".")[2]
+        ]
+        return min(found, key=len) if found else None
+
+    def _rank(self, entity: HaEntity, attribute: str) -> int:
+        """Return the place of the entity among those of its device with the same capability; 0 is the main one."""
+        same = self._siblings.get((entity.device_id or "", attribute), [])
+        device = self.installation.devices.get(entity.device_id or "")
+        order = sorted(same, key=lambda each: (each.original_name is not None, self._object_id(each, device)))
+        return order.index(entity) if entity in order else 0
+
+    def _object_id(self, entity: HaEntity, device: HaDevice | None) -> str:
+        """Return the object id under which the entity was announced."""
+        text = entity.unique_id or entity.entity_id.partition(".")[2]
+        for _, identifier in device.identifiers if device else ():
+            prefix = identifier.removeprefix(Z2M)
+            if text.startswith((f"{prefix}_", f"{prefix}-")):
+                text = text[len(prefix) + 1 :]
+                return text.rpartition("_")[0] or text if identifier.startswith(Z2M) else text
+        return text
+
+
+def _code(text: str) -> str:
+    return "".join(char for char in text.lower() if char.isalnum())

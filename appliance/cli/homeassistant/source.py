@@ -1,0 +1,341 @@
+"""Reading a Home Assistant configuration folder: YAML files and the registries in `.storage`.
+
+The formats are those of Home Assistant's documentation of YAML and of its registries (`core.area_registry`,
+`core.device_registry`, `core.entity_registry`), as written by releases from 2021 on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec import Struct
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from appliance.errors import StartFailed
+from appliance.tables.plain_files import read_plain
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+
+STORAGE = ".storage"
+
+HELPERS = frozenset({"input_boolean", "input_number", "input_select", "input_text", "input_datetime", "counter"})
+"""Domains whose entities become variables."""
+
+
+class Tagged(Struct, frozen=True):
+    """A YAML value with a tag of Home Assistant, such as `!secret wifi`, which is kept as written."""
+
+    tag: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.tag} {self.value}"
+
+
+class HaDevice(Struct, frozen=True, kw_only=True):
+    """A row of the device registry."""
+
+    id: str
+    identifiers: tuple[tuple[str, str], ...] = ()
+    connections: tuple[str, ...] = ()
+    serial: str | None = None
+    name: str | None = None
+    area_id: str | None = None
+
+
+class HaEntity(Struct, frozen=True, kw_only=True):
+    """A row of the entity registry. `id` is the key under which device automations name the entity."""
+
+    entity_id: str
+    id: str = ""
+    unique_id: str = ""
+    platform: str = ""
+    device_id: str | None = None
+    area_id: str | None = None
+    name: str | None = None
+    original_name: str | None = None
+    device_class: str | None = None
+
+    @property
+    def domain(self) -> str:
+        return self.entity_id.partition(".")[0]
+
+
+class Installation(Struct, frozen=True, kw_only=True):
+    """Contents of the folder.
+
+    `areas` and `zones` are names by id, `timers` default durations by object id, `persons` trackers by entity id,
+    `helpers` values by entity id, `locale` the keys `timezone`, `latitude`, and `longitude` as far as known, and
+    `automations` pairs of place and definition.
+    """
+
+    areas: Mapping[str, str]
+    devices: Mapping[str, HaDevice]
+    entities: Mapping[str, HaEntity]
+    automations: tuple[tuple[str, Any], ...]
+    timers: Mapping[str, Any]
+    zones: Mapping[str, str]
+    persons: Mapping[str, tuple[str, ...]]
+    helpers: Mapping[str, Any]
+    locale: Mapping[str, Any]
+    is_metric: bool = True
+
+
+def read_installation(folder: Path) -> Installation:
+    """Read the folder. Raises `StartFailed` if it holds nothing of Home Assistant or a file cannot be read."""
+    if not folder.is_dir():
+        raise StartFailed(f"{folder} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
+    known = (
+        "automations.yaml",
+        "configuration.yaml",
+        f"{STORAGE}/core.area_registry",
+        f"{STORAGE}/core.device_registry",
+    )
+    if not any((folder / each).is_file() for each in known):
+        raise StartFailed(
+            f"{folder} holds neither automations.yaml nor .storage; name Home Assistant's configuration folder",
+            os.EX_NOINPUT,
+        )
+    configuration = _mapping(_read_yaml(folder / "configuration.yaml"))
+    entities = {
+        each.entity_id: each for each in map(_entity, _rows(folder, "core.entity_registry", "entities")) if each
+    }
+    return Installation(
+        areas=dict(_areas(folder)),
+        devices={each.id: each for each in map(_device, _rows(folder, "core.device_registry", "devices")) if each},
+        entities=entities,
+        automations=tuple(_automations(folder, configuration)),
+        timers=_timers(folder, configuration),
+        zones=_zones(folder, configuration),
+        persons=dict(_persons(folder, configuration)),
+        helpers=_helpers(folder, configuration),
+        locale=_locale(folder, configuration),
+        is_metric=_is_metric(folder, configuration),
+    )
+
+
+def _areas(folder: Path) -> Iterator[tuple[str, str]]:
+    for row in _rows(folder, "core.area_registry", "areas"):
+        id_, name = _text(row.get("id")) or _text(row.get("area_id")), _text(row.get("name"))
+        if id_ and name:
+            yield id_, name
+
+
+def _device(row: Mapping[str, Any]) -> HaDevice | None:
+    id_ = _text(row.get("id"))
+    if not id_:
+        return None
+    return HaDevice(
+        id=id_,
+        identifiers=tuple(_pairs(row.get("identifiers"))),
+        connections=tuple(value for _, value in _pairs(row.get("connections"))),
+        serial=_text(row.get("serial_number")),
+        name=_text(row.get("name_by_user")) or _text(row.get("name")),
+        area_id=_text(row.get("area_id")),
+    )
+
+
+def _entity(row: Mapping[str, Any]) -> HaEntity | None:
+    entity_id = _text(row.get("entity_id"))
+    if not entity_id or "." not in entity_id:
+        return None
+    return HaEntity(
+        entity_id=entity_id,
+        id=_text(row.get("id")) or "",
+        unique_id=_text(row.get("unique_id")) or "",
+        platform=_text(row.get("platform")) or "",
+        device_id=_text(row.get("device_id")),
+        area_id=_text(row.get("area_id")),
+        name=_text(row.get("name")),
+        original_name=_text(row.get("original_name")),
+        device_class=_text(row.get("device_class")) or _text(row.get("original_device_class")),
+    )
+
+
+def _automations(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every automation: of automations.yaml, and of each `automation` key of configuration.yaml."""
+    file = folder / "automations.yaml"
+    if file.is_file():
+        yield from _numbered("automations.yaml", _read_yaml(file))
+    for key, value in configuration.items():
+        if str(key).split(" ")[0] != "automation":
+            continue
+        if isinstance(value, Tagged):
+            if value.tag == "!include" and value.value != "automations.yaml":
+                yield from _numbered(str(value.value), _read_yaml(folder / str(value.value)))
+            elif value.tag.startswith("!include_dir"):
+                for each in sorted((folder / str(value.value)).rglob("*.yaml")):
+                    yield from _numbered(str(each.relative_to(folder)), _read_yaml(each))
+        else:
+            yield from _numbered("configuration.yaml", value)
+
+
+def _numbered(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    rows = value if isinstance(value, list) else [] if value is None else [value]
+    for number, each in enumerate(rows, 1):
+        yield f"{place}, number {number}", each
+
+
+def _timers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the default duration of each timer helper."""
+    found = {str(name): _mapping(row).get("duration") for name, row in _mapping(configuration.get("timer")).items()}
+    for row in _rows(folder, "timer", "items"):
+        if id_ := _text(row.get("id")):
+            found[id_] = row.get("duration")
+    return found
+
+
+def _zones(folder: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
+    """Return the name of each zone, by its object id."""
+    configured = configuration.get("zone")
+    rows = [*_rows(folder, "zone", "items"), *(configured if isinstance(configured, list) else [configured])]
+    names = [name for row in rows if (name := _text(_mapping(row).get("name")))]
+    return {object_id(name): name for name in names}
+
+
+def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the entity id of each person with the entity ids of the person's trackers."""
+    configured = configuration.get("person")
+    for row in [*_rows(folder, "person", "items"), *(configured if isinstance(configured, list) else ())]:
+        name, trackers = _text(_mapping(row).get("name")), _mapping(row).get("device_trackers")
+        if name and isinstance(trackers, list):
+            yield f"person.{object_id(name)}", tuple(map(str, trackers))
+
+
+def _helpers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the last state of each helper; a switch that never had one is off."""
+    found: dict[str, Any] = {f"input_boolean.{name}": False for name in _mapping(configuration.get("input_boolean"))}
+    found |= {f"input_boolean.{row.get('id')}": False for row in _rows(folder, "input_boolean", "items")}
+    stored = _mapping(_read_json(folder / STORAGE / "core.restore_state")).get("data")
+    for row in stored if isinstance(stored, list) else ():
+        state = _mapping(_mapping(row).get("state"))
+        entity_id, value = str(state.get("entity_id")), state.get("state")
+        if entity_id.split(".", maxsplit=1)[0] in HELPERS and value not in (None, "unknown", "unavailable"):
+            found[entity_id] = value == "on" if entity_id.startswith("input_boolean.") else number(value)
+    return found
+
+
+def _locale(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    stored = _mapping(_mapping(_read_json(folder / STORAGE / "core.config")).get("data"))
+    both = {**stored, **_mapping(configuration.get("homeassistant"))}
+    found: dict[str, Any] = {}
+    if zone := _text(both.get("time_zone")):
+        found["timezone"] = zone
+    places = both.get("latitude"), both.get("longitude")
+    if all(isinstance(each, int | float) and not isinstance(each, bool) for each in places):
+        found |= dict(zip(("latitude", "longitude"), places, strict=True))
+    return found
+
+
+def number(word: Any) -> Any:
+    """Return a text that is a number as a number, anything else unchanged."""
+    if not isinstance(word, str):
+        return word
+    try:
+        value = float(word)
+    except ValueError:
+        return word
+    return int(value) if value.is_integer() else value
+
+
+def _is_metric(folder: Path, configuration: Mapping[str, Any]) -> bool:
+    stored = _mapping(_mapping(_read_json(folder / STORAGE / "core.config")).get("data"))
+    system = _mapping(configuration.get("homeassistant")).get("unit_system", stored.get("unit_system_v2"))
+    return system not in ("imperial", "us_customary")
+
+
+def object_id(name: str) -> str:
+    """Return the object id that Home Assistant makes of a name."""
+    return "_".join("".join(char if char.isalnum() and char.isascii() else " " for char in name.lower()).split())
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+class _Constructor(SafeConstructor):
+    """Keeps tags and times as they are written."""
+
+    def _tagged(self, node: Any) -> Tagged:
+        if isinstance(node, ScalarNode):
+            value: Any = node.value
+        elif isinstance(node, SequenceNode):
+            value = self.construct_sequence(node, deep=True)
+        elif isinstance(node, MappingNode):
+            value = self.construct_mapping(node, deep=True)
+        return Tagged(str(node.tag), value)
+
+    def construct_yaml_int(self, node: Any) -> Any:
+        """Return a number, or the text of a time such as 22:30:00, which YAML 1.1 reads in base 60."""
+        return node.value if ":" in node.value else super().construct_yaml_int(node)
+
+
+_Constructor.add_constructor(None, _Constructor._tagged)  # noqa: SLF001
+_Constructor.add_constructor("tag:yaml.org,2002:int", _Constructor.construct_yaml_int)
+_Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
+
+
+def _yaml() -> YAML:
+    yaml = YAML(typ="safe", pure=True)
+    yaml.version = (1, 1)
+    yaml.allow_duplicate_keys = True
+    yaml.Constructor = _Constructor
+    return yaml
+
+
+def _read_yaml(file: Path) -> Any:
+    """Return the content of a YAML file, None if the file is missing."""
+    if not file.is_file():
+        return None
+    try:
+        return _yaml().load(_read(file).decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise StartFailed(f"{file} is not UTF-8 text", os.EX_DATAERR) from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}:{mark.line + 1}" if mark is not None else str(file)
+        problem = str(getattr(error, "problem", None) or "cannot be read").split("\n")[0]
+        raise StartFailed(f"{where}: not valid YAML: {problem}", os.EX_DATAERR) from None
+
+
+def _read_json(file: Path) -> Any:
+    """Return the content of a JSON file, None if the file is missing."""
+    if not file.is_file():
+        return None
+    try:
+        return orjson.loads(_read(file))
+    except orjson.JSONDecodeError as error:
+        raise StartFailed(f"{file}: not valid JSON: {error}", os.EX_DATAERR) from None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return read_plain(file, MAX_FILE_BYTES)
+    except OSError as error:
+        raise StartFailed(f"{file}: {error.strerror}", os.EX_NOINPUT) from None
+
+
+def _rows(folder: Path, registry: str, key: str) -> list[Mapping[str, Any]]:
+    """Return the rows of a registry in `.storage`."""
+    rows = _mapping(_mapping(_read_json(folder / STORAGE / registry)).get("data")).get(key)
+    return [each for each in rows if isinstance(each, Mapping)] if isinstance(rows, list) else []
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, str]]:
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, list) and len(each) >= 2:
+            yield str(each[0]), str(each[1])

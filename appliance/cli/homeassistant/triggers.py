@@ -1,0 +1,276 @@
+"""Triggers of Home Assistant as triggers of Lares.
+
+Trigger types and their fields are those of Home Assistant's documentation of triggers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.mqtt.entities.sensors import press_name
+from appliance.cli.homeassistant import templates
+from appliance.cli.homeassistant.conditions import (
+    as_list,
+    numeric_tests,
+    seconds,
+    time_of_day,
+    weekdays,
+    whole,
+    words,
+    zone_test,
+)
+from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.lua import literal
+
+WITHOUT_COUNTERPART: Mapping[str, str] = {
+    "mqtt": "Lares has no trigger for a topic: use the device's attribute or event, or a hook",
+    "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
+    "calendar": "Lares has no calendars",
+    "conversation": "Lares has no voice assistant",
+    "geo_location": "Lares has no geolocation",
+    "persistent_notification": "Lares keeps no notifications",
+    "tag": "Lares has no tags: let the tag's program call a hook",
+}
+
+TRIGGER_STATES: Mapping[str, str] = {
+    **dict.fromkeys(["turned_on", "opened", "motion", "occupied", "moist", "smoke", "problem", "present"], "on"),
+    **dict.fromkeys(
+        [
+            "turned_off",
+            "closed",
+            "not_opened",
+            "no_motion",
+            "not_occupied",
+            "not_moist",
+            "no_smoke",
+            "no_problem",
+            "not_present",
+        ],
+        "off",
+    ),
+    "locked": "locked",
+    "unlocked": "unlocked",
+}
+"""States that a device trigger's type waits for."""
+
+
+class Trigger(Struct, frozen=True, kw_only=True):
+    """A trigger of Lares. `guard` is a Lua expression that must hold for the event as well; it can be empty."""
+
+    table: Mapping[str, Any]
+    guard: str = ""
+    id: str | None = None
+    entities: tuple[str, ...] = ()
+
+
+def translate(value: Any, entities: Entities) -> list[Trigger]:
+    """Translate one trigger. Raises `NotTranslated` with the reason."""
+    if not isinstance(value, Mapping):
+        raise NotTranslated("it is not a mapping")
+    if value.get("enabled") is False:
+        raise NotTranslated("it is disabled")
+    kind = str(value.get("trigger") or value.get("platform") or "")
+    method = {
+        "state": _state,
+        "numeric_state": _numeric_state,
+        "time": _time,
+        "time_pattern": _time_pattern,
+        "sun": _sun,
+        "zone": _zone,
+        "homeassistant": _homeassistant,
+        "webhook": _webhook,
+        "event": _event,
+        "template": _template,
+        "device": _device,
+    }.get(kind)
+    if method is None:
+        raise NotTranslated(
+            WITHOUT_COUNTERPART.get(kind, f"the trigger {kind or 'without a type'} is not translated")
+        )
+    id_ = None if value.get("id") is None else str(value["id"])
+    found = [
+        Trigger(table=each.table, guard=each.guard, id=id_, entities=each.entities)
+        for each in method(value, entities)
+    ]
+    if not found:
+        raise NotTranslated("it names no entity or time")
+    return found
+
+
+def _test_table(test: Comparison, for_secs: float) -> dict[str, Any]:
+    target = test.target
+    if isinstance(target, Variable):
+        if for_secs:
+            raise NotTranslated("a variable has no duration: use a timer")
+        return {"type": "variable_change", "name": target.name, test.test: test.value}
+    row = {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
+    return {**row, test.test: test.value, **({"duration_secs": whole(for_secs)} if for_secs else {})}
+
+
+def _for(value: Mapping[str, Any]) -> float:
+    return seconds(value["for"]) if value.get("for") is not None else 0.0
+
+
+def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    for_secs, attribute = _for(value), value.get("attribute")
+    excluded = [*as_list(value.get("not_to")), *as_list(value.get("not_from"))]
+    for entity_id in words(value.get("entity_id")):
+        target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
+        before = [_value(entities, entity_id, attribute, each) for each in as_list(value.get("from"))]
+        guard = _guard("event.previous_value", before)
+        if any(each not in ("unavailable", "unknown") for each in excluded):
+            guards = [guard] if guard else []
+            for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
+                values = [_value(entities, entity_id, attribute, each) for each in as_list(value.get(name))]
+                guards += [f"not ({_guard(field, values)})"] if values else []
+            guard = " and ".join(guards)
+        wanted = [each for each in as_list(value.get("to")) if each is not None]
+        if not wanted:
+            if for_secs and isinstance(target, Target):
+                table = {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
+                yield Trigger(table={**table, "debounce_secs": whole(for_secs)}, guard=guard, entities=(entity_id,))
+                continue
+            yield Trigger(table=_change_of(target), guard=guard, entities=(entity_id,))
+        for state in wanted:
+            if attribute:
+                test = Comparison(target, "equals", _value(entities, entity_id, attribute, state))
+            else:
+                test = entities.compare(entity_id, state)
+            yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
+
+
+def _value(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Any:
+    if attribute is None:
+        return entities.compare(entity_id, state).value
+    if isinstance(state, int | float) and not isinstance(state, bool):
+        return round(state * entities.attribute(entity_id, attribute).factor, 3)
+    return state
+
+
+def _guard(field: str, values: list[Any]) -> str:
+    tests = [f"{field} == {literal(each)}" for each in values]
+    return tests[0] if len(tests) == 1 else f"({' or '.join(tests)})" if tests else ""
+
+
+def _change_of(target: Target | Variable) -> dict[str, Any]:
+    if isinstance(target, Variable):
+        return {"type": "variable_change", "name": target.name}
+    return {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
+
+
+def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    for_secs = _for(value)
+    for entity_id, limits in zip(words(value.get("entity_id")), numeric_tests(entities, value), strict=True):
+        if not limits:
+            raise NotTranslated("it has neither above nor below")
+        table: dict[str, Any] = {}
+        for each in limits:
+            table |= _test_table(each, for_secs)
+        yield Trigger(table=table, entities=(entity_id,))
+
+
+def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    days = {"weekdays": weekdays(value["weekday"])} if value.get("weekday") is not None else {}
+    for at in as_list(value.get("at")):
+        time = time_of_day(at["entity_id"] if isinstance(at, Mapping) else at)
+        if time.endswith(":00"):
+            yield Trigger(table={"type": "wall_clock", "time": time[:5], **days})
+        else:
+            hour, minute, second = map(int, time.split(":"))
+            names = ",".join(each.upper() for each in days.get("weekdays", ())) or "*"
+            expression = f"{second} {minute} {hour} * * {names}"
+            yield Trigger(table={"type": "cron", "expression": expression, "timezone": "local"})
+
+
+def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    """Translate a pattern. A part that is absent is 0 if a larger one is given, otherwise any."""
+    fields, default = [], "*"
+    for name in ("hours", "minutes", "seconds"):
+        part = value.get(name)
+        text = default if part is None else str(part).strip()
+        default = default if part is None else "0"
+        fields.append(f"*{text}" if text.startswith("/") else text)
+    if all(value.get(name) is None for name in ("hours", "minutes", "seconds")):
+        raise NotTranslated("it names neither hours, minutes, nor seconds")
+    expression = " ".join([*reversed(fields), "* * *"])
+    yield Trigger(table={"type": "cron", "expression": expression, "timezone": "local"})
+
+
+def _sun(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    event = str(value.get("event"))
+    if event not in ("sunrise", "sunset"):
+        raise NotTranslated("it names neither sunrise nor sunset")
+    minutes = round(seconds(value["offset"]) / 60) if value.get("offset") is not None else 0
+    yield Trigger(table={"type": event, **({"offset_mins": minutes} if minutes else {})})
+
+
+def _zone(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    zone, is_entry = str(value.get("zone", "")), value.get("event", "enter") == "enter"
+    for entity_id in words(value.get("entity_id")):
+        test = zone_test(entities, entity_id, zone)
+        if is_entry:
+            yield Trigger(table=_test_table(test, 0), entities=(entity_id,))
+        elif isinstance(test.value, bool):
+            yield Trigger(table=_test_table(Comparison(test.target, "equals", False), 0), entities=(entity_id,))
+        else:
+            guard = f"event.previous_value == {literal(test.value)}"
+            yield Trigger(table=_change_of(test.target), guard=guard, entities=(entity_id,))
+
+
+def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    if value.get("event") != "start":
+        raise NotTranslated("Lares has no trigger for its own stop")
+    yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
+
+
+def _webhook(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    yield Trigger(table={"type": "webhook", "hook": str(value.get("webhook_id", ""))})
+
+
+def _event(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    data = value.get("event_data")
+    fields = data if isinstance(data, Mapping) else {}
+    for kind in words(value.get("event_type")):
+        if kind == "timer.finished" and str(fields.get("entity_id", "")).startswith("timer."):
+            yield Trigger(table={"type": "timer", "name": str(fields["entity_id"]).removeprefix("timer.")})
+        elif kind == "mobile_app_notification_action" and fields.get("action"):
+            yield Trigger(table={"type": "webhook", "hook": str(fields["action"]).lower()})
+        elif kind in ("homeassistant_started", "homeassistant_start"):
+            yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
+        else:
+            raise NotTranslated(WITHOUT_COUNTERPART["event"])
+
+
+def _template(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    test = templates.comparison(str(value.get("value_template", "")), entities)
+    yield Trigger(table=_test_table(test, _for(value)))
+
+
+def _device(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    kind, domain = str(value.get("type", "")), str(value.get("domain", ""))
+    if value.get("entity_id"):
+        entity = entities.entity(str(value["entity_id"]))
+        if "above" in value or "below" in value:
+            yield from _numeric_state({**value, "entity_id": entity.entity_id}, entities)
+            return
+        if kind == "changed_states":
+            yield Trigger(table=_change_of(entities.target(entity.entity_id)), entities=(entity.entity_id,))
+            return
+        state = TRIGGER_STATES.get(kind)
+        if state is None:
+            raise NotTranslated(f"the device trigger {kind} of {domain} is not translated")
+        if entity.domain == "cover":
+            state = {"on": "open", "off": "closed"}.get(state, state)
+        test = entities.compare(entity.entity_id, state)
+        yield Trigger(table=_test_table(test, _for(value)), entities=(entity.entity_id,))
+        return
+    ha_device = entities.installation.devices.get(str(value.get("device_id", "")))
+    device_id = entities.device_id(ha_device) if ha_device is not None else None
+    if device_id is None:
+        raise NotTranslated("its device is not known in Lares")
+    subtype = str(value.get("subtype", ""))
+    raw = "_".join(filter(None, (kind, subtype)))
+    yield Trigger(table={"type": "device_event", "device_id": device_id, "event": press_name(raw)})

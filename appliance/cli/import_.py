@@ -1,0 +1,274 @@
+"""`lares import homeassistant`: import rooms, names, and automations; overwrite nothing."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from appliance import config
+from appliance.automations.environment import VARIABLE_PREFIX
+from appliance.cli.homeassistant.automation import MARK, translate
+from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
+from appliance.cli.homeassistant.source import Installation, read_installation
+from appliance.cli.hub_client import HubRequest, ask, read_state
+from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
+from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, read_template, write_config
+from appliance.cli.terminal import counted, say
+from appliance.clock import Clock
+from appliance.errors import Invalid, LaresError, StartFailed
+from appliance.home.texts import identifier
+from appliance.home.texts import name as checked_name
+from appliance.store.disk import Disk, write_file
+from appliance.store.document import Document
+from appliance.store.lock import DirectoryLock
+from appliance.store.records import DEVICE_PREFIX, NAME_PREFIX, PLACE_PREFIX, ROOM_PREFIX, DocumentSnapshot
+from appliance.store.replacement import finish_at_start
+from appliance.tables.plain_files import read_plain
+
+MODULE = Path("scripts") / "homeassistant.lua"
+"""The script that translated automations require."""
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """A thing to import: what it is, its key and value in the store, and the request that makes it in a running hub.
+
+    `device_id` is the device that the hub must know before the request.
+    """
+
+    sentence: str
+    key: str
+    value: Any
+    request: HubRequest
+    device_id: str | None = None
+
+
+Steps = Iterator[tuple[bool, str]]
+"""Each thing that was imported, or (false) skipped and why."""
+
+
+def import_(arguments: argparse.Namespace) -> int:
+    """Import from the folder and print each thing that was imported or skipped; return the exit code."""
+    folder = Path(arguments.folder)
+    with as_owner_of_all(folder):
+        installation = read_installation(folder)
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = paths.find_config(), paths.find_data_dir()
+    become_owner_of_both(file, data_dir)
+    with as_owner(data_dir):
+        make_data_dir(data_dir)
+        known = _known_devices(data_dir)
+    if not file.exists():
+        write_config(file.parent, read_template(bundled_config()))
+    entities = Entities(installation, _mqtt_section(file), known)
+    with as_owner(data_dir):
+        steps = asyncio.run(_import_items(_items(installation, entities), data_dir))
+    with give_new_files(file.parent):
+        steps += _import_locale(installation.locale, file)
+        steps += _import_automations(installation, entities, config_folder(file))
+    for is_imported, sentence in steps:
+        say(f"{'imported' if is_imported else 'skipped '}  {sentence}")
+    if entities.missing:
+        say(
+            f"not found in Lares: {', '.join(sorted(entities.missing))}; "
+            "the files have guesses for the ids of their devices"
+        )
+    say("each automation is off until you switch it on; next: `lares check`, then `lares reload`")
+    return os.EX_OK
+
+
+def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
+    """Return the devices that the running hub or the store has."""
+    snapshot = DocumentSnapshot(read_state(data_dir))
+    names = dict(snapshot.items(NAME_PREFIX))
+    return {
+        id_: KnownDevice(
+            id=id_,
+            name=str(names.get(id_) or value.get("name") or id_),
+            serial=str(value.get("info", {}).get("serial") or ""),
+        )
+        for id_, value in snapshot.items(DEVICE_PREFIX)
+    }
+
+
+def _mqtt_section(file: Path) -> str:
+    """Return the name of the first MQTT section of the configuration, `mqtt` if there is none."""
+    sections = config.parse_toml(read_plain(file).decode(errors="replace"), str(file)).get("adapters", {})
+    for name, section in sections.items() if isinstance(sections, Mapping) else ():
+        if isinstance(section, Mapping) and section.get("type", name) == "mqtt":
+            return str(name)
+    return "mqtt"
+
+
+def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
+    """Yield areas as rooms, the area and name of each device that has an id in Lares, and helpers as variables."""
+    for id_, name in installation.areas.items():
+        yield Item(
+            sentence=f"room {id_} ({name})",
+            key=ROOM_PREFIX + id_,
+            value={"name": name},
+            request=_post("/rooms", {"id": id_, "name": name}),
+        )
+    for ha_device in installation.devices.values():
+        device_id = entities.device_id(ha_device)
+        if device_id is None:
+            continue
+        if (room_id := ha_device.area_id) in installation.areas:
+            yield Item(
+                sentence=f"{device_id} in room {room_id}",
+                key=PLACE_PREFIX + device_id,
+                value=room_id,
+                request=_post(f"/devices/{device_id}/room", {"room_id": room_id}),
+                device_id=device_id,
+            )
+        if (name_ := ha_device.name) is not None:
+            yield Item(
+                sentence=f"{device_id} named {name_}",
+                key=NAME_PREFIX + device_id,
+                value=name_,
+                request=_post(f"/devices/{device_id}/name", {"name": name_}),
+                device_id=device_id,
+            )
+    for entity_id, value in installation.helpers.items():
+        variable = entities.variable(entity_id)
+        yield Item(
+            sentence=f"variable {variable} = {json.dumps(value)}",
+            key=VARIABLE_PREFIX + variable,
+            value={"value": value},
+            request=HubRequest(path=f"/variables/{variable}", method="PUT", body={"value": value}),
+        )
+
+
+def _post(path: str, body: Any) -> HubRequest:
+    return HubRequest(path=path, method="POST", body=body)
+
+
+async def _import_items(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
+    """Make the items: through the hub that runs, otherwise in the store."""
+    try:
+        lock = DirectoryLock(data_dir, is_brief=True)
+    except StartFailed as in_use:
+        if in_use.exit_code != os.EX_TEMPFAIL:
+            raise
+        try:
+            state = read_state(data_dir)
+            return [_through_hub(each, state, data_dir) for each in items]
+        except OSError:
+            raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
+    try:
+        finish_at_start(data_dir, Clock().now())
+        return await _in_store(items, data_dir)
+    finally:
+        lock.release()
+
+
+async def _in_store(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
+    steps: list[tuple[bool, str]] = []
+    async with Document(Disk(data_dir), Clock()) as document:
+        changes: dict[str, Any] = {}
+        for each in items:
+            fault = _fault(each)
+            if fault is not None or document.get(each.key) is not None:
+                steps.append((False, f"{each.sentence}: {fault or 'already set'}"))
+            else:
+                changes[each.key] = each.value
+                steps.append((True, each.sentence))
+        await document.put_many(changes)
+    return steps
+
+
+def _fault(item: Item) -> str | None:
+    """Return why the API would reject the item, None if it would not."""
+    body = item.request.body
+    try:
+        for key, check in (("id", identifier), ("room_id", identifier), ("name", checked_name)):
+            if key in body:
+                check(body[key])
+    except Invalid as fault:
+        return str(fault)
+    return None
+
+
+def _through_hub(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool, str]:
+    if item.key in state:
+        return False, f"{item.sentence}: already set"
+    if item.device_id is not None and DEVICE_PREFIX + item.device_id not in state:
+        return False, f"{item.sentence}: the hub has not seen this device; import again once it has"
+    try:
+        ask(data_dir, item.request)
+    except LaresError as refused:
+        return False, f"{item.sentence}: {refused}"
+    return True, item.sentence
+
+
+def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, str]]:
+    """Set time zone and coordinates if the configuration still has the bundled ones."""
+    text = read_plain(file).decode()
+    stated = config.parse_toml(text, str(file)).get("locale", {})
+    missing = {key: each for key, each in locale.items() if stated.get(key, "UTC") == "UTC" and each != "UTC"}
+    changed = text
+    for key, value in missing.items():
+        changed = _with_locale(changed, f"{key} = {json.dumps(value)}")
+    try:
+        config.parse(changed, str(file), {})
+    except LaresError as fault:
+        return [(False, f"locale: {fault}")] if missing else []
+    if missing:
+        _write(file, changed, file.stat().st_mode & 0o777)
+    return [(True, f"locale.{key} = {json.dumps(each)}") for key, each in missing.items()]
+
+
+def _with_locale(text: str, line: str) -> str:
+    """Return the text with a line of [locale]: instead of the line that states the key, in a comment or not."""
+    key = line.split(" ", maxsplit=1)[0]
+    head, header, rest = text.partition("[locale]\n")
+    if not header:
+        return f"{text}\n[locale]\n{line}\n"
+    following = re.search(r"^\[", rest, re.MULTILINE)
+    section, more = (rest[: following.start()], rest[following.start() :]) if following else (rest, "")
+    stated = re.compile(rf"^(?:# )?{key} = .*$", re.MULTILINE)
+    section = stated.sub(line, section, count=1) if stated.search(section) else f"{line}\n{section}"
+    return head + header + section + more
+
+
+def _import_automations(installation: Installation, entities: Entities, folder: Path) -> list[tuple[bool, str]]:
+    """Write one Lua file per automation, and the module that they require."""
+    steps: list[tuple[bool, str]] = []
+    existing = (folder / "automations").glob("*.lua")
+    taken = {each.stem for each in existing if MARK not in read_plain(each).decode(errors="replace")}
+    for place, definition in installation.automations:
+        try:
+            made = translate(definition, place, entities, taken)
+        except NotTranslated as reason:
+            steps.append((False, f"automation ({place}): {reason}"))
+            continue
+        except Exception:  # a file may hold anything; the others are imported
+            steps.append((False, f"automation ({place}): its form is not known; please report it with this file"))
+            continue
+        target = folder / "automations" / f"{made.id}.lua"
+        if target.exists() or target.is_symlink():
+            steps.append((False, f"automation {made.name}: {target} exists already"))
+            continue
+        _write(target, made.text)
+        parts = f"; {counted(len(made.problems), 'part')} to translate by hand" if made.problems else ""
+        steps.append((True, f"automation {made.name}: {target}{parts}"))
+        steps += [(False, f"  {made.id}: {problem}") for problem in made.problems]
+    module = folder / MODULE
+    if any(is_imported for is_imported, _ in steps) and not module.exists():
+        _write(module, (Path(__file__).parent / "homeassistant" / "homeassistant.lua").read_text(encoding="utf-8"))
+    return steps
+
+
+def _write(file: Path, text: str, mode: int = 0o644) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, text.encode(), mode)
+    except OSError as error:
+        raise StartFailed(f"cannot write {file}: {error.strerror}", os.EX_CANTCREAT) from None

@@ -1,0 +1,583 @@
+"""`lares import homeassistant`: a Home Assistant folder becomes rooms, names, variables, and automations in Lua."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.cli.homeassistant import actions, conditions, templates, triggers
+from appliance.cli.homeassistant.conditions import Declared
+from appliance.cli.homeassistant.entities import Entities, NotTranslated
+from appliance.cli.homeassistant.source import read_installation
+from appliance.cli.homeassistant.templates import Scope
+from appliance.store.replacement import read_document
+from tests.cli.test_commands_line import Ended, ended
+from tests.fakes.process import ROOT, running
+
+AUTOMATIONS = Path(__file__).parent / "homeassistant_automations.yaml"
+
+DEVICES = {
+    "motion": ("hall", "Hall motion"),
+    "lamp": ("hall", "Hall lamp"),
+    "window": ("kitchen", "Kitchen window"),
+    "valve": ("kitchen", "Kitchen valve"),
+    "sensor": ("kitchen", "Kitchen sensor"),
+    "remote": ("hall", "Remote"),
+    "plug": ("kitchen", "Washing machine"),
+    "blind": ("kitchen", "Blind"),
+    "door": ("hall", "Front door"),
+    "leak": ("kitchen", "Leak"),
+    "tv": (None, "TV"),
+    "phone": (None, "Phone"),
+}
+"""Room and name, by the registry's id; the identifier over MQTT is `dev_<id>`."""
+
+ENTITIES = {
+    "binary_sensor.hall_motion": ("motion", "occupancy"),
+    "light.hall": ("lamp", None),
+    "binary_sensor.window": ("window", "window"),
+    "climate.kitchen": ("valve", None),
+    "sensor.kitchen_temperature": ("sensor", "temperature"),
+    "sensor.kitchen_humidity": ("sensor", "humidity"),
+    "sensor.washer_power": ("plug", "power"),
+    "switch.washer": ("plug", None),
+    "cover.blind": ("blind", "blind"),
+    "lock.door": ("door", None),
+    "binary_sensor.leak": ("leak", "moisture"),
+    "binary_sensor.leak_tamper": ("leak", "tamper"),
+    "media_player.tv": ("tv", None),
+    "device_tracker.phone": ("phone", None),
+    "number.valve_offset": ("valve", None),
+    "switch.plug_second": ("plug", None),
+}
+"""The device's id in the registry, and the class."""
+
+
+def registry(folder: Path, name: str, data: Any) -> None:
+    (folder / ".storage").mkdir(parents=True, exist_ok=True)
+    (folder / ".storage" / name).write_text(json.dumps({"version": 1, "key": name, "data": data}))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A Home Assistant folder of twelve devices."""
+    root = tmp_path / "homeassistant"
+    root.mkdir()
+    (root / "automations.yaml").write_text(AUTOMATIONS.read_text())
+    (root / "configuration.yaml").write_text(
+        "automation: !include automations.yaml\nhttp: {api_password: !secret key}\n"
+        "input_boolean: {vacation: {name: Vacation}, washing: {}}\n"
+        "timer: {laundry: {duration: '00:45:00'}}\n"
+    )
+    registry(root, "core.config", {"latitude": 52.5, "longitude": 13.4, "time_zone": "Europe/Berlin"})
+    registry(
+        root, "core.area_registry", {"areas": [{"id": "hall", "name": "Hall"}, {"id": "kitchen", "name": "Kitchen"}]}
+    )
+    devices = [
+        {"id": id_, "identifiers": [["mqtt", f"dev_{id_}"]], "connections": [], "name": name, "area_id": area}
+        for id_, (area, name) in DEVICES.items()
+    ]
+    registry(root, "core.device_registry", {"devices": devices})
+    entities = [
+        {
+            "entity_id": entity_id,
+            "id": f"reg_{entity_id.replace('.', '_')}",
+            "unique_id": f"dev_{device}_{entity_id.partition('.')[2]}",
+            "platform": "mqtt",
+            "device_id": device,
+            "original_name": "Second" if entity_id.endswith("second") else None,
+            "original_device_class": device_class,
+        }
+        for entity_id, (device, device_class) in ENTITIES.items()
+    ]
+    registry(root, "core.entity_registry", {"entities": entities})
+    registry(root, "person", {"items": [{"id": "anna", "name": "Anna", "device_trackers": ["device_tracker.phone"]}]})
+    state = {"entity_id": "input_select.mode", "state": "day"}
+    registry(root, "core.restore_state", [{"state": state}])
+    return root
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A fresh home of Lares."""
+    root = tmp_path / "home"
+    root.mkdir()
+    assert ended(root, "init", ".").code == 0
+    return root
+
+
+@pytest.fixture
+def entities(folder: Path) -> Entities:
+    return Entities(read_installation(folder), "mqtt", {})
+
+
+def bring(home: Path, folder: Path) -> Ended:
+    """Import the folder into the home."""
+    return ended(home, "import", "homeassistant", str(folder))
+
+
+def switch_on(home: Path) -> None:
+    for file in (home / "config" / "automations").glob("*.lua"):
+        if "Imported from Home Assistant" in file.read_text():
+            file.write_text(re.sub("enabled = false.*", "enabled = true,", file.read_text()))
+        else:
+            file.unlink()
+
+
+def test_rooms_names_variables_and_the_locale_are_imported(home: Path, folder: Path) -> None:
+    result = bring(home, folder)
+    assert result.code == 0, result.err
+    document = {key: json.loads(value) for key, value in read_document(home / "data").values.items()}
+    assert document["room/hall"] == {"name": "Hall"}
+    assert document["place/mqtt:dev_lamp"] == "hall"
+    assert document["name/mqtt:dev_lamp"] == "Hall lamp"
+    assert document["variable/vacation"] == {"value": False}
+    assert document["variable/mode"] == {"value": "day"}
+    text = (home / "config" / "default.toml").read_text()
+    assert 'timezone = "Europe/Berlin"' in text
+    assert "latitude = 52.5\n" in text
+
+
+def test_every_automation_is_one_sound_file_that_is_off(home: Path, folder: Path) -> None:
+    result = bring(home, folder)
+    files = [each for each in (home / "config" / "automations").glob("*.lua") if "Imported from" in each.read_text()]
+    assert len(files) == 20, result.out
+    assert all("enabled = false" in each.read_text() for each in files)
+    checked = ended(home, "check")
+    assert checked.code == 0, checked.out + checked.err
+
+
+def test_parts_without_a_counterpart_are_comments_with_the_reason(home: Path, folder: Path) -> None:
+    result = bring(home, folder)
+    text = (home / "config" / "automations" / "things_without_a_counterpart.lua").read_text()
+    for part in ("topic: a/b", "tag_id: door", "state_attr('sun.sun'", "event: my_event", "shell_command.reboot"):
+        assert part in text
+        assert all(line.lstrip().startswith("--") for line in text.splitlines() if part in line)
+    assert 'ctx:command("mqtt:dev_lamp", { capability = "power", action = "off" })' in text
+    assert "Lares has no trigger for a topic" in result.out
+
+
+def test_a_second_import_overwrites_nothing(home: Path, folder: Path) -> None:
+    bring(home, folder)
+    file = home / "config" / "automations" / "motion_light.lua"
+    imported = home / "config" / "automations" / "leak.lua"
+    before = {each: each.read_bytes() for each in (file, imported, home / "config" / "default.toml")}
+    result = bring(home, folder)
+    assert result.code == 0
+    assert {each: each.read_bytes() for each in before} == before
+    assert not re.search(r"^imported", result.out, re.MULTILINE), result.out
+    assert "already set" in result.out
+
+
+async def test_a_running_hub_takes_rooms_and_variables_and_names_devices_it_knows(home: Path, folder: Path) -> None:
+    file = home / "config" / "default.toml"
+    file.write_text(file.read_text().replace("0.0.0.0:3000", "127.0.0.1:0"))
+    async with running(home):
+        result = await asyncio.to_thread(bring, home, folder)
+    assert result.code == 0, result.err
+    assert "imported  room hall (Hall)" in result.out
+    assert "imported  variable vacation = false" in result.out
+    assert "mqtt:dev_lamp in room hall: the hub has not seen this device" in result.out
+
+
+EVENTS = """
+2026-12-23T05:00 mqtt:dev_motion occupancy unoccupied
+05:00 mqtt:dev_window contact closed
+05:00 mqtt:dev_lamp power off
+05:00 mqtt:dev_door lock unlocked
+05:00 mqtt:dev_leak water_leak false
+05:00 mqtt:dev_phone presence true
+05:00 mqtt:dev_plug power_consumption 100
+05:00 mqtt:dev_sensor temperature 20
+05:00 mqtt:dev_tv media_playback playing
+05:10 mqtt:dev_motion occupancy occupied
+05:11 mqtt:dev_motion occupancy unoccupied
+08:00 mqtt:dev_window contact open
+08:03 mqtt:dev_window contact closed
+09:00 mqtt:dev_sensor temperature 26
+09:02 mqtt:dev_sensor temperature 29
+10:00 mqtt:dev_phone presence false
+10:05 mqtt:dev_remote event double
+10:10 mqtt:dev_leak water_leak true
+10:20 mqtt:dev_tv media_playback paused
+10:30 mqtt:dev_motion occupancy occupied
+"""
+
+
+def test_the_automations_do_what_they_did_before(home: Path, folder: Path) -> None:
+    """What each of them does on a day in December, by the meaning that Home Assistant documents."""
+    bring(home, folder)
+    switch_on(home)
+    (home / "events.txt").write_text(EVENTS)
+    result = ended(home, "simulate", "--events", "events.txt", "--run", "--hours", "24")
+    assert result.code == 0, result.err
+    found = [
+        (line[15:20], name, act.split(", which")[0])
+        for line in result.out.splitlines()
+        for name, act in [line[29:].split("  ", 1)]
+        if not act.startswith(("fires", "does not"))
+    ]
+    assert [" ".join(each) for each in found] == EXPECTED.strip().splitlines()
+
+
+EXPECTED = """
+05:00 every_quarter_of_an_hour commands mqtt:dev_valve: target_temperature set {"value": 18, "unit": "\\u00b0C"}
+05:10 motion_light_2 commands mqtt:dev_lamp: power on
+05:10 motion_light_2 commands mqtt:dev_lamp: brightness set 60
+05:10 night_only commands mqtt:dev_lamp: power on
+05:10 night_only commands mqtt:dev_lamp: brightness set 5
+05:13 motion_light_2 commands mqtt:dev_lamp: power off
+06:30 wake_up commands mqtt:dev_lamp: power on
+06:30 wake_up commands mqtt:dev_lamp: brightness set 30
+06:31 wake_up commands mqtt:dev_lamp: power on
+06:31 wake_up commands mqtt:dev_lamp: brightness set 60
+06:32 wake_up commands mqtt:dev_lamp: power on
+06:32 wake_up commands mqtt:dev_lamp: brightness set 90
+08:00 things_without_a_counterpart commands mqtt:dev_lamp: power off
+08:02 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "off"
+08:03 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "heat"
+09:01 warm_room notifies: It is 26 degrees
+09:02 blind_by_day commands mqtt:dev_blind: cover_position set 20
+10:00 everybody_left commands mqtt:dev_lamp: power off
+10:05 remote commands mqtt:dev_lamp: power toggle
+10:10 leak notifies: Water
+10:20 tv_pauses commands mqtt:dev_lamp: power on
+10:20 tv_pauses commands mqtt:dev_lamp: color_rgb set {"r": 255, "g": 10, "b": 0}
+15:25 sunset_lights commands mqtt:dev_lamp: power on
+15:25 sunset_lights commands mqtt:dev_lamp: brightness set 50
+15:25 sunset_lights commands mqtt:dev_lamp: color_temperature set {"value": 370, "unit": "mireds"}
+23:00 lock_at_night commands mqtt:dev_door: lock lock
+"""
+"""Minute, automation, and act. Names with a number: the home has an automation of that name."""
+
+
+SIMPLE_CONDITIONS: tuple[tuple[Any, Mapping[str, Any]], ...] = (
+    (
+        {"condition": "state", "entity_id": "binary_sensor.window", "state": "on", "for": "00:05:00"},
+        {
+            "type": "device_state",
+            "device_id": "mqtt:dev_window",
+            "attribute": "contact",
+            "equals": "open",
+            "for_secs": 300,
+        },
+    ),
+    (
+        {"condition": "state", "entity_id": ["light.hall", "lock.door"], "state": ["on", "locked"], "match": "any"},
+        {
+            "type": "any",
+            "conditions": [
+                {
+                    "type": "any",
+                    "conditions": [
+                        {"type": "device_state", "device_id": "mqtt:dev_lamp", "attribute": "power", "equals": "on"},
+                        {
+                            "type": "device_state",
+                            "device_id": "mqtt:dev_lamp",
+                            "attribute": "power",
+                            "equals": "locked",
+                        },
+                    ],
+                },
+                {
+                    "type": "any",
+                    "conditions": [
+                        {"type": "device_state", "device_id": "mqtt:dev_door", "attribute": "lock", "equals": "on"},
+                        {
+                            "type": "device_state",
+                            "device_id": "mqtt:dev_door",
+                            "attribute": "lock",
+                            "equals": "locked",
+                        },
+                    ],
+                },
+            ],
+        },
+    ),
+    (
+        {"condition": "numeric_state", "entity_id": "sensor.kitchen_temperature", "above": "17", "below": 25.5},
+        {
+            "type": "device_state",
+            "device_id": "mqtt:dev_sensor",
+            "attribute": "temperature",
+            "above": 17,
+            "below": 25.5,
+        },
+    ),
+    (
+        {"condition": "numeric_state", "entity_id": "light.hall", "attribute": "brightness", "above": 51},
+        {"type": "device_state", "device_id": "mqtt:dev_lamp", "attribute": "brightness", "above": 20},
+    ),
+    (
+        {"condition": "time", "after": "22:00", "before": "06:00:00"},
+        {"type": "time_window", "start": "22:00", "end": "06:00"},
+    ),
+    ({"condition": "time", "after": "18:00"}, {"type": "time_window", "start": "18:00", "end": "00:00"}),
+    ({"condition": "time", "weekday": "sat"}, {"type": "weekday", "days": ["sat"]}),
+    (
+        {"condition": "sun", "after": "sunset", "after_offset": "-00:30:00"},
+        {
+            "type": "all",
+            "conditions": [
+                {"type": "sun_position", "after": "sunset", "after_offset_mins": -30},
+                {"type": "time_window", "start": "12:00", "end": "00:00"},
+            ],
+        },
+    ),
+    (
+        {"condition": "zone", "entity_id": "person.anna", "zone": "zone.home"},
+        {"type": "device_state", "device_id": "mqtt:dev_phone", "attribute": "presence", "equals": True},
+    ),
+    (
+        {"not": [{"condition": "state", "entity_id": "input_boolean.vacation", "state": "on"}]},
+        {"type": "none", "conditions": [{"type": "variable", "name": "vacation", "equals": True}]},
+    ),
+    (
+        {
+            "condition": "device",
+            "domain": "binary_sensor",
+            "type": "is_open",
+            "entity_id": "reg_binary_sensor_window",
+        },
+        {"type": "device_state", "device_id": "mqtt:dev_window", "attribute": "contact", "equals": "open"},
+    ),
+)
+
+
+@pytest.mark.parametrize(("condition", "expected"), SIMPLE_CONDITIONS)
+def test_a_condition_is_declared(entities: Entities, condition: Any, expected: Mapping[str, Any]) -> None:
+    found = conditions.translate(condition, Scope(entities=entities))
+    assert isinstance(found, Declared)
+    assert found.table == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ is_state('light.hall', 'on') }}", 'ha.value(ctx, "mqtt:dev_lamp", "power") == "on"'),
+        ("{{ states('binary_sensor.window') == 'on' }}", 'ha.value(ctx, "mqtt:dev_window", "contact") == "open"'),
+        (
+            "{{ not is_state('binary_sensor.leak', 'on') }}",
+            'not (ha.value(ctx, "mqtt:dev_leak", "water_leak") == true)',
+        ),
+        (
+            "{{ states.sensor.kitchen_temperature.state | float > 21.5 }}",
+            'ha.is_above(ha.number(ctx, "mqtt:dev_sensor", "temperature"), 21.5)',
+        ),
+        ("{{ 8 <= now().hour }}", 'ha.is_at_least(os.date("*t").hour, 8)'),
+        ("{{ now() > today_at('18:30') }}", 'os.date("%H:%M:%S") > "18:30:00"'),
+        (
+            "{{ now().weekday() in [5, 6] }}",
+            '((os.date("*t").wday + 5) % 7 == 5 or (os.date("*t").wday + 5) % 7 == 6)',
+        ),
+        ("{{ is_state('input_boolean.vacation', 'on') }}", 'ctx:get("vacation") == true'),
+        (
+            "{{ state_attr('light.hall', 'brightness') | int(0) >= 100 }}",
+            'ha.is_at_least(ha.truncate(ha.number(ctx, "mqtt:dev_lamp", "brightness", 0) / 0.392157), 100)',
+        ),
+        ("{{ trigger.to_state.state == 'on' }}", "event.value == true"),
+        (
+            "{{ trigger.event.data.level | int > 3 }}",
+            'ha.is_above(ha.truncate(ha.to_number(event.data["level"])), 3)',
+        ),
+        (
+            "{{ states('cover.blind') == 'open' }}",
+            'ha.is_above(ha.number(ctx, "mqtt:dev_blind", "cover_position"), 0)',
+        ),
+    ],
+)
+def test_a_template_of_a_common_shape_becomes_lua(entities: Entities, template: str, expected: str) -> None:
+    scope = Scope(entities=entities, trigger_entities=("binary_sensor.leak",))
+    assert templates.condition(template, scope) == expected
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ expand('group.all') | list }}",
+        "{% for x in states.light %}{{ x }}{% endfor %}",
+        "{{ states.light.hall.last_changed }}",
+        "{{ unknown_name }}",
+        "{{ is_state(x, 'on') }}",
+        "{{ '",
+        "{{ " + "(" * 3000 + "1",
+        "x" * 9000 + "{{ 1 }}",
+    ],
+)
+def test_another_template_is_refused_with_a_reason(entities: Entities, template: str) -> None:
+    with pytest.raises(NotTranslated) as refused:
+        templates.condition(template, Scope(entities=entities))
+    assert str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "expected"),
+    [
+        (
+            {"platform": "state", "entity_id": "binary_sensor.leak_tamper", "to": "on"},
+            {
+                "type": "device_state_change",
+                "device_id": "mqtt:dev_leak",
+                "attribute": "custom.mqtt.leak_tamper",
+                "equals": True,
+            },
+        ),
+        (
+            {"platform": "state", "entity_id": "light.hall", "to": "unavailable"},
+            {
+                "type": "device_state_change",
+                "device_id": "mqtt:dev_lamp",
+                "attribute": "state",
+                "equals": "unavailable",
+            },
+        ),
+        (
+            {"platform": "state", "entity_id": "switch.plug_second", "to": "on"},
+            {
+                "type": "device_state_change",
+                "device_id": "mqtt:dev_plug:plug_second",
+                "attribute": "power",
+                "equals": "on",
+            },
+        ),
+        (
+            {"platform": "time", "at": "07:15:30", "weekday": ["sat", "sun"]},
+            {"type": "cron", "expression": "30 15 7 * * SAT,SUN", "timezone": "local"},
+        ),
+        ({"platform": "time", "at": 81000}, {"type": "wall_clock", "time": "22:30"}),
+        (
+            {"platform": "time_pattern", "hours": "/2"},
+            {"type": "cron", "expression": "0 0 */2 * * *", "timezone": "local"},
+        ),
+        (
+            {"platform": "time_pattern", "minutes": 5},
+            {"type": "cron", "expression": "0 5 * * * *", "timezone": "local"},
+        ),
+        (
+            {"platform": "homeassistant", "event": "start"},
+            {"type": "adapter_lifecycle", "adapter": "mqtt", "event": "started"},
+        ),
+        (
+            {"platform": "event", "event_type": "mobile_app_notification_action", "event_data": {"action": "SHUT"}},
+            {"type": "webhook", "hook": "shut"},
+        ),
+    ],
+)
+def test_a_trigger_is_translated(entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    [found] = triggers.translate(trigger, entities)
+    assert found.table == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (
+            {"service": "light.turn_on", "target": {"area_id": "hall"}, "data": {"color_name": "red"}},
+            [
+                'ctx:command("mqtt:dev_lamp", { capability = "power", action = "on" }) -- light.hall',
+                'ctx:command("mqtt:dev_lamp", { capability = "color_rgb", action = "set", '
+                "value = { r = 255, g = 0, b = 0 } }) -- light.hall",
+            ],
+        ),
+        (
+            {"action": "number.set_value", "target": {"entity_id": "number.valve_offset"}, "data": {"value": 1.5}},
+            [
+                'ctx:command("mqtt:dev_valve", { capability = "custom.mqtt.valve_offset", action = "set", '
+                "value = 1.5 }) -- number.valve_offset"
+            ],
+        ),
+        (
+            {
+                "action": "media_player.volume_set",
+                "target": {"entity_id": "media_player.tv"},
+                "data": {"volume_level": 0.3},
+            },
+            ['ctx:command("mqtt:dev_tv", { capability = "volume", action = "set", value = 30 }) -- media_player.tv'],
+        ),
+        ({"delay": "02:00:00"}, ["ha.sleep(ctx, 7200)"]),
+        ({"delay": {"seconds": 30}}, ["ctx:sleep(30)"]),
+        (
+            {"action": "input_number.set_value", "target": {"entity_id": "input_number.level"}, "data": {"value": 7}},
+            ['ctx:set("level", 7) -- input_number.level'],
+        ),
+        ({"action": "timer.start", "target": {"entity_id": "timer.laundry"}}, ['ctx:start_timer("laundry", 2700)']),
+        (
+            {"type": "turn_on", "domain": "switch", "device_id": "plug", "entity_id": "reg_switch_washer"},
+            ['ctx:command("mqtt:dev_plug", { capability = "power", action = "on" }) -- switch.washer'],
+        ),
+        ({"action": "notify.x", "data": {"message": 'a "quoted"\nline'}}, ['ctx:notify("a \\"quoted\\"\\nline")']),
+        (
+            {"action": "light.turn_on", "enabled": False, "target": {"entity_id": "light.hall"}},
+            [
+                "-- not translated: it is disabled",
+                "--   action: light.turn_on",
+                "--   enabled: false",
+                "--   target:",
+                "--     entity_id: light.hall",
+            ],
+        ),
+        (["not", 5, None], ["-- not translated: it is not a mapping"]),
+    ],
+)
+def test_an_action_is_translated(entities: Entities, action: Any, expected: list[str]) -> None:
+    made = actions.Actions(entities, ())
+    made.sequence([action])
+    lines = [line.strip() for line in made.lines.lines]
+    assert lines[: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "sentence"),
+    [
+        ("automations.yaml", "- a: [", 65, "not valid YAML"),
+        ("automations.yaml", "\x00\x01", 65, "not valid YAML"),
+        (".storage/core.area_registry", "{", 65, "not valid JSON"),
+        (
+            "automations.yaml",
+            "- 5\n- [1]\n- {alias: 7, trigger: 9, action: {a: {b: c}}}\n- {use_blueprint: {path: x}}\n",
+            0,
+            "",
+        ),
+        (
+            "automations.yaml",
+            "- alias: ']] return os.exit() --\\nx'\n  action: ['{{ 1 ', {choose: 5}, {repeat: 1}]\n",
+            0,
+            "",
+        ),
+    ],
+)
+def test_a_broken_file_is_one_sentence(
+    home: Path, folder: Path, name: str, text: str, code: int, sentence: str
+) -> None:
+    (folder / name).write_text(text)
+    result = bring(home, folder)
+    assert (result.code, "Traceback" in result.err) == (code, False), result.err
+    assert sentence in result.err
+    if code == 0:
+        assert ended(home, "check").code == 0
+
+
+def test_the_automations_of_the_page_load(home: Path) -> None:
+    text = (ROOT / "docs" / "from-home-assistant.md").read_text()
+    blocks = re.findall(r"^```lua\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 10
+    for number, block in enumerate(blocks):
+        (home / "config" / "automations" / f"page_{number}.lua").write_text(block)
+    file = home / "config" / "default.toml"
+    file.write_text(file.read_text().replace("# latitude", "latitude").replace("# longitude", "longitude"))
+    checked = ended(home, "check")
+    assert checked.code == 0, checked.err
+
+
+def test_a_folder_of_something_else_is_refused(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    result = bring(home, tmp_path / "other")
+    assert result.code == 66
+    assert "neither automations.yaml nor .storage" in result.err
+    assert bring(home, tmp_path / "nowhere").code == 66

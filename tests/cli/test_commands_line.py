@@ -272,7 +272,7 @@ class TestCheck:
             "config/scenes/a.lua:1: name is missing",
             "config/scenes/a.lua:3: nmae is not a field; did you mean name",
             "config/scenes/b.lua:3: ",
-            "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua; give each its own",
+            "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua, which counts; ",
             "config/scripts/deep/e.lua:1: <name> expected near '='",
         ]
         for count in (6, 5):
@@ -410,7 +410,8 @@ class TestRefusals:
         for name in ("a", "b"):
             (scenes / f"{name}.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
         done = ended(tmp_path, "run")
-        message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua; give each its own"
+        message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua, which counts; "
+        message += "give this file another id"
         assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
     def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(self, tmp_path: Path) -> None:

@@ -96,7 +96,10 @@ async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(
         ("two.lua", 2),
     ]
     assert '["end"]' in reported[6][2]
-    assert reported[-1][2] == "the id 'two' is already that of config/scenes/f.lua; give each its own"
+    assert (
+        reported[-1][2]
+        == "the id 'two' is already that of config/scenes/f.lua, which counts; give this file another id"
+    )
     assert await ids(lua) == ["one", "two"]
     assert (await lua.post("/scenes/changed/execute")).status == 404
 

@@ -118,7 +118,7 @@ AT_CHECK = (
     Mistake(
         'return {\n  name = "X",\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n',
         3,
-        "the id 'x' is already that of config/KIND/a.lua; give each its own",
+        "the id 'x' is already that of config/KIND/a.lua, which counts; give this file another id",
         {"KIND/a.lua": 'return { id = "x", name = "A", TRIGGER execute = function(ctx) end }'},
     ),
     Mistake(

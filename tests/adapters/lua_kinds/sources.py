@@ -168,6 +168,12 @@ class Awattar(Vendor):
         self.answers = {"/v1/marketdata": {"object": "list", "data": rows, "url": "/at/v1/marketdata"}}
 
 
+def upnp_error(code: int, description: str) -> str:
+    """Return the page of an error of UPnP."""
+    detail = f"<errorCode>{code}</errorCode><errorDescription>{description}</errorDescription>"
+    return SOAP.format(f"<s:Fault><detail><UPnPError>{detail}</UPnPError></detail></s:Fault>")
+
+
 class FritzBox(Vendor):
     """A FRITZ!Box, by AVM's description of TR-064's service Hosts: it knows the hosts of `active`."""
 
@@ -182,8 +188,7 @@ class FritzBox(Vendor):
     def _entry(self, asked: WebRequest) -> Answer:
         found = [active for address, active in self.active.items() if address in (asked.body or b"").decode()]
         if not found:
-            detail = "<errorCode>714</errorCode><errorDescription>NoSuchEntryInArray</errorDescription>"
-            return (500, SOAP.format(f"<s:Fault><detail><UPnPError>{detail}</UPnPError></detail></s:Fault>"))
+            return (500, upnp_error(714, "NoSuchEntryInArray"))
         fields = "<NewIPAddress>192.168.178.20</NewIPAddress><NewAddressSource>DHCP</NewAddressSource>"
         fields += "<NewLeaseTimeRemaining>0</NewLeaseTimeRemaining><NewInterfaceType>802.11</NewInterfaceType>"
         fields += f"<NewActive>{found[0]}</NewActive><NewHostName>phone</NewHostName>"

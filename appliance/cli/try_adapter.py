@@ -18,7 +18,7 @@ from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.connection import PushSource
-from appliance.adapters.lua_kinds.function_calls import KeptTexts, Redaction
+from appliance.adapters.lua_kinds.function_calls import KeptTexts
 from appliance.adapters.lua_kinds.recording import (
     RecordingPush,
     RecordingTransport,
@@ -26,6 +26,7 @@ from appliance.adapters.lua_kinds.recording import (
     ReplayTransport,
     recording_of,
 )
+from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.publisher import Publisher

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -25,8 +25,10 @@ from appliance.adapters.base import (
     Operation,
 )
 from appliance.adapters.done import ExpectedState
+from appliance.adapters.lua_kinds.computing import compute_apart
 from appliance.adapters.lua_kinds.connection import PushConnection
-from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts, Redaction
+from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts
+from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
 from appliance.adapters.lua_kinds.section import KindHost, LoadedSection, LuaSection, SectionFault
 from appliance.adapters.lua_kinds.told_devices import (
     DeviceReader,
@@ -52,6 +54,9 @@ MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 
 MAX_SAID = 100
 """Different faults of messages and hooks that are logged."""
+
+MAX_REDACTED_AT_ONCE = 1 << 14
+"""Characters that are redacted on the loop; more are redacted on a thread."""
 
 TOGGLED = {"on": "off", "off": "on"}
 
@@ -97,7 +102,7 @@ class LuaAdapter(PollingAdapter):
             if listen is None
             else PushConnection(origins.main, listen, self._hello, self.poll_now, self._find_path)
         )
-        self._reader = DeviceReader(self.publish, self.redact)
+        self._reader = DeviceReader(self.publish)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
     async def listen(self) -> None:
@@ -149,9 +154,10 @@ class LuaAdapter(PollingAdapter):
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
         told = ToldDevices()
-        await self._read("poll", self._reader.read_all(found["first"], "poll", told))
+        devices = await self._redacted(found["first"])
+        await self._read("poll", self._reader.read_all(devices, "poll", told))
         self._untold += told.events
-        if not told.ids and found["first"] is not None:
+        if not told.ids and devices is not None:
             self._reader.report_empty(calls.describe_answers())
         observations = tuple(self._reader.observations(told))
         return Report(adapter=self.name, present=frozenset(told.ids), observations=observations)
@@ -182,7 +188,7 @@ class LuaAdapter(PollingAdapter):
             return CommandResult()
         if found["first"] is None:
             return await self.confirm(device_id, expected, began)
-        return self._answered(device_id, found["first"], expected)
+        return self._answered(device_id, await self._redacted(found["first"]), expected)
 
     def _without_toggle(self, device: Device, command: Command) -> Command:
         """Replace `toggle` by `on` or `off`, unless the file lists `toggle` as an action of the device."""
@@ -218,7 +224,7 @@ class LuaAdapter(PollingAdapter):
         found = await self._call(["operations", name], dict(payload), calls=calls)
         if isinstance(found["second"], str):
             raise BadAnswer(found["second"][:MAX_SENTENCE_CHARS])
-        return await asyncio.to_thread(self.redact.in_value, found["first"])
+        return await self._redacted(found["first"], self.redact.in_value)
 
     async def _call(
         self,
@@ -235,6 +241,7 @@ class LuaAdapter(PollingAdapter):
         A `first` argument may be bytes, and may have a `body` of bytes.
         """
         calls = calls or self._new_calls()
+        await self.redact.prepare()
         if isinstance(first, bytes):
             first, body = None, first
         before, arguments = self._memory, {"first": first, "second": second}
@@ -265,6 +272,8 @@ class LuaAdapter(PollingAdapter):
         tells = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if tells and self._loaded.definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()
+        if isinstance(raw, dict):
+            raw |= {name: await self._redacted(raw[name]) for name in ("devices", "events") if name in raw}
         update = ToldUpdate()
         await self._read(function, self._reader.read_update(raw, function, update))
         await in_steps(self.clock, self._publish_update(update))
@@ -337,6 +346,13 @@ class LuaAdapter(PollingAdapter):
         if secs is not None:
             raise BadAnswer(f"the second thing that poll returned must be seconds, not {shown(secs)}")
         return float(self._interval)
+
+    async def _redacted(self, value: Any, redact: Callable[[Any], Any] | None = None) -> Any:
+        """Return what a device is to show without secrets, or as `redact` does it; off the loop if it is long."""
+        redact = redact or self.redact.in_device
+        if count_characters(value, MAX_REDACTED_AT_ONCE) <= MAX_REDACTED_AT_ONCE:
+            return redact(value)
+        return await compute_apart(redact, value)
 
     async def _read(self, function: str, reading: Iterable[None]) -> None:
         try:

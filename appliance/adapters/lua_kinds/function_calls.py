@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import html
-import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
 
 import orjson
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.lua_kinds.computing import compute_apart
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.libraries import compact_json, compute, decode_xml
+from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import texts_in
 from appliance.adapters.lua_kinds.web_request import (
     DEFAULT_TIMEOUT_SECS,
@@ -28,7 +26,7 @@ from appliance.adapters.lua_kinds.web_request import (
 )
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.log_buffer import own_fields
-from appliance.tables.checks import is_number, number_within
+from appliance.tables.checks import number_within
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
 """How many texts a section keeps, and the bytes of each."""
@@ -36,15 +34,8 @@ MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
 KEPT = "kept"
 """The name under which a section's secrets hold what `ctx:keep` was given, as one JSON object."""
 
-HIDDEN = "***"
-MIN_SECRET_CHARS = 3
-"""Shorter secrets are not looked for in texts: they would be found everywhere."""
-
 MIN_INNER_CHARS = 8
 """Shorter texts within one that is kept as JSON are words."""
-
-MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Shorter secrets, and shorter texts that are kept, may be what a device shows: `50`, `fan_only`."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -102,106 +93,6 @@ def _secrets_in(texts: Collection[str]) -> tuple[str, ...]:
         with suppress(orjson.JSONDecodeError):
             found += [each for each in texts_in(orjson.loads(text)) if len(each) >= MIN_INNER_CHARS]
     return tuple(found)
-
-
-class Redaction:
-    """Replaces the secrets of a section in texts, however they are written there."""
-
-    def __init__(self, secrets: Sequence[str], kept: KeptTexts) -> None:
-        self._secrets = secrets
-        self._kept = kept
-        self._known: tuple[str, ...] | None = None
-        self._forms: list[str] = []
-        self._shown_forms: list[str] = []
-
-    def __call__(self, text: str) -> str:
-        """The text without them."""
-        self._update_forms()
-        return str(_without(self._forms, text))
-
-    def in_value(self, value: Any) -> Any:
-        """A JSON value without them."""
-        self._update_forms()
-        return _without(self._forms, value)
-
-    def in_device(self, value: Any) -> Any:
-        """What a device is to show, without those that are too long to be a word or a reading of it."""
-        self._update_forms()
-        return _without(self._shown_forms, value)
-
-    def _update_forms(self) -> None:
-        if self._known is not self._kept.secrets:
-            self._known = kept = self._kept.secrets
-            self._forms = _all_forms(MIN_SECRET_CHARS, (*self._secrets, *kept))
-            long = _all_forms(MIN_SHOWN_CHARS, self._secrets) + _all_forms(MIN_SHOWN_KEPT_CHARS, kept)
-            self._shown_forms = sorted(long, key=len, reverse=True)
-
-
-def _all_forms(min_chars: int, secrets: Sequence[str]) -> list[str]:
-    found = {form for each in secrets if len(each) >= min_chars for form in _forms(each)}
-    return sorted(found, key=len, reverse=True)
-
-
-def _without(forms: Sequence[str], value: Any) -> Any:
-    if isinstance(value, str):
-        for form in forms:
-            value = value.replace(form, HIDDEN)
-        return HIDDEN if _ESCAPE.search(value) and _is_escaped_in(value, forms) else value
-    if is_number(value):
-        return HIDDEN if str(value) in forms else value
-    if isinstance(value, Mapping):
-        return {_without(forms, name): _without(forms, each) for name, each in value.items()}
-    return [_without(forms, each) for each in value] if isinstance(value, list) else value
-
-
-def _forms(secret: str) -> set[str]:
-    """The ways in which requests, answers and sentences write it: as it is, in URLs, JSON, XML, base64, digits.
-
-    In base64 also what is the same whatever stands before and behind it, as a name does in `Authorization: Basic`.
-    """
-    urls = {quote(secret, safe=""), quote_plus(secret), quote(secret)}
-    in_json = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    raw = secret.encode()
-    in_base64 = [_inner_base64(raw, before) for before in range(3)] if len(raw) > MIN_SECRET_CHARS else []
-    return {
-        *(secret, repr(secret)[1:-1], html.escape(secret), html.escape(secret, quote=False)),
-        *(*urls, *(re.sub("%..", lambda found: found[0].lower(), each) for each in urls)),
-        *(*in_json, *(each.replace("/", "\\/") for each in in_json)),
-        *(base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("="), raw.hex()),
-        *(raw.hex().upper(), *in_base64, *(each.translate(_URL_SAFE) for each in in_base64)),
-    }
-
-
-_ESCAPE = re.compile(r"[%&\\\n]")
-_IN_JSON = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_BLANKS = {"n": "\n", "r": "\r", "t": "\t"}
-MAX_ESCAPES = 3
-"""How many escapes within one another are looked through, such as JSON in JSON in a URL."""
-
-
-def _is_escaped_in(text: str, forms: Sequence[str]) -> bool:
-    """Whether a text shows one of the forms to whoever undoes its escapes, or the line breaks within base64."""
-    for _ in range(MAX_ESCAPES):
-        read = _IN_JSON.sub(
-            lambda found: chr(int(found[1], 16)) if found[1] else _BLANKS.get(found[2], found[2]), text
-        )
-        plain = html.unescape(unquote(read.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
-        whole = "".join(plain.split())
-        if any(form in plain or (len(form) >= MIN_INNER_CHARS and form in whole) for form in forms):
-            return True
-        if plain == text:
-            return False
-        text = plain
-    return False
-
-
-_URL_SAFE = str.maketrans("+/", "-_")
-
-
-def _inner_base64(raw: bytes, before: int) -> str:
-    """The characters of base64 that are these bytes alone, where so many others stand before them."""
-    encoded = base64.b64encode(bytes(before) + raw).decode()
-    return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
 
 
 ASKING = frozenset({"http", "send", "ask"})
@@ -294,6 +185,7 @@ class FunctionCalls:
     async def keep(self, key: Any, text: Any) -> None:
         """Keep a text over restarts."""
         await self._kept.put(key, text)
+        await self._redact.prepare()
 
     async def kept(self, key: Any, _: Any) -> str | None:
         """A text that is kept."""
@@ -308,12 +200,12 @@ class FunctionCalls:
 
     async def parse_xml(self, text: Any, _: Any) -> Any:
         """The element that a text holds, or why it holds none."""
-        return await asyncio.to_thread(decode_xml, text.encode("latin-1"))
+        return await compute_apart(decode_xml, text.encode("latin-1"))
 
     async def crypto(self, name: Any, given: Any) -> str:
         """A result of the table `crypto`."""
         if name == "pbkdf2":
-            return await asyncio.to_thread(compute, name, given)
+            return await compute_apart(compute, name, given)
         return compute(name, given)
 
 

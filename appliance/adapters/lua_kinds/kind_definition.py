@@ -42,7 +42,7 @@ def list_bundled_kinds() -> tuple[str, ...]:
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 """What a kind may be called; its file has this name and `.lua`."""
 
-MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS = 64, 16, 32
+MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS, MAX_VALUES = 64, 16, 32, 200
 MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
 MAX_SETTING, MAX_DURATION_SECS = float(1 << 53), 400 * 86_400.0
 
@@ -128,6 +128,14 @@ def _texts(value: Any) -> list[Any]:
     return list(value)
 
 
+def _values(value: Any) -> list[Any]:
+    """Check the values that a setting can have."""
+    found = _texts(value)
+    if len(found) > MAX_VALUES:
+        raise Invalid(f"has more than {MAX_VALUES} entries")
+    return found
+
+
 _TOP: Fields = {
     "name": Field(text(MAX_NAME_CHARS)),
     "base_url": Field(addresses.base_url, required=False),
@@ -158,7 +166,7 @@ _SETTING: Fields = {
     "required": Field(boolean, default=False),
     "min": Field(number_within(-MAX_SETTING, MAX_SETTING), required=False),
     "max": Field(number_within(-MAX_SETTING, MAX_SETTING), required=False),
-    "values": Field(_texts, required=False),
+    "values": Field(_values, required=False),
     "secret": Field(boolean, default=False),
     "description": Field(string, required=False),
 }

@@ -37,6 +37,7 @@ _REFERENCE = re.compile(rb"&#(?:([0-9]{1,10})|[xX]([0-9a-fA-F]{1,8}));")
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
+"""Rounds of pbkdf2 over all blocks of its result together, and the length of a result."""
 
 
 def compact_json(body: bytes | str) -> bytes:
@@ -148,7 +149,11 @@ def _digest(algorithm: str) -> Callable[[Mapping[str, Any]], str]:
 def _pbkdf2(given: Mapping[str, Any]) -> str:
     rounds, length = _number(given, "rounds", MAX_ROUNDS, 1), given.get("length")
     size = None if length is None else _number(given, "length", MAX_LENGTH, 32)
-    return hashlib.pbkdf2_hmac(_algorithm(given), _bytes(given, "key"), _bytes(given, "text"), rounds, size).hex()
+    algorithm = _algorithm(given)
+    blocks = -(-(size or 1) // hashlib.new(algorithm, usedforsecurity=False).digest_size)
+    if rounds * blocks > MAX_ROUNDS:
+        raise Invalid(f"rounds must be at most {MAX_ROUNDS // blocks} for a result of {size} bytes, not {rounds}")
+    return hashlib.pbkdf2_hmac(algorithm, _bytes(given, "key"), _bytes(given, "text"), rounds, size).hex()
 
 
 def _unhex(given: Mapping[str, Any]) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from appliance.adapters.lua_kinds.function_calls import Redaction
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
@@ -23,6 +22,9 @@ from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 MAX_DEVICES = 2000
 """How many devices one answer may tell."""
 
+MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
+"""Entries of one device; each is checked without a pause for others."""
+
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command has only where the file names them."""
 
@@ -31,6 +33,9 @@ DEVICE_FAULT = "\0fault"
 
 MAX_DEVICE_FAULTS = 1000
 """Different faults of one adapter's devices that are said."""
+
+
+T = TypeVar("T")
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -72,13 +77,21 @@ _INFO: Fields = {
     name: Field(string, required=False)
     for name in ("manufacturer", "model", "firmware", "serial", "parent_id", "area", "class")
 }
+
+
+def _at_most(most: int, check: Callable[[Any], T], value: Any) -> T:
+    if isinstance(value, list | Mapping) and len(value) > most:
+        raise Invalid(f"has more than {most} entries")
+    return check(value)
+
+
 _DEVICE: Fields = {
     "kind": Field(one_of(*DeviceKind), required=False),
     "class": Field(string, required=False),
     "name": Field(string, required=False),
-    "attributes": Field(_mapping, required=False),
+    "attributes": Field(partial(_at_most, MAX_ATTRIBUTES, _mapping), required=False),
     "state": Field(one_of("online", "unavailable"), required=False),
-    "events": Field(_array, required=False),
+    "events": Field(partial(_at_most, MAX_EVENTS, _array), required=False),
 }
 _COMMAND: Fields = {
     "capability": Field(string),
@@ -141,15 +154,11 @@ class ToldUpdate(Struct, kw_only=True):
 
 
 class DeviceReader:
-    """Reads what the functions of one section return. Each fault of a device is published once while it lives.
+    """Reads what the functions of one section return, without secrets. Each fault of a device is published once."""
 
-    `redact` takes secrets out of the sentences, and out of what the devices show.
-    """
-
-    def __init__(self, publish: Publisher, redact: Redaction) -> None:
+    def __init__(self, publish: Publisher) -> None:
         self._section = publish.name
         self._publish = publish
-        self._redact = redact
         self._find = publish.find
         self._published: set[tuple[str, str]] = set()
         self._toggles: set[str] = set()
@@ -225,7 +234,7 @@ class DeviceReader:
 
     def _read(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool) -> None:
         try:
-            row = _mapping(self._redact.in_device(raw))
+            row = _mapping(raw)
             if row.get("id") is None:
                 raise Invalid("is missing")
             local = string(row["id"])
@@ -246,6 +255,7 @@ class DeviceReader:
             in_part
             and row.keys() == {"id", "attributes"}
             and isinstance(row["attributes"], Mapping)
+            and len(row["attributes"]) <= MAX_ATTRIBUTES
             and self._find(id_)
         ):
             told.rows.append(ToldRow(device_id=id_, attributes=row["attributes"]))
@@ -254,7 +264,10 @@ class DeviceReader:
 
     def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices) -> None:
         findings, known = Findings(LUA), self._find(id_)
-        if isinstance(stated := row.get("commands"), list):
+        if isinstance(stated := row.get("commands"), list) and len(stated) > MAX_COMMANDS:
+            self._fault(id_, "commands", f"has more than {MAX_COMMANDS} entries")
+            return
+        if isinstance(stated, list):
             row = {**row, "commands": [_with_actions(each) for each in stated]}
             (self._toggles.add if any(map(_lists_toggle, stated)) else self._toggles.discard)(id_)
         table = Table(row, findings)
@@ -317,7 +330,7 @@ class DeviceReader:
     def _read_event(self, raw: Any, what: str, told: ToldDevices, id_: str | None = None) -> None:
         findings = Findings(LUA)
         try:
-            table = Table(_mapping(self._redact.in_device(raw)), findings)
+            table = Table(_mapping(raw), findings)
             if id_ is None:
                 id_ = f"{self._section}:{table.need('id', string)}"
             found = table.read(_EVENT)
@@ -338,7 +351,7 @@ class DeviceReader:
     def _fault(self, where: str, name: str, sentence: str) -> None:
         if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:
             self._published.add((where, name))
-            self._publish.dropped(where, name, self._redact(sentence))
+            self._publish.dropped(where, name, sentence)
 
 
 def _with_actions(command: Any) -> Any:

@@ -89,7 +89,7 @@ async def test_daikin(pool: WorkerPool, tmp_path: Path) -> None:
     assert isinstance(unit.answers, dict)
     sensor = unit.answers.pop("/aircon/get_sensor_info")
     held = ["temperature" in (await it.poll())["air"].attributes for _ in range(5)]
-    assert held == [True, True, True, False, False], "what was told holds for a few polls"
+    assert held == [True, True, True, False, False], "what was sent holds for a few polls"
     air = (await (await start(pool, tmp_path, None, unit, "daikin")).poll())["air"]
     assert "temperature" not in air.attributes, "a unit may have no sensors, and is told without them"
     unit.answers["/aircon/get_sensor_info"] = sensor

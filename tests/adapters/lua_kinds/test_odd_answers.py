@@ -264,7 +264,7 @@ async def test_a_write_whose_answer_cannot_be_read_is_read_back(
     wish = row.wishes["off"].command
     it.vendor.odd[path if name != "sonos" else f"{TRANSPORT}#Pause"] = ignore
     said = await it.command(row.device, wish.capability, wish.action, wish.value)
-    assert said and " was told " in said, "it did not obey"
+    assert said and " was sent " in said, "it did not obey"
 
 
 async def test_tasmota_that_obeys_with_a_cut_answer(pool: WorkerPool, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ async def test_hue_that_partly_obeys_is_read_back(pool: WorkerPool, tmp_path: Pa
     assert isinstance(bridge, HueBridge)
     warning = {"errors": [{"description": "device (light) has communication issues"}], "data": []}
     bridge.odd["/clip/v2/resource/light/light1"] = (207, json.dumps(warning))
-    assert await it.command("lamp1", "power", "on") == "it:lamp1 was told power on but shows 'off'"
+    assert await it.command("lamp1", "power", "on") == "it:lamp1 was sent power on but shows 'off'"
 
 
 async def test_an_older_hue_bridge_does_not_know_every_type(pool: WorkerPool, tmp_path: Path) -> None:

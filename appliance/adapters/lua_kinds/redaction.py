@@ -1,0 +1,191 @@
+"""Redaction: the secrets of a section never appear in logs, errors, recordings, or devices.
+
+The cost of a text depends on its length, not on the number of secrets: a file chooses both.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from appliance.adapters.lua_kinds.computing import compute_apart
+from appliance.tables.checks import is_number
+
+HIDDEN = "***"
+
+MIN_SECRET_CHARS = 3
+"""Shorter secrets are not replaced in texts: they occur everywhere."""
+
+MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
+"""Shorter secrets, and shorter kept texts, can be what a device shows: `50`, `fan_only`."""
+
+MAX_SECRETS = 300
+"""Secrets of a section that are replaced; the longest if there are more."""
+
+MAX_SHARING = 2
+"""Secrets with the same beginning that are told apart; if more share it, the whole word is replaced."""
+
+_BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
+"""Lengths of the beginnings by which a secret is found, longest first."""
+
+_WORD = re.compile(r"""[^\s"'<>]*""")
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
+class SecretTexts(Protocol):
+    """Texts that are secrets."""
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The texts; another object after each change."""
+
+
+class Redaction:
+    """Replaces the secrets of a section in texts: as they are, and as URLs, JSON, XML, base64, and hex quote them."""
+
+    def __init__(self, secrets: Sequence[str], kept: SecretTexts) -> None:
+        self._secrets = secrets
+        self._kept = kept
+        self._known: Sequence[str] | None = None
+        self._texts = self._devices = _Search(())
+
+    async def prepare(self) -> None:
+        """Build the search off the loop if the secrets have changed; otherwise the next use builds it."""
+        if self._known is not self._kept.secrets:
+            self._use(*await compute_apart(self._build, self._kept.secrets))
+
+    def __call__(self, text: str) -> str:
+        """Return the text without secrets."""
+        return self._search().hide(text)
+
+    def in_value(self, value: Any) -> Any:
+        """Return a JSON value without secrets."""
+        return _without(self._search(), value)
+
+    def in_device(self, value: Any) -> Any:
+        """Return what a device is to show, without the secrets that are too long to be a word or a reading."""
+        self._search()
+        return _without(self._devices, value)
+
+    def _search(self) -> _Search:
+        if self._known is not self._kept.secrets:
+            self._use(*self._build(self._kept.secrets))
+        return self._texts
+
+    def _build(self, kept: Sequence[str]) -> tuple[Sequence[str], _Search, _Search]:
+        texts = _Search(_longest(MIN_SECRET_CHARS, self._secrets, kept))
+        shown = _longest(MIN_SHOWN_CHARS, self._secrets, _at_least(MIN_SHOWN_KEPT_CHARS, kept))
+        return kept, texts, _Search(shown)
+
+    def _use(self, known: Sequence[str], texts: _Search, devices: _Search) -> None:
+        self._known, self._texts, self._devices = known, texts, devices
+
+
+def count_characters(value: Any, most: int) -> int:
+    """Return the size of a JSON value in characters, roughly; the count ends beyond `most`."""
+    if isinstance(value, str):
+        return len(value) + 1
+    inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    total = 1
+    for each in inner:
+        total += count_characters(each, most - total)
+        if total > most:
+            break
+    return total
+
+
+class _Search:
+    """Finds the quoted forms of some secrets by their beginnings."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self.forms = {form for each in secrets for form in _forms(each) if len(form) >= MIN_SECRET_CHARS}
+        self._by_beginning: dict[str, list[str]] = {}
+        for form in sorted(self.forms, key=len, reverse=True):
+            length = next(each for each in _BEGINNINGS if each <= len(form))
+            self._by_beginning.setdefault(form[:length], []).append(form)
+        self._lengths = [each for each in _BEGINNINGS if any(len(form) == each for form in self._by_beginning)]
+        self._first = {form[:MIN_SECRET_CHARS] for form in self._by_beginning}
+        self._shortest = min(map(len, self.forms), default=0)
+
+    def hide(self, text: str) -> str:
+        if not self.forms or len(text) < self._shortest:
+            return text
+        parts, end, first = [], 0, self._first
+        for start in [at for at in range(len(text) - 2) if text[at : at + 3] in first]:
+            if start >= end and (length := self._length_at(text, start)):
+                parts += [text[end:start], HIDDEN]
+                end = start + length
+        return "".join([*parts, text[end:]]) if parts else text
+
+    def _length_at(self, text: str, start: int) -> int:
+        """Return the length of the secret that begins there, 0 if none does."""
+        for length in self._lengths:
+            sharing = self._by_beginning.get(text[start : start + length])
+            if sharing is None:
+                continue
+            for form in sharing[:MAX_SHARING]:
+                if text.startswith(form, start):
+                    return len(form)
+            if len(sharing) > MAX_SHARING:
+                return _WORD.match(text, start + length).end() - start  # type: ignore[union-attr]
+        return 0
+
+
+def _longest(least: int, *secrets: Sequence[str]) -> list[str]:
+    """Return the secrets of at least this length, within `MAX_SECRETS`."""
+    found = _at_least(least, [each for texts in secrets for each in texts])
+    return sorted(found, key=len, reverse=True)[:MAX_SECRETS]
+
+
+def _at_least(least: int, texts: Sequence[str]) -> list[str]:
+    return [each for each in texts if len(each) >= least]
+
+
+def _without(search: _Search, value: Any) -> Any:
+    if isinstance(value, str):
+        return search.hide(value)
+    if is_number(value):
+        return HIDDEN if str(value) in search.forms else value
+    if isinstance(value, Mapping):
+        return {_without(search, name): _without(search, each) for name, each in value.items()}
+    return [_without(search, each) for each in value] if isinstance(value, list) else value
+
+
+def _forms(secret: str) -> set[str]:
+    """Return the secret as it is, and as URLs, JSON, XML, base64, and hex quote it.
+
+    In base64 also the part that does not depend on the neighbours, such as a name in `Authorization: Basic`.
+    """
+    quoted = quote(secret, safe="")
+    urls = [each for url in (quoted, _lower_escapes(quoted)) for each in _url_forms(url)]
+    in_json = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    raw = secret.encode(errors="surrogatepass")
+    in_base64 = [_inner_base64(raw, before) for before in range(3)] if len(raw) > MIN_SECRET_CHARS else []
+    in_base64.append(base64.b64encode(raw).decode().rstrip("="))
+    return {
+        *(secret, html.escape(secret), html.escape(secret, quote=False), raw.hex(), raw.hex().upper()),
+        *urls,
+        *(*in_json, *(each.replace("/", "\\/") for each in in_json)),
+        *(*in_base64, *(each.translate(_URL_SAFE) for each in in_base64)),
+    }
+
+
+def _url_forms(quoted: str) -> tuple[str, ...]:
+    """Return a quoted text as it is in a path, in a query, and in a form."""
+    with_slash = quoted.replace("%2F", "/").replace("%2f", "/")
+    return quoted, with_slash, quoted.replace("%20", "+"), with_slash.replace("%20", "+")
+
+
+def _lower_escapes(quoted: str) -> str:
+    return re.sub("%..", lambda found: found[0].lower(), quoted)
+
+
+def _inner_base64(raw: bytes, before: int) -> str:
+    """Return the characters of base64 that depend on these bytes alone, with so many bytes before them."""
+    encoded = base64.b64encode(bytes(before) + raw).decode()
+    return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]

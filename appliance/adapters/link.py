@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 from appliance.clock import MAX_BACK_OFF_SECS, Clock, back_off
 from appliance.errors import AdapterFailed
-from appliance.tasks import time_limit
 
 
 async def keep_open(
@@ -37,12 +36,22 @@ async def keep_open(
         await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
 
 
+class _Waiting:
+    """A request without a reply."""
+
+    def __init__(self) -> None:
+        self.is_over = asyncio.Event()
+        self.reply: Any = None
+        self.error: AdapterFailed | None = None
+
+
 class Replies:
     """The requests of one connection that wait for their reply. Methods may be called concurrently."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._last_number = 0
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, _Waiting] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -50,29 +59,35 @@ class Replies:
     async def request(self, send: Callable[[int], Awaitable[None]], secs: float) -> Any:
         """Send a request with a new number and return its reply.
 
-        Raises `TimeoutError` after `secs`, the error that `fail` was given, and the errors of `send`.
+        Raises `TimeoutError` if none comes within `secs`, the error that `fail` was given, and the errors of `send`,
+        whose time the caller limits.
         """
         self._last_number += 1
         number = self._last_number
-        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting[number] = _Waiting()
         try:
-            async with time_limit(secs):
-                await send(number)
-                return await waiting
+            await send(number)
+            is_over = await self._clock.wait(waiting.is_over, secs)
         finally:
             del self._waiting[number]
+        if waiting.error is not None:
+            raise waiting.error
+        if not is_over:
+            raise TimeoutError
+        return waiting.reply
 
     def take(self, number: int, reply: Any) -> bool:
-        """Hand over a reply. Return False if no request waits for it: it is too late, or was never asked for."""
+        """Hand over a reply. Return False if no request waits for it: it is late, or nobody asked for it."""
         waiting = self._waiting.get(number)
-        if waiting is None or waiting.done():
+        if waiting is None or waiting.is_over.is_set():
             return False
-        waiting.set_result(reply)
+        waiting.reply = reply
+        waiting.is_over.set()
         return True
 
     def fail(self, error: AdapterFailed) -> None:
         """Fail every request that waits: the connection has ended."""
         for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(error)
-                waiting.exception()  # a request that is cancelled at this moment never retrieves it
+            if not waiting.is_over.is_set():
+                waiting.error = error
+                waiting.is_over.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,13 +12,14 @@ from typing import Any, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
+from appliance.adapters.done import failure
 from appliance.adapters.http_push import Messages
-from appliance.adapters.matter.clusters import IDENTIFY
+from appliance.adapters.link import keep_open
+from appliance.adapters.matter.clusters import FAN, IDENTIFY, ON_OFF
 from appliance.adapters.matter.kind import Matter, split_url
-from appliance.adapters.matter.live_nodes import LiveNodes, Place
+from appliance.adapters.matter.live_nodes import MAX_DEVICES, LiveNodes, Place
 from appliance.adapters.matter.requests import ClusterRequest, command_specs_of, identify, request_for
 from appliance.adapters.matter.server import OPENING_SECS, NodeRefused, NodeUnreachable, ServerConnection
-from appliance.clock import back_off
 from appliance.errors import (
     AdapterFailed,
     BadAnswer,
@@ -30,7 +32,7 @@ from appliance.errors import (
 from appliance.home.commands import Command, check_offered
 from appliance.home.values import Value
 from appliance.tables.checks import shown
-from appliance.tasks import Tasks, end_within, in_steps, run_together
+from appliance.tasks import STEP_SECS, Tasks, end_within, in_steps, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
 """Bytes of the list of nodes, which comes in one message: some 2,000 nodes."""
@@ -53,6 +55,9 @@ REPORT_SECS = 3.0
 ASK_AGAIN_SECS = 20.0
 """Seconds between two questions to a node that left a command unanswered; each may take half a minute."""
 
+REPORT_AGAIN_SECS = 3600.0
+"""Seconds between two reports of devices beyond the limit."""
+
 IDENTIFY_SECS = 10
 """How long a device shows which one it is."""
 
@@ -65,6 +70,8 @@ _PROBE = "0/40/0"
 
 
 T = TypeVar("T")
+
+log = logging.getLogger("adapters")
 
 
 class MatterAdapter(Adapter):
@@ -84,6 +91,7 @@ class MatterAdapter(Adapter):
         self._http = HttpClient(context.open_session(), address, context.clock)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks = Tasks()
+        self._rejected, self._report_rejected_at = 0, 0.0
 
     async def __aexit__(self, *_: object) -> None:
         """End what asks nodes that left commands unanswered."""
@@ -91,21 +99,20 @@ class MatterAdapter(Adapter):
 
     async def run(self) -> None:
         """Stay connected and publish what comes, until cancelled."""
-        failures = 0
-        while True:
-            opened = self.clock.monotonic()
-            try:
-                async with self._http.messages(
-                    self._path, silence_secs=PING_AFTER_SECS, max_bytes=MAX_MESSAGE_BYTES
-                ) as messages:
-                    await self._session(messages)
-            except Unreachable as error:
-                self.publish.lost(error)
-            except AdapterFailed as error:
-                self.publish.failed(error)
-            self.publish.started()
-            failures = 1 if self.clock.monotonic() - opened >= MAX_RECONNECT_SECS else failures + 1
-            await self.clock.sleep(back_off(failures, most=MAX_RECONNECT_SECS))
+        await keep_open(self.clock, self._connect, self._on_connection_ended, most_secs=MAX_RECONNECT_SECS)
+
+    async def _connect(self) -> None:
+        async with self._http.messages(
+            self._path, silence_secs=PING_AFTER_SECS, max_bytes=MAX_MESSAGE_BYTES
+        ) as messages:
+            await self._session(messages)
+
+    def _on_connection_ended(self, error: AdapterFailed | None, _: int) -> None:
+        if isinstance(error, Unreachable):
+            self.publish.lost(error)
+        elif error is not None:
+            self.publish.failed(error)
+        self.publish.started()
 
     async def _session(self, messages: Messages) -> None:
         """The work of one connection, until it is lost; raises why."""
@@ -115,7 +122,10 @@ class MatterAdapter(Adapter):
         except TimeoutError:
             raise Unreachable(f"{self._http.address} accepts connections and says nothing") from None
         await in_steps(self.clock, self.live.replacing_all(nodes))
+        self._report_rejected()
         self.server = server
+        for node_id in self.live.suspects:
+            self._start_asking(node_id)
         self.publish.answered()
         self.publish.started()
         error: AdapterFailed = Unreachable(f"{self._http.address} has closed the connection")
@@ -125,39 +135,66 @@ class MatterAdapter(Adapter):
             error = fault
         finally:
             self.server = None
-            self.live.flush()
             server.close(error)
+        await in_steps(self.clock, self.live.flushing())
         raise error
 
     async def _keep_receiving(self, server: ServerConnection, messages: Messages) -> None:
+        busy = 0.0
         async for message in messages:
+            began = self.clock.monotonic()
             server.receive(message, self.live.handle)
+            self._report_rejected()
+            busy += self.clock.monotonic() - began
+            if busy >= STEP_SECS:  # under load, leave as much time to everything else
+                await self.clock.sleep(busy)
+                busy = 0.0
         raise Unreachable(f"{self._http.address} has closed the connection")
 
     async def _keep_flushing(self) -> None:
         while True:
             await self.live.has_changes.wait()
             await self.clock.sleep(GATHER_REPORTS_SECS)
-            self.live.flush()
+            await in_steps(self.clock, self.live.flushing())
             self.publish.answered()
 
+    def _report_rejected(self) -> None:
+        """Report devices beyond the limit once, and again with a new count after an hour."""
+        rejected, now = self.live.rejected, self.clock.monotonic()
+        if rejected == self._rejected or now < self._report_rejected_at:
+            return
+        reason = f"more than {MAX_DEVICES:,} devices; rejected so far: {rejected}"
+        if self._rejected == 0:
+            self.publish.dropped(self.name, "limit", reason)
+        else:
+            log.warning("%s: limit: %s", self.name, reason)
+        self._rejected, self._report_rejected_at = rejected, now + REPORT_AGAIN_SECS
+
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Send the command, and return when the device shows its result; at once where it shows that already."""
+        """Send the command, and return when the device shows its result."""
         async with self._locks[device_id]:
+            began = self.clock.monotonic()
             place = self._place(device_id)
             check_offered(device_id, command_specs_of(place.endpoint), command)
+            if command.action == "toggle":  # the shown state can be stale
+                place = await self._read_again(device_id, place)
             request = request_for(place.endpoint, command)
-            is_known = self.server is not None and not self.live.is_away(place.node)
-            if is_known and request.is_needless(place.endpoint):
-                return CommandResult()
-            began = self.clock.monotonic()
-            error = await self._send(device_id, place, request)
-            if error is not None:
-                return CommandResult(error=BadAnswer(f"{device_id} refused {command}: {error}"))
-            is_shown = await self._await_result(device_id, request, began + RESULT_SECS)
-            if not is_shown and (command.transition_secs or 0) < RESULT_SECS - 1:
-                raise BadAnswer(self._describe_result(device_id, command))
+            is_shown = request.is_done(place.endpoint)
+            await self._send(device_id, str(command), place, request)
+            until = began + RESULT_SECS
+            is_done = await self._await_result(device_id, request, until, asks_first=is_shown)
+            if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
+                device = self.publish.find(device_id)
+                raise failure(device_id, command, {} if device is None else device.attributes)
             return CommandResult()
+
+    async def _read_again(self, device_id: str, place: Place) -> Place:
+        """Read the power of a device. Raises `Unreachable`."""
+        cluster = ON_OFF if ON_OFF in place.endpoint.clusters else FAN
+        path = f"{place.endpoint.number}/{cluster}/*"
+        values = await self._ask_node(device_id, place, "read_attribute", {"attribute_path": path})
+        self.live.take_values(place.node.id, values)
+        return self._place(device_id)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time.
@@ -166,21 +203,27 @@ class MatterAdapter(Adapter):
         """
         return await self.within(3 * RESULT_SECS, work)
 
-    async def _send(self, device_id: str, place: Place, request: ClusterRequest) -> str | None:
-        """Why the device refused, None where it did not. Raises `Unreachable` where it does not answer."""
+    async def _send(self, device_id: str, what: str, place: Place, request: ClusterRequest) -> None:
+        """Send a request. Raises `Unreachable` if the device does not answer, `BadAnswer` if it refuses."""
+        try:
+            await self._ask_node(device_id, place, request.command, request.arguments)
+        except Unreachable:
+            raise
+        except BadAnswer as error:
+            raise BadAnswer(f"{device_id} refused {what}: {error}") from None
+
+    async def _ask_node(self, device_id: str, place: Place, command: str, arguments: Mapping[str, Any]) -> Any:
         node = place.node
         try:
-            await self._ask(request.command, {"node_id": node.id, **request.arguments}, RESULT_SECS)
+            return await self._ask(command, {"node_id": node.id, **arguments}, RESULT_SECS)
         except NodeUnreachable as error:
-            if self.live.suspects.isdisjoint({node.id}) and node.is_available:
+            if node.id not in self.live.suspects and node.is_available:
                 self.live.suspect(node.id)
-                self._tasks.start(self._keep_asking(node.id), f"question to node {node.id} of {self.name}")
+                self._start_asking(node.id)
             raise Unreachable(f"{device_id} does not answer: {error}") from None
-        except BadAnswer as error:
-            if self.server is None:
-                raise
-            return str(error)
-        return None
+
+    def _start_asking(self, node_id: int) -> None:
+        self._tasks.start(self._keep_asking(node_id), f"question to node {node_id} of {self.name}")
 
     async def _ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
         if self.server is None:
@@ -188,11 +231,11 @@ class MatterAdapter(Adapter):
         return await self.server.ask(command, arguments, secs)
 
     async def _keep_asking(self, node_id: int) -> None:
-        """Ask a suspect node until it answers, is heard of, or the connection ends.
+        """Ask a suspect node until it answers or reports, or the connection ends.
 
-        What it reported meanwhile may be lost: once it answers, the server reads all of it again, and tells that.
+        Its reports of that time may be lost: once it answers, the server reads all its values again.
         """
-        arguments = {"node_id": node_id, "attribute_path": _PROBE}
+        server, arguments = self.server, {"node_id": node_id, "attribute_path": _PROBE}
         while node_id in self.live.suspects:
             try:
                 await self._ask("read_attribute", arguments, 2 * ASK_AGAIN_SECS)
@@ -200,16 +243,19 @@ class MatterAdapter(Adapter):
             except NodeRefused:
                 pass
             except AdapterFailed:
-                if self.server is None:
+                if self.server is not server:
                     return
                 await self.clock.sleep(ASK_AGAIN_SECS)
                 continue
             self.live.trust(node_id)
 
-    async def _await_result(self, device_id: str, request: ClusterRequest, until: float) -> bool:
-        """Whether the device shows the result, told by its report, or else by its answer when it is asked."""
+    async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
+        """Whether the device shows the result: by its report, or else by its answer to a question.
+
+        With `asks_first`, it showed the result before the command: only its answer counts then, or a later report.
+        """
         left = until - self.clock.monotonic()
-        if await self._is_shown(device_id, request, min(left, REPORT_SECS)):
+        if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):
             return True
         place = self.live.place_of(device_id)
         left = until - self.clock.monotonic()
@@ -226,16 +272,10 @@ class MatterAdapter(Adapter):
     async def _is_shown(self, device_id: str, request: ClusterRequest, secs: float) -> bool:
         def is_done() -> bool:
             place = self.live.place_of(device_id)
-            return place is not None and request.is_done(place.endpoint)
+            return place is not None and not self.live.is_away(place) and request.is_done(place.endpoint)
 
         wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))
         return await self.live.wait_until(is_done, wait)
-
-    def _describe_result(self, device_id: str, command: Command) -> str:
-        found = self.publish.find(device_id)
-        seen = None if found is None else found.attributes.get(command.capability)
-        wish = "" if command.value is None else f" {shown(command.value)}"
-        return f"{device_id} was told {command}{wish} and shows {shown(seen)} after 5 s"
 
     def _place(self, device_id: str) -> Place:
         place = self.live.place_of(device_id)
@@ -263,6 +303,7 @@ class MatterAdapter(Adapter):
             raise BadAnswer(f"{error}. {_PAIRING_HINT}") from None
         except (KeyError, TypeError):
             raise BadAnswer("the Matter server answered with something that is no node") from None
+        self.live.flush()
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
@@ -290,9 +331,7 @@ class MatterAdapter(Adapter):
         place = self._place_in("identify", payload)
         if IDENTIFY not in place.endpoint.clusters:
             raise Unsupported(f"device '{payload['device_id']}' cannot show which one it is")
-        error = await self._send(payload["device_id"], place, identify(place.endpoint, IDENTIFY_SECS))
-        if error is not None:
-            raise BadAnswer(f"{payload['device_id']} refused to identify itself: {error}")
+        await self._send(payload["device_id"], "identify", place, identify(place.endpoint, IDENTIFY_SECS))
         return None
 
     def _place_in(self, operation: str, payload: Mapping[str, Value]) -> Place:

@@ -10,14 +10,17 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, is_device, kind_of, read
-from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node
+from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node, parse_path
 from appliance.adapters.matter.requests import command_specs_of
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
 from appliance.home.values import Value
 
+MAX_DEVICES, MAX_NODES = 2_000, 2_000
+"""Limits of one server."""
+
 REMEMBERED_EVENTS = 64
-"""Numbers of a node's events that are remembered: one that comes twice counts once."""
+"""Numbers of a node's events that are remembered: a repeated event counts once."""
 
 _POWERED_ENDPOINTS = 31
 """The attribute of a power source that lists what it powers."""
@@ -33,60 +36,67 @@ _BY_COUNT = {1: "single", 2: "double"}
 
 
 class Place(Struct, frozen=True):
-    """Where a device is: its node, and the endpoint there."""
+    """The node and the endpoint of a device. `number` counts the devices of a node that has several."""
 
     node: Node
     endpoint: Endpoint
+    number: int | None = None
 
 
 class LiveNodes:
-    """Every node of one server. What changes is gathered until `flush` publishes it.
+    """The nodes of one server and their devices. `flush` publishes what changed.
 
-    A node that the server does not reach keeps what it showed: what the server says of it then is old. `suspects` are
-    the nodes that left a command unanswered, although the server says that it reaches them.
+    An unreachable node keeps its values: the server's are older. `suspects` are nodes that left a command unanswered;
+    they are unavailable until they answer, whatever the server reports. `rejected` counts devices beyond the limits.
     """
 
     def __init__(self, name: str, publish: Publisher) -> None:
         self.suspects: set[int] = set()
         self.has_changes = asyncio.Event()
+        self.rejected = 0
         self._name = name
         self._publish = publish
         self._nodes: dict[int, Node] = {}
         self._keys: dict[int, str] = {}
+        self._taken_keys: set[str] = set()
         self._places: dict[str, Place] = {}
-        self._changed: dict[str, None] = {}
+        self._ids: dict[int, tuple[str, ...]] = {}
+        self._changed: dict[str, set[str]] = {}  # by device: the paths that changed since it was published
         self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[asyncio.Event, Callable[[], bool]] = {}
 
     def place_of(self, device_id: str) -> Place | None:
-        """Where a device is; None for one that is not there."""
+        """Return the place of a device; None if it is unknown."""
         return self._places.get(device_id)
 
     def ids_of(self, node_id: int) -> list[str]:
-        """The devices of a node."""
-        return [id_ for id_, place in self._places.items() if place.node.id == node_id]
+        """Return the devices of a node."""
+        return list(self._ids.get(node_id, ()))
 
-    def is_away(self, node: Node) -> bool:
-        """Whether the node is not reached, as far as is known."""
-        return not node.is_available or node.id in self.suspects
+    def is_away(self, place: Place) -> bool:
+        """Whether the device is unreachable, as far as is known."""
+        node = place.node
+        return not node.is_available or node.id in self.suspects or not node.is_reachable(place.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
-        """Take in the server's list, in steps: nodes that are missing from it are gone. Raises `BadAnswer`."""
+        """Take the server's list, in steps. Nodes that it lacks are removed. Raises `BadAnswer`."""
         nodes: dict[int, Node] = {}
         for each in raw:
             node = Node(each)
             nodes[node.id] = self._newest(node)
             yield
-        self._nodes = dict(sorted(nodes.items()))
-        self._keys = {number: key for number, key in self._keys.items() if number in self._nodes}
-        self.suspects.clear()
-        self._place_all()
+        for node_id in self._nodes.keys() - nodes.keys():
+            self._forget(node_id)
+        for node_id in sorted(nodes, key=lambda each: (each not in self._nodes, each)):
+            self._take_node(nodes[node_id])
+            yield
+        self._remove_missing()
         for device_id in list(self._places):
-            self._publish_all([device_id])
+            self._publish_one(device_id)
             yield
 
     def handle(self, event: str, data: Any) -> None:
-        """What the server tells. Raises `BadAnswer` for a node that is none; events that are not known pass."""
+        """Take an event of the server. Unknown events are ignored. Raises `BadAnswer` for a malformed node."""
         handlers: Mapping[str, Callable[[Any], None]] = {
             "attribute_updated": self._on_attribute,
             "node_event": self._on_event,
@@ -100,33 +110,39 @@ class LiveNodes:
             handlers[event](data)
 
     def suspect(self, node_id: int) -> None:
-        """The node left a command unanswered: its devices are unavailable until anything is heard of it."""
+        """Show the node's devices as unavailable until it answers: it left a command unanswered."""
         self.suspects.add(node_id)
         for device_id in self.ids_of(node_id):
             self._publish.availability(device_id, is_available=False)
 
     def trust(self, node_id: int) -> None:
-        """The node has been heard of."""
+        """Show the node as available: it answered or reported."""
         if node_id in self.suspects:
             self.suspects.discard(node_id)
-            self._publish_all(self.ids_of(node_id))
+            self._mark_changed(self.ids_of(node_id))
 
     def take_values(self, node_id: int, values: Any) -> None:
-        """What a node answered when it was asked, by path; it is published by the next `flush`."""
+        """Take the values that a node answered, by path."""
         for path, value in values.items() if isinstance(values, dict) else ():
             self._on_attribute([node_id, path, value])
 
     def flush(self) -> None:
-        """Publish what changed, and wake those who wait for it."""
+        """Publish what changed, and wake the commands that wait for it."""
+        for _ in self.flushing():
+            pass
+
+    def flushing(self) -> Iterator[None]:
+        """Like `flush`, one device per step."""
         self.has_changes.clear()
-        changed, self._changed = self._changed, {}
-        self._publish_all(changed)
+        while self._changed:
+            self._publish_one(next(iter(self._changed)))
+            yield
         for is_over, is_done in self._waiting.items():
             if is_done():
                 is_over.set()
 
     async def wait_until(self, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]) -> bool:
-        """Whether it came true, and was published, while `wait` waited for the event that it is given."""
+        """Whether `is_done` became true, and was published, before `wait` returned from waiting for the event."""
         is_over = asyncio.Event()
         self._waiting[is_over] = is_done
         try:
@@ -137,7 +153,7 @@ class LiveNodes:
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
-        """The node as it is described now; what is known of it already, where the server does not reach it."""
+        """Return the node as described; as known if the server does not reach it."""
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node
@@ -145,120 +161,159 @@ class LiveNodes:
         return known
 
     def _on_attribute(self, data: Any) -> None:
-        node, path, value = self._known(data)
-        if node is None:
+        if not isinstance(data, list) or len(data) != 3 or not isinstance(data[0], int):
             return
-        number = node.set(path, value)
+        node, path, value = self._nodes.get(data[0]), data[1], data[2]
+        if node is None or (place := parse_path(path)) is None:
+            return
+        ids = self._ids_at(node, place[0]) if node.is_available else ()
+        is_changed = node.value_at(place) != value
+        for device_id in ids if is_changed else ():
+            if path in self._changed.get(device_id, ()):
+                self._publish_one(device_id)  # each change reaches triggers, in order
+        node.set(place, value)
         self.trust(node.id)
-        if number is not None and node.is_available:
-            # What stands on the root or on another endpoint may concern any device of the node: names, batteries.
-            own = [id_ for id_ in self.ids_of(node.id) if self._places[id_].endpoint.number == number]
-            self._changed |= dict.fromkeys(own or (self.ids_of(node.id) if number == ROOT_ENDPOINT else ()))
+        self._mark_changed(ids, path if is_changed else None)
+
+    def _ids_at(self, node: Node, number: int) -> tuple[str, ...]:
+        """Return the devices that a value at this endpoint can concern; at the root: names and batteries of all."""
+        device_id = f"{self._name}:{self._keys[node.id]}:{number}"
+        if device_id in self._places:
+            return (device_id,)
+        return self._ids.get(node.id, ()) if number == ROOT_ENDPOINT else ()
+
+    def _mark_changed(self, device_ids: Iterable[str], path: str | None = None) -> None:
+        for device_id in device_ids:
+            paths = self._changed.setdefault(device_id, set())
+            if path is not None:
+                paths.add(path)
             self.has_changes.set()
 
-    def _known(self, data: Any) -> tuple[Node | None, Any, Any]:
-        if not isinstance(data, list) or len(data) != 3 or not isinstance(data[0], int):
-            return None, None, None
-        return self._nodes.get(data[0]), data[1], data[2]
-
     def _on_node(self, data: Any) -> None:
-        node = self._newest(Node(data))
-        if node.is_available:
-            self.suspects.discard(node.id)
-        self._nodes[node.id] = node
-        self._place_all()
-        self._publish_all(self.ids_of(node.id))
+        described = Node(data)
+        known = self._nodes.get(described.id)
+        if described.is_available and (known is None or not known.is_available):
+            self.suspects.discard(described.id)
+        self._flush_node(described.id)
+        node = self._newest(described)
+        self._take_node(node)
+        self._mark_changed(self.ids_of(node.id))
 
     def _on_node_removed(self, data: Any) -> None:
-        if isinstance(data, int) and self._nodes.pop(data, None) is not None:
-            self._keys.pop(data, None)
-            self._events.pop(data, None)
-            self._place_all()
+        if isinstance(data, int) and data in self._nodes:
+            self._forget(data)
+            self._remove_missing()
 
     def _on_endpoint(self, data: Any) -> None:
-        """An endpoint has come, and its values before it."""
+        """Take an endpoint whose values came before."""
         node, _ = self._named(data)
         if node is not None:
-            self._place_all()
-            self._publish_all(self.ids_of(node.id))
+            self._take_node(node)
+            self._mark_changed(self.ids_of(node.id))
 
     def _on_endpoint_removed(self, data: Any) -> None:
         node, number = self._named(data)
         if node is not None:
-            node.endpoints.pop(number, None)
-            self._place_all()
+            node.remove(number)
+            self._take_node(node)
 
     def _on_event(self, data: Any) -> None:
         node, number = self._named(data)
         if node is None:
             return
         self.trust(node.id)
-        heard = self._events.setdefault(node.id, deque(maxlen=REMEMBERED_EVENTS))
+        known = self._events.setdefault(node.id, deque(maxlen=REMEMBERED_EVENTS))
         endpoint = node.endpoints.get(number)
-        if data.get("cluster_id") != SWITCH or endpoint is None or data.get("event_number") in heard:
+        if data.get("cluster_id") != SWITCH or endpoint is None or data.get("event_number") in known:
             return
-        heard.append(data.get("event_number"))
+        known.append(data.get("event_number"))
         press = press_of(endpoint, data.get("event_id"), data.get("data"))
-        if press is not None:
-            self._publish.event(self._id(node, endpoint), *press)
+        device_id = self._id(node, endpoint)
+        if press is not None and device_id in self._places:
+            self._flush_node(node.id)
+            self._publish.event(device_id, *press)
 
     def _named(self, data: Any) -> tuple[Node | None, int]:
-        """The node that an event names, and the number of the endpoint there."""
-        told = data if isinstance(data, dict) else {}
-        node_id, endpoint = told.get("node_id"), told.get("endpoint_id")
+        """Return the node that an event names, and the number of the endpoint there."""
+        stated = data if isinstance(data, dict) else {}
+        node_id, endpoint = stated.get("node_id"), stated.get("endpoint_id")
         node = self._nodes.get(node_id) if isinstance(node_id, int) else None
         return node, endpoint if isinstance(endpoint, int) else -1
 
-    def _place_all(self) -> None:
-        """Give each device its id, and let the home forget those that are not there any more."""
-        taken = set(self._keys.values())
-        for node in self._nodes.values():
-            if node.id not in self._keys:
-                key = node.unique_id if node.unique_id not in taken else f"{node.id:x}"
-                self._keys[node.id] = key
-                taken.add(key)
-        places = [
-            Place(node, endpoint)
-            for node in self._nodes.values()
-            for endpoint in sorted(node.endpoints.values(), key=lambda each: each.number)
-            if is_device(endpoint)
-        ]
-        self._places = {self._id(place.node, place.endpoint): place for place in places}
+    def _take_node(self, node: Node) -> None:
+        """Give each device of the node its place, within the limits. A later node never displaces an earlier one."""
+        known = self._ids.get(node.id, ())
+        endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
+        room = MAX_DEVICES - len(self._places) + len(known)
+        if node.id not in self._nodes and (len(self._nodes) >= MAX_NODES or (endpoints and room == 0)):
+            self.rejected += max(len(endpoints), 1)
+            return
+        self.rejected += max(len(endpoints) - room, 0)
+        self._nodes[node.id] = node
+        if node.id not in self._keys:
+            unique_id = node.unique_id
+            self._keys[node.id] = unique_id if unique_id not in self._taken_keys else f"{node.id:x}"
+            self._taken_keys.add(self._keys[node.id])
+        is_single = len(endpoints) == 1
+        places = {
+            self._id(node, endpoint): Place(node, endpoint, None if is_single else number)
+            for number, endpoint in enumerate(endpoints[:room], 1)
+        }
+        for device_id in known:
+            del self._places[device_id]
+        self._places |= places
+        self._ids[node.id] = tuple(places)
+        if not places.keys() >= set(known):
+            self._remove_missing()
+
+    def _forget(self, node_id: int) -> None:
+        for device_id in self._ids.pop(node_id, ()):
+            del self._places[device_id]
+            self._changed.pop(device_id, None)
+        self._taken_keys.discard(self._keys.pop(node_id, ""))
+        self._nodes.pop(node_id, None)
+        self._events.pop(node_id, None)
+        self.suspects.discard(node_id)
+
+    def _remove_missing(self) -> None:
+        """Remove devices without a place from the home."""
         if self._publish.devices().keys() - self._places.keys():
             self._publish.full_list((), present=self._places)
 
     def _id(self, node: Node, endpoint: Endpoint) -> str:
         return f"{self._name}:{self._keys[node.id]}:{endpoint.number}"
 
-    def _publish_all(self, device_ids: Iterable[str]) -> None:
-        for device_id in device_ids:
-            if (place := self._places.get(device_id)) is None:
-                continue
-            if not self.is_away(place.node):
-                self._publish.device(self._observe(device_id, place))
-            elif self._publish.find(device_id) is None:
-                self._publish.device(self._observe(device_id, place, is_old=True))
-            else:
-                self._publish.availability(device_id, is_available=False)
+    def _flush_node(self, node_id: int) -> None:
+        """Publish the changes of a node that came before its next message."""
+        for device_id in self._ids.get(node_id, ()):
+            if self._changed.get(device_id):
+                self._publish_one(device_id)
+
+    def _publish_one(self, device_id: str) -> None:
+        self._changed.pop(device_id, None)
+        if (place := self._places.get(device_id)) is None:
+            return
+        if place.node.is_available and place.node.id not in self.suspects:
+            self._publish.device(self._observe(device_id, place))
+        elif self._publish.find(device_id) is None:
+            self._publish.device(self._observe(device_id, place, is_old=True))
+        else:
+            self._publish.availability(device_id, is_available=False)
 
     def _observe(self, device_id: str, place: Place, *, is_old: bool = False) -> Observation:
-        """The device; without its values where those are old."""
+        """Describe the device; without its values if they are old."""
         node, endpoint = place.node, place.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
         commands = command_specs_of(endpoint)
         aggregator = node.aggregator_of(endpoint)
         parent = None if aggregator is None else self._id(node, aggregator)
-        alike = [
-            each.number for each in sorted(node.endpoints.values(), key=lambda each: each.number) if is_device(each)
-        ]
         happens = events_of(endpoint)
-        number = alike.index(endpoint.number) + 1 if len(alike) > 1 else None
         return Observation(
             device_id=device_id,
             kind=kind_of(endpoint, has_commands=bool(commands)),
             attributes=shows,
             wrong=wrong,
-            name=node.name_of(endpoint, number),
+            name=node.name_of(endpoint, place.number),
             info=node.info_of(endpoint, parent, class_of(endpoint)),
             commands=commands,
             vendor_specific={

@@ -26,6 +26,19 @@ _AREAS = ("room", "area", "zone", "floor")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+Path = tuple[int, int, int]
+"""Endpoint, cluster, and attribute."""
+
+
+def parse_path(path: Any) -> Path | None:
+    """Parse `endpoint/cluster/attribute`; None if it is anything else."""
+    try:
+        number, cluster, attribute = map(int, path.split("/"))
+    except (AttributeError, ValueError):
+        return None
+    return number, cluster, attribute
+
+
 class Endpoint:
     """One endpoint. `clusters` holds its values by cluster and attribute, as the server sent them."""
 
@@ -83,18 +96,28 @@ class Node:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise BadAnswer("the Matter server described something that is no node") from None
         self.endpoints: dict[int, Endpoint] = {}
+        self._wholes: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
-            self.set(path, value)
+            if (place := parse_path(path)) is not None:
+                self.set(place, value)
 
-    def set(self, path: Any, value: Any) -> int | None:
-        """Put a value in its place; the number of the endpoint, None for a path that is none."""
-        try:
-            number, cluster, attribute = map(int, path.split("/"))
-        except (AttributeError, ValueError):
-            return None
+    def value_at(self, place: Path) -> Any:
+        """Return the value at a place; None if there is none."""
+        endpoint = self.endpoints.get(place[0])
+        return None if endpoint is None else endpoint.get(place[1], place[2])
+
+    def set(self, place: Path, value: Any) -> None:
+        """Put a value in its place."""
+        number, cluster, attribute = place
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
-        return number
+        if cluster in (DESCRIPTOR, BRIDGED):
+            self._wholes = None
+
+    def remove(self, number: int) -> None:
+        """Remove an endpoint."""
+        self.endpoints.pop(number, None)
+        self._wholes = None
 
     @property
     def unique_id(self) -> str:
@@ -109,9 +132,7 @@ class Node:
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
         """The aggregator that the endpoint is a part of; None where it is bridged by none."""
-        return next(
-            (each for each in self.endpoints.values() if each.is_aggregator and endpoint.number in each.parts), None
-        )
+        return self._find_wholes()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
         """Whether the bridge reaches what it bridges; true for what is not bridged."""
@@ -156,10 +177,23 @@ class Node:
         """A value of the bridged device that the endpoint is, or is a part of."""
         if BRIDGED in endpoint.clusters:
             return endpoint.get(BRIDGED, attribute)
-        wholes = (
-            each for each in self.endpoints.values() if endpoint.number in each.parts and BRIDGED in each.clusters
-        )
-        return next((each.get(BRIDGED, attribute) for each in wholes), None)
+        whole = self._find_wholes()[1].get(endpoint.number)
+        return None if whole is None else whole.get(BRIDGED, attribute)
+
+    def _find_wholes(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
+        """Return the aggregator, and the bridged device, that each endpoint is a part of."""
+        if self._wholes is None:
+            aggregators: dict[int, Endpoint] = {}
+            bridged: dict[int, Endpoint] = {}
+            for endpoint in self.endpoints.values():
+                for found, is_whole in (
+                    (aggregators, endpoint.is_aggregator),
+                    (bridged, BRIDGED in endpoint.clusters),
+                ):
+                    for part in endpoint.parts if is_whole else ():
+                        found.setdefault(part, endpoint)
+            self._wholes = aggregators, bridged
+        return self._wholes
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:

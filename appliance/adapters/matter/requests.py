@@ -62,13 +62,12 @@ IsDone = Callable[[Endpoint], bool]
 
 
 class ClusterRequest(Struct, frozen=True):
-    """One request to a cluster, what shows that it was done, and what shows beforehand that it need not be sent."""
+    """One request to a cluster, and the check whether the endpoint shows its result."""
 
     cluster: int
     command: str
     arguments: Mapping[str, Any]
     is_done: IsDone
-    is_needless: IsDone
 
 
 def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
@@ -92,18 +91,16 @@ def _invoke(
     name: str,
     payload: Mapping[str, Any],
     is_done: IsDone,
-    *,
-    is_needless: IsDone | None = None,
     **more: Any,
 ) -> ClusterRequest:
     arguments = {"endpoint_id": endpoint.number, "cluster_id": cluster, "command_name": name, "payload": {**payload}}
-    return ClusterRequest(cluster, "device_command", {**arguments, **more}, is_done, is_needless or is_done)
+    return ClusterRequest(cluster, "device_command", {**arguments, **more}, is_done)
 
 
 def _write(endpoint: Endpoint, cluster: int, attribute: int, value: int) -> ClusterRequest:
     path = f"{endpoint.number}/{cluster}/{attribute}"
     is_done = _shows(cluster, attribute, value)
-    return ClusterRequest(cluster, "write_attribute", {"attribute_path": path, "value": value}, is_done, is_done)
+    return ClusterRequest(cluster, "write_attribute", {"attribute_path": path, "value": value}, is_done)
 
 
 def _shows(cluster: int, attribute: int, value: Any, tolerance: int = 0) -> IsDone:
@@ -127,18 +124,17 @@ def _fade(command: Command) -> dict[str, int]:
 def _power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     if ON_OFF not in endpoint.clusters:
         return _fan_power(endpoint, command)
-    is_on = endpoint.get(ON_OFF, 0)
-    wish = {"on": True, "off": False, "toggle": is_on is not True}[command.action]
-    return _invoke(endpoint, ON_OFF, "On" if wish else "Off", {}, _shows(ON_OFF, 0, wish))
+    goal = {"on": True, "off": False, "toggle": endpoint.get(ON_OFF, 0) is not True}[command.action]
+    return _invoke(endpoint, ON_OFF, command.action.capitalize(), {}, _shows(ON_OFF, 0, goal))
 
 
 def _fan_power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     percent, mode = endpoint.get(FAN, 2), endpoint.get(FAN, 0)
     is_on = bool(mode if percent is None else percent)
-    wish = {"on": True, "off": False, "toggle": not is_on}[command.action]
-    if wish and is_on:
-        return _write(endpoint, FAN, 0, mode)  # as it is
-    return _write(endpoint, FAN, 2, USUAL_FAN_PERCENT if wish else 0)
+    goal = {"on": True, "off": False, "toggle": not is_on}[command.action]
+    if goal and is_on:
+        return _write(endpoint, FAN, 0, mode)  # unchanged
+    return _write(endpoint, FAN, 2, USUAL_FAN_PERCENT if goal else 0)
 
 
 def _brightness(endpoint: Endpoint, command: Command) -> ClusterRequest:
@@ -183,7 +179,7 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
-            return _invoke(endpoint, COVER, "StopMotion", {}, _stands, is_needless=_never)
+            return _invoke(endpoint, COVER, "StopMotion", {}, _stands)
         percent = command.value if command.action == "set" else _ENDS[command.action]
         goal = _CLOSED - percent * 100
         is_there = _shows(COVER, attribute, goal, tolerance=50)
@@ -193,7 +189,7 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
 
         by_name = {"open": "UpOrOpen", "close": "DownOrClose"}.get(command.action) if shift == _LIFT else None
         payload = {} if by_name else {field: goal}
-        return _invoke(endpoint, COVER, by_name or name, payload, begins, is_needless=_both(is_there, _stands))
+        return _invoke(endpoint, COVER, by_name or name, payload, begins)
 
     return request
 
@@ -201,10 +197,6 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
 _ENDS = {"open": 100, "close": 0}
 _LIFT, _TILT = 2, 4
 """Where OperationalStatus has the movement of each."""
-
-
-def _never(_: Endpoint) -> bool:
-    return False
 
 
 def _stands(endpoint: Endpoint) -> bool:

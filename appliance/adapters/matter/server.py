@@ -5,13 +5,12 @@ Protocol: the WebSocket of python-matter-server, https://github.com/matter-js/py
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.adapters.http_push import Messages
+from appliance.adapters.link import Replies
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import shown
@@ -22,7 +21,8 @@ SCHEMAS = (9, 11)
 OPENING_SECS = 10.0
 """Seconds that a server has to say who it is, and which nodes there are."""
 
-MAX_DETAIL_CHARS = 200
+MAX_DETAIL_CHARS, MAX_ID_CHARS = 200, 20
+"""Limits of an error's details, and of the number of an answer."""
 
 NOT_AVAILABLE = 3
 
@@ -75,10 +75,8 @@ class ServerConnection:
     def __init__(self, messages: Messages, clock: Clock, address: str) -> None:
         self.info: Mapping[str, Any] = {}
         self._messages = messages
-        self._clock = clock
         self._address = address
-        self._numbers = itertools.count(1)
-        self._pending: dict[str, _PendingRequest] = {}
+        self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
         """Every node that the server knows; from then on it tells what happens. Raises `AdapterFailed`."""
@@ -100,56 +98,41 @@ class ServerConnection:
         raise Unreachable(f"{self._address} has closed the connection")
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
-        """The result of a command of the server.
+        """Return the result of a command of the server. A later answer is dropped.
 
-        Raises `NodeUnreachable` where none came within so many seconds (a later one is dropped), and where the server
-        does not reach the device; `BadAnswer` where one of the two refused.
+        Raises `NodeUnreachable` if none came within `secs` or the server does not reach the device, and `BadAnswer`
+        if one of the two refused.
         """
-        number, pending = str(next(self._numbers)), _PendingRequest()
-        self._pending[number] = pending
+
+        async def send(number: int) -> None:
+            await self._messages.send({"message_id": str(number), "command": command, "args": {**arguments}})
+
         try:
-            await self._messages.send({"message_id": number, "command": command, "args": {**arguments}})
-            await self._clock.wait(pending.is_answered, secs)
-        finally:
-            del self._pending[number]
-        if pending.error is not None:
-            raise pending.error
-        if pending.answer is None:
-            raise NodeUnreachable(f"there was no answer within {secs:g} s")
-        return _result_of(pending.answer)
+            answer = await self._replies.request(send, secs)
+        except TimeoutError:
+            raise NodeUnreachable(f"there was no answer within {secs:g} s") from None
+        return _result_of(answer)
 
     def receive(self, message: Any, on_event: Callable[[str, Any], None]) -> None:
-        """Hand an answer to who asked, and an event on. Raises `BadAnswer` for what is neither."""
+        """Take an answer or an event. Raises `BadAnswer` for anything else."""
         message = self._checked(message)
         if isinstance(event := message.get("event"), str):
             on_event(event, message.get("data"))
         elif "message_id" in message:
-            pending = self._pending.get(str(message["message_id"]))
-            if pending is not None:
-                pending.answer = message
-                pending.is_answered.set()
+            number = str(message["message_id"])
+            if number.isdecimal() and len(number) < MAX_ID_CHARS:
+                self._replies.take(int(number), message)
         elif "schema_version" not in message:
             raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
 
     def close(self, error: AdapterFailed) -> None:
         """Fail every request that has no answer yet."""
-        for pending in self._pending.values():
-            pending.error = error
-            pending.is_answered.set()
+        self._replies.fail(error)
 
     def _checked(self, message: Any) -> dict[str, Any]:
         if not isinstance(message, dict):
             raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
         return message
-
-
-class _PendingRequest:
-    """A command that waits for its answer."""
-
-    def __init__(self) -> None:
-        self.is_answered = asyncio.Event()
-        self.answer: Mapping[str, Any] | None = None
-        self.error: AdapterFailed | None = None
 
 
 class NodeUnreachable(Unreachable):

@@ -44,6 +44,7 @@ HEATING_UNIT: Clusters = {
     29: {0: [{"0": 769, "1": 3}], 3: []},
     513: {0: 2010, 17: 2600, 18: 2000, 21: 700, 22: 3000, 23: 1600, 24: 3200, 27: 4, 28: 4, 65532: 3},
 }
+LOCK: Clusters = {3: {0: 0}, 29: {0: [{"0": 10, "1": 3}], 3: []}, 257: {0: 1, 65529: [0, 1], 65532: 0}}
 CONTACT: Clusters = {29: {0: [{"0": 21, "1": 2}], 3: []}, 47: {12: 174}, 69: {0: True}}
 THERMOMETER: Clusters = {29: {0: [{"0": 770, "1": 3}], 3: []}, 1026: {0: 2150}}
 
@@ -66,7 +67,7 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 class MatterSimulator(SimulatedDevice):
     """A controller server. `nodes` are those that it knows, by number, to be altered with `set`, `add` and `remove`.
 
-    `asked` are the requests that came. Where it no longer `tells`, it answers, and says nothing of its own.
+    `asked` holds the requests. Without `tells`, it sends no events. Requests to nodes in `mute` get no answer.
     `base` are the arguments of `SimulatedDevice`.
     """
 
@@ -80,6 +81,7 @@ class MatterSimulator(SimulatedDevice):
         }
         self.asked: list[dict[str, Any]] = []
         self.tells = True
+        self.mute: set[int] = set()
         self._events: list[dict[str, Any]] = []
         self._sockets: set[web.WebSocketResponse] = set()
 
@@ -124,7 +126,7 @@ class MatterSimulator(SimulatedDevice):
     async def _serve(self, socket: web.WebSocketResponse) -> None:
         await socket.send_json(SERVER_INFO)
         while (asked := await self._receive(socket)) is not None:
-            if self.faults.silent:
+            if self.faults.silent or asked.get("args", {}).get("node_id") in self.mute:
                 continue
             if self.faults.body is not None:
                 await socket.send_bytes(self.faults.body)
@@ -161,11 +163,17 @@ class MatterSimulator(SimulatedDevice):
     def _do(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         node_id, endpoint = arguments["node_id"], arguments["endpoint_id"]
         name, payload = arguments["command_name"], arguments["payload"]
-        if name not in _EFFECTS:
+        if name != "Toggle" and name not in _EFFECTS:
             return {"error_code": 0, "details": "InteractionModelError: UnsupportedCommand (0x81)"}
-        for path, value in _EFFECTS[name](payload).items():
-            self._take(lambda path=path, value=value: self._set(node_id, f"{endpoint}/{path}", value))  # type: ignore[misc]
+        self._take(lambda: self._apply(node_id, endpoint, name, payload))
         return {"result": None}
+
+    def _apply(self, node_id: int, endpoint: int, name: str, payload: Mapping[str, Any]) -> None:
+        attributes = self.nodes[node_id]["attributes"]
+        is_on = attributes.get(f"{endpoint}/6/0") is True
+        effects = {"6/0": not is_on} if name == "Toggle" else _EFFECTS[name](payload)
+        for path, value in effects.items():
+            self._set(node_id, f"{endpoint}/{path}", value)
 
     def _write(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         node_id, path, value = arguments["node_id"], arguments["attribute_path"], arguments["value"]
@@ -219,8 +227,10 @@ _EFFECTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "Off": lambda _: {"6/0": False},
     "MoveToLevelWithOnOff": _level,
     "Identify": lambda payload: {"3/0": payload["identifyTime"]},
+    "LockDoor": lambda _: {"257/0": 1},
+    "UnlockDoor": lambda _: {"257/0": 2},
 }
-"""What each command changes, by cluster and attribute."""
+"""The changes of each command but `Toggle`, by cluster and attribute."""
 
 _COMMANDS: Mapping[str, str] = {
     "device_command": "_do",

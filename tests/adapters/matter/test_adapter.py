@@ -14,8 +14,10 @@ from appliance.adapters import base
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
+from appliance.adapters.matter import adapter, live_nodes
+from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.kind import MATTER, Matter
-from appliance.adapters.matter.simulator import LAMP, MatterSimulator, simulated_node
+from appliance.adapters.matter.simulator import LAMP, LOCK, PLUG, MatterSimulator, simulated_node
 from appliance.errors import LaresError
 from appliance.home import events
 from appliance.home.commands import Command
@@ -44,10 +46,116 @@ def _asked(vendor: MatterSimulator, command: str) -> list[dict[str, Any]]:
     return [each["args"] for each in vendor.asked if each["command"] == command]
 
 
-async def test_what_is_shown_already_is_not_sent() -> None:
+def _with_lock() -> MatterSimulator:
+    made = MatterSimulator()
+    made.nodes[1] = simulated_node(1, "Lock", LOCK)
+    return made
+
+
+async def test_a_command_is_sent_although_the_device_shows_its_result_already() -> None:
     async with trial(SUBJECT) as it:
         assert (await _send(it, LAMP_ID, capability="power", action="off")).status is Status.OK
-        assert _asked(it.vendor, "device_command") == []
+        assert [each["command_name"] for each in _asked(it.vendor, "device_command")] == ["Off"]
+        it.vendor.faults.silent = True
+        unanswered = await _send(it, LAMP_ID, capability="power", action="off")
+        assert unanswered.error is not None and unanswered.error.code == "device_unreachable"
+
+
+async def test_a_door_that_was_opened_without_a_report_is_locked() -> None:
+    async with trial(_subject(_with_lock)) as it:
+        assert it.device.attributes["lock"] == "locked"
+        it.vendor.tells = False  # a lost subscription
+        await it.vendor.set(1, "1/257/0", 2)
+        assert (await _send(it, LAMP_ID, capability="lock", action="lock")).status is Status.OK
+        assert it.vendor.nodes[1]["attributes"]["1/257/0"] == 1
+        it.vendor.faults.stubborn = True
+        await it.vendor.set(1, "1/257/0", 2)
+        jammed = await _send(it, LAMP_ID, capability="lock", action="lock")
+        assert jammed.message == f"{LAMP_ID} was sent lock lock but shows 'unlocked'"
+
+
+async def test_a_toggle_is_the_device_s_own_and_decided_by_the_state_that_was_just_read() -> None:
+    async with trial(SUBJECT) as it:
+        it.vendor.tells = False
+        await it.vendor.set(1, "1/6/0", value=True)
+        assert (await _send(it, LAMP_ID, capability="power", action="toggle")).status is Status.OK
+        assert it.vendor.nodes[1]["attributes"]["1/6/0"] is False
+        assert [each["command_name"] for each in _asked(it.vendor, "device_command")] == ["Toggle"]
+
+
+async def test_the_values_of_an_unavailable_device_prove_nothing() -> None:
+    async with trial(_subject(_with_lock)) as it:
+        it.vendor.nodes[1]["available"] = False
+        await it.vendor.add(it.vendor.nodes[1])
+        await until(lambda: _state(it, LAMP_ID) == "unavailable")
+        outcome = await _send(it, LAMP_ID, capability="lock", action="lock")
+        assert _asked(it.vendor, "device_command"), "it is sent like any other"
+        assert outcome.error is not None and outcome.error.code == "device_unreachable"
+        assert outcome.message == f"{LAMP_ID} is unavailable; whether lock lock was done is unknown"
+
+
+async def test_a_suspect_device_stays_unavailable_whatever_the_server_reports_and_over_a_new_connection() -> None:
+    async with trial(IMPATIENT) as it:
+        it.vendor.faults.silent = True
+        await _send(it, LAMP_ID, capability="power", action="on")
+        assert _state(it, LAMP_ID) == "unavailable"
+        await it.vendor.add(it.vendor.nodes[1])
+        await it.vendor.set(2, "1/6/0", value=True)
+        await until(lambda: it.registry.get_device(PLUG_ID).attributes["power"] == "on")
+        assert _state(it, LAMP_ID) == "unavailable"
+        it.vendor.mute.add(1)
+        it.vendor.faults.silent = False
+        await it.vendor.unplug()
+        await until(lambda: _state(it, PLUG_ID) == "offline")
+        asked = len(_asked(it.vendor, "read_attribute"))
+        await it.vendor.plug_in()
+        await until(lambda: _state(it, PLUG_ID) == "online")
+        await until(lambda: len(_asked(it.vendor, "read_attribute")) > asked)
+        assert _state(it, LAMP_ID) == "unavailable", "the server's list says that it is available"
+        it.vendor.mute.clear()
+        await until(lambda: _state(it, LAMP_ID) == "online")
+
+
+async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live_nodes, "MAX_DEVICES", 6)
+    monkeypatch.setattr(adapter, "MAX_DEVICES", 6)
+
+    def server() -> MatterSimulator:
+        made = MatterSimulator()
+        made.nodes |= {number: simulated_node(number, "Lamp", LAMP, LAMP, LAMP) for number in range(3, 9)}
+        return made
+
+    async with trial(_subject(server)) as it:
+        ids = {device.id for device in it.registry.list_devices()}
+        assert ids == {LAMP_ID, PLUG_ID, *(f"matter:sim-3:{each}" for each in (1, 2, 3)), "matter:sim-4:1"}
+        for number in range(9, 12):
+            await it.vendor.add(simulated_node(number, "Lamp", LAMP))
+        await it.vendor.set(1, "1/6/0", value=True)
+        await until(lambda: it.device.attributes["power"] == "on")
+        assert len(it.registry.list_devices()) == 6
+        assert isinstance(it.runner.adapter, MatterAdapter) and it.runner.adapter.live.rejected > 14
+        [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
+        assert (limit.device_id, limit.reason) == ("matter", "more than 6 devices; rejected so far: 14")
+        await it.vendor.remove(2)
+        await until(lambda: len(it.registry.list_devices()) == 5)
+        await it.vendor.add(simulated_node(9, "Lamp", LAMP))
+        await until(lambda: len(it.registry.list_devices()) == 6)
+
+
+async def test_a_server_that_adds_nodes_without_end_is_bounded_and_followed_afterwards() -> None:
+    async with trial(SUBJECT) as it:
+        nodes = [simulated_node(number, "Lamp", LAMP, PLUG, LOCK) for number in range(3, 1000)]
+        it.vendor._events += [{"event": "node_added", "data": each} for each in nodes]
+        await it.vendor.set(1, "1/6/0", value=True)
+        await until(lambda: it.device.attributes["power"] == "on", within=60)
+        assert len(it.registry.list_devices()) == live_nodes.MAX_DEVICES
+        assert (await it.command("off")).status is Status.OK
+
+
+async def test_a_brightness_switches_on() -> None:
+    async with trial(SUBJECT) as it:
         dimmed = await _send(it, LAMP_ID, capability="brightness", action="set", value=30)
         assert dimmed.status is Status.OK
         assert it.registry.get_device(LAMP_ID).attributes == {"power": "on", "brightness": 30, "state": "online"}

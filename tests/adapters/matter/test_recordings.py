@@ -177,7 +177,7 @@ def test_commands_are_the_requests_that_were_recorded_and_done_when_their_report
         check_offered(device.id, device.commands or (), command)
         request = request_for(place.endpoint, command)
         assert _plain({"node_id": place.node.id, **request.arguments}) == _plain(message["args"]), number
-        assert request.command == message["command"] and not request.is_needless(place.endpoint), number
+        assert request.command == message["command"], number
         done_before = request.is_done(place.endpoint)
         for later in lines[at + 1 :]:
             if later["dir"] == "out":
@@ -190,10 +190,9 @@ def test_commands_are_the_requests_that_were_recorded_and_done_when_their_report
 
 
 def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The request without its options: the recording tries what happens without them."""
+    """Return the request without its options: the recording has requests without them."""
     payload = {key: each for key, each in arguments.get("payload", {}).items() if key not in OPTIONS}
-    toggles = arguments.get("command_name") in ("Toggle", "On", "Off")
-    return {**arguments, "payload": payload, **({"command_name": "…"} if toggles else {})}
+    return {**arguments, "payload": payload}
 
 
 def test_what_happened_in_the_home_is_told(home: HearingHome) -> None:
@@ -463,3 +462,33 @@ def test_whatever_a_device_says_of_itself_the_others_are_shown(home: HearingHome
     for event in ("node_event", "endpoint_added", "endpoint_removed", "node_removed", "attribute_updated", "other"):
         home.live.handle(event, junk)
         home.live.handle(event, {"node_id": 9, "endpoint_id": 1, "cluster_id": 59, "event_id": 6, "data": junk})
+
+
+def test_each_of_several_changes_in_one_report_is_shown_in_order_and_before_the_press_after_it(
+    home: HearingHome,
+) -> None:
+    home.hear(_first_piece())
+    path = [5, "1/69/0"]
+    before = len(home.happened)
+    for message in ([*path, False], [*path, True], [*path, False]):
+        home.live.handle("attribute_updated", message)
+    home.live.flush()
+    shown = [
+        each.device.attributes["contact"]
+        for each in home.happened[before:]
+        if isinstance(each, events.DeviceStateChanged)
+    ]
+    assert shown == ["open", "closed", "open"]
+
+
+def test_a_null_is_a_gap_of_its_own_attribute_only(home: HearingHome) -> None:
+    home.hear(_first_piece())
+    shown = home.shows("uid-sensors:2")
+    home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", None]}])
+    assert home.shows("uid-sensors:2") == {key: each for key, each in shown.items() if key != "temperature"}
+    home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", 2150]}])
+    assert home.shows("uid-sensors:2")["temperature"] == {"value": 21.5, "unit": "°C"}
+
+
+def _first_piece() -> list[dict[str, Any]]:
+    return next(steps("commands"))

@@ -12,6 +12,7 @@ from typing import Any
 import tomli
 from msgspec.structs import asdict, replace
 
+import appliance
 from appliance.adapters.kinds import KINDS, kind_of
 from appliance.adapters.lua_kinds.kind_definition import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection
@@ -45,6 +46,13 @@ class Config(Sections, frozen=True, kw_only=True):
 
 MAX_CONFIG_BYTES = 1 << 20
 """Of the configuration's main file."""
+
+
+def bundled_config() -> Path:
+    """The folder of the configuration that comes with Lares."""
+    package = Path(appliance.__file__).parent
+    installed = package / "bundled"
+    return installed if installed.is_dir() else package.parent / "config"
 
 
 def load(file: Path, environment: Mapping[str, str]) -> Config:

@@ -8,11 +8,15 @@ import logging
 import traceback
 from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
+
+IS_MUTED = ContextVar("is_muted", default=False)
+"""Whether nothing that the present task logs is written: it simulates the home."""
 
 INTERVAL_SECS = 60.0
 
@@ -51,7 +55,7 @@ class RepetitionLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write the line; the first after lines held back says how many those were."""
-        limited = self.limit(record)
+        limited = None if IS_MUTED.get() else self.limit(record)
         if limited is None:
             return False
         record.msg, record.args = limited.msg, limited.args
@@ -178,6 +182,8 @@ class LogBuffer(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Add the entry; the oldest make room."""
+        if IS_MUTED.get():
+            return
         try:
             self._count += 1
             self._by_level[record.levelname.lower()] += 1

@@ -14,7 +14,7 @@ from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
 from appliance.api.metrics import Metrics
 from appliance.api.responses import RequestCounts
-from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
+from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, Simulate, routes_of
 from appliance.api.routes import devices, files, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
 from appliance.api.static_files import DashboardApi
@@ -41,6 +41,7 @@ def build_app(
     *,
     search: Search,
     make_backup: MakeBackup,
+    simulate: Simulate,
     has_dashboard: bool = True,
 ) -> Sanic[Any, Any]:
     """The application that serves this hub, with the dashboard or without; `search` finds devices."""
@@ -64,6 +65,7 @@ def build_app(
         stream=stream,
         search=search,
         make_backup=make_backup,
+        simulate=simulate,
         routes=api_routes,
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}

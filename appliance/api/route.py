@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -228,6 +229,32 @@ MakeBackup = Callable[[], bytes]
 """Gives the archive's bytes; called on a thread of its own. Raises `Invalid` where nothing can be backed up."""
 
 
+class SimulationRequest(Struct, frozen=True, kw_only=True):
+    """A simulation: the text in place of the file's at the path, from a time, now by default, for some hours.
+
+    `events` are lines as in the file of `lares simulate --events`.
+    """
+
+    path: str | None = None
+    text: str | None = None
+    start: str | None = None
+    hours: float = 24
+    events: str = ""
+    runs_lua: bool = False
+
+
+class SimulationResult(Struct, frozen=True, kw_only=True):
+    """The lines of a simulation that reached `until`, earlier than asked if it is not complete."""
+
+    lines: Sequence[Mapping[str, Any]]
+    until: datetime
+    is_complete: bool
+
+
+Simulate = Callable[[SimulationRequest, Mapping[str, Any]], Awaitable[SimulationResult]]
+"""Simulates the home with the state that the document's keys and values describe."""
+
+
 class ApiParts(Struct, frozen=True, kw_only=True):
     """What handlers use: the hub, and the parts of the API."""
 
@@ -239,6 +266,7 @@ class ApiParts(Struct, frozen=True, kw_only=True):
     stream: EventStream
     search: Search
     make_backup: MakeBackup
+    simulate: Simulate
     routes: Sequence[Route]
 
 

@@ -228,6 +228,18 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         hint = "" if near is None else f"; did you mean {' or '.join(map(str, meant))}"
         return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
+    def list_variables(self) -> set[str]:
+        """The variables that exist, or that a file sets by a plain name."""
+        return {*(self.variables or ()), *(name for name in self._named_in("set") if name is not None)}
+
+    def list_timers(self) -> set[str]:
+        """The timers that run, or that a file starts by a plain name."""
+        return {*(self.timers or ()), *(name for name in self._named_in("start_timer") if name is not None)}
+
+    def _named_in(self, call: str) -> list[str | None]:
+        """The names in the calls of this method; None for a computed one."""
+        return [match[3] for source in self.sources for match in _given(source) if match[1] == call]
+
     def _there(self, kind: str, name: str) -> Collection[str] | None:
         if kind == "operation":
             section = name.partition(":")[0]
@@ -235,8 +247,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             return None if known is None else [f"{section}:{each}" for each in known]
         if kind in ("variable", "timer"):
             call, there = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
-            given = [match[3] for source in self.sources for match in _given(source) if match[1] == call]
-            return None if there is None or None in given else {*there, *given}
+            given = self._named_in(call)
+            return None if there is None or None in given else {*there, *(name for name in given if name)}
         places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}
         return {**places, "adapter": self.adapters}[kind]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-import appliance
+from appliance.config import bundled_config
 from appliance.errors import StartFailed
 from appliance.store.disk import write_file
 from appliance.tables.plain_files import read_plain
@@ -97,13 +97,6 @@ def config_folder(file: Path) -> Path:
             os.EX_CONFIG,
         )
     return file.parent
-
-
-def bundled_config() -> Path:
-    """The folder of the configuration that comes with Lares."""
-    package = Path(appliance.__file__).parent
-    installed = package / "bundled"
-    return installed if installed.is_dir() else package.parent / "config"
 
 
 def find_template(config_flag: str | None) -> Path:

@@ -25,7 +25,7 @@ from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_keyring
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
-from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
+from appliance.cli.paths import HubPaths, make_data_dir, read_template, write_config
 from appliance.cli.single_file import finish_upgrade
 from appliance.clock import Clock
 from appliance.config_changes import LoadConfig
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     refuse_other_home(data_dir, file)
     is_new = not file.exists()
     if is_new:
-        write_config(file.parent, read_template(bundled_config()))
+        write_config(file.parent, read_template(config.bundled_config()))
         start_logging(LOGGING, os.environ)
         log.info("there was no configuration: the bundled one is now in %s", file.parent)
     load = partial(_load, file, getattr(arguments, "port", None))

@@ -6,13 +6,16 @@ With Sanic it takes as long to import as all else that a hub needs; so that is d
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from appliance.adapters.discovery.discovery import Discovery
 from appliance.api.app import build_app
 from appliance.api.connections import ApiLimits
 from appliance.api.keyring import Keyring
+from appliance.api.route import SimulationRequest, SimulationResult
 from appliance.api.server import Server
 from appliance.config import Config, list_kinds
 from appliance.hub import Hub
@@ -21,6 +24,15 @@ from appliance.hub import Hub
 def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
     """The server of the hub's API, not yet started; `control` is the bound socket for commands, if any."""
     file, limits = Path(config.file), ApiLimits.of(config.api)
+    simulations: list[Any] = []
+
+    async def simulate(asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
+        if not simulations:  # imported at the first use, because few hubs simulate
+            from appliance.cli.hub_simulation import HubSimulations
+
+            simulations.append(HubSimulations(file))
+        return await simulations[0].simulate(asked, stored)  # type: ignore[no-any-return]
+
     app = build_app(
         hub,
         keyring,
@@ -29,6 +41,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
         search=Discovery(hub.clock, partial(list_kinds, file), lambda: hub.adapter_names).search,
         has_dashboard=config.dashboard.enabled,
         make_backup=partial(_pack_backup, file, data_dir),
+        simulate=simulate,
     )
     return Server(app, config.api.bind_address, limits, hub.clock, abort_all=hub.abort_all, control=control)
 

@@ -55,12 +55,21 @@ class SimulationPrinter(ExecutionHistory):
     """Prints what happens when it happens, and counts it; a history that keeps nothing.
 
     `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
-    when its Lua begins, else when it would. `stop` is called when standard output is closed; `gone` is set then.
-    `latest` is the source of the latest line.
+    when its Lua begins, else when it would. `stop` is called when `write`, by default to standard output, finds it
+    closed; `gone` is set then. `latest` is the source of the latest line.
     """
 
-    def __init__(self, clock: Clock, zone: ZoneInfo | None, stop: Callable[[], None], *, runs_lua: bool) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        zone: ZoneInfo | None,
+        stop: Callable[[], None],
+        *,
+        runs_lua: bool,
+        write: Callable[[str], None] = say,
+    ) -> None:
         super().__init__()
+        self._write = write
         self._clock = clock
         self._zone = zone
         self._stop = stop
@@ -122,7 +131,7 @@ class SimulationPrinter(ExecutionHistory):
             name = id_ if kind == "automation" else f"{kind} {id_}"
             line = f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}"
         try:
-            say(line)
+            self._write(line)
         except BrokenPipeError as error:
             self.gone = error
             self._stop()

@@ -145,6 +145,10 @@ class HomeFiles:
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
+    async def with_secrets(self, path: str, text: str) -> str:
+        """The text with the stored secrets in place of their marks."""
+        return (await self._with_secrets(self.place_of(path), _encode(text)))[1].decode()
+
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
         """Save the text if it has no faults, and reload its catalog.
 

@@ -26,8 +26,7 @@ from typing import Any
 import pytest
 
 from appliance.cli.main import main
-from appliance.cli.paths import bundled_config
-from appliance.config import load
+from appliance.config import bundled_config, load
 from appliance.store.lock import DirectoryLock
 from appliance.version import VERSION
 from tests.fakes.forked import Forked

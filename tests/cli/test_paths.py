@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
+from appliance.cli.paths import HubPaths, make_data_dir, read_template, write_config
+from appliance.config import bundled_config
 from appliance.errors import StartFailed
 
 CONFIG = "config/default.toml"

@@ -28,7 +28,9 @@ from appliance.api.auth import Authenticator, KeyToken, Role
 from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
 from appliance.api.keyring import Keyring
+from appliance.api.route import SimulationResult
 from appliance.api.server import Server
+from appliance.cli.hub_simulation import HubSimulations
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.home.bus import Bus
@@ -245,7 +247,11 @@ async def _find_nothing(_: float) -> list[Found]:
     return []
 
 
-NO_MORE: dict[str, Any] = {"search": _find_nothing, "make_backup": bytes}
+async def _simulate_nothing(*_: object) -> SimulationResult:
+    raise NotImplementedError
+
+
+NO_MORE: dict[str, Any] = {"search": _find_nothing, "make_backup": bytes, "simulate": _simulate_nothing}
 """What `build_app` is given where a test needs neither discovery nor backups."""
 
 
@@ -255,7 +261,13 @@ def _serve(
     async def search(seconds: float) -> list[Found]:
         return [*found]
 
-    more = {**NO_MORE, "search": search, "has_dashboard": HAS_DASHBOARD and settings.dashboard.enabled}
+    simulate = HubSimulations(Path(settings.file)).simulate
+    more = {
+        **NO_MORE,
+        "search": search,
+        "simulate": simulate,
+        "has_dashboard": HAS_DASHBOARD and settings.dashboard.enabled,
+    }
     sanic_app = build_app(hub, keyring, limits, event_capacity, **more)
     address = Address(host="127.0.0.1", port=0)
     return Server(sanic_app, address, limits, Clock(), abort_all=hub.abort_all)

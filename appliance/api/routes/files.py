@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from appliance.api.auth import Role
 from appliance.api.responses import error_body, json_response
-from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import body, nullable
+from appliance.api.route import ApiResource, Call, SimulationRequest, route
+from appliance.api.routes.reports import SIMULATED_PREFIXES
+from appliance.api.validation import body, boolean, nullable
 from appliance.errors import Invalid, InvalidFile, NotFound
+from appliance.files.completions import list_methods
+from appliance.home.json_shapes import DEVICE_COMMANDS
 from appliance.tables import checks
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import COUNT, INSTANT, TEXT, Check, array_of, one_of, record
+from appliance.tables.json_schema import (
+    BOOLEAN,
+    COUNT,
+    INSTANT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Check,
+    Schema,
+    array_of,
+    maybe,
+    one_of,
+    record,
+)
 
 _KINDS = ("scene", "automation", "script", "adapter", "config")
 
@@ -29,6 +46,61 @@ text = Check(schema=TEXT, run=checks.string)
 
 SAVE_BODY = body("SaveRequest", {"text": Field(text), "version": Field(nullable(text), required=False)})
 CHECK_BODY = body("FileCheckRequest", {"path": Field(text), "text": Field(text)})
+
+_NAMED = record("NamedPlace", id=TEXT, name=TEXT)
+_COMPLETED_DEVICE: Schema = record(
+    "CompletedDevice",
+    id=TEXT,
+    alias=maybe(TEXT),
+    name=TEXT,
+    room=maybe(TEXT),
+    attributes=array_of(TEXT),
+    commands=DEVICE_COMMANDS,
+    events=array_of(TEXT),
+)
+COMPLETIONS = record(
+    "Completions",
+    devices=array_of(_COMPLETED_DEVICE),
+    rooms=array_of(_NAMED),
+    groups=array_of(_NAMED),
+    scenes=array_of(_NAMED),
+    variables=array_of(TEXT),
+    timers=array_of(TEXT),
+    operations=array_of(TEXT),
+    ctx=array_of(record("CtxMethod", name=TEXT, arguments=array_of(TEXT), description=TEXT)),
+)
+SIMULATION = record("Simulation", lines=array_of(OBJECT), until=INSTANT, is_complete=BOOLEAN)
+
+MAX_HOURS = 24 * 366
+MAX_EVENTS_CHARS = 256 << 10
+
+
+def _hours(value: Any) -> float:
+    if not checks.is_number(value) or not 0 < value <= MAX_HOURS:
+        raise Invalid(f"must be a number of hours above 0, at most {MAX_HOURS}, not {checks.shown(value)}")
+    return float(value)
+
+
+def _events(value: Any) -> str:
+    lines = value if isinstance(value, list) else [value]
+    if not all(isinstance(line, str) for line in lines):
+        raise checks.Mismatch("a text or an array of lines", value)
+    if sum(map(len, lines)) > MAX_EVENTS_CHARS:
+        raise Invalid(f"must not have more than {MAX_EVENTS_CHARS} characters")
+    return "\n".join(lines)
+
+
+SIMULATE_BODY = body(
+    "SimulateRequest",
+    {
+        "path": Field(nullable(text), required=False),
+        "text": Field(nullable(text), required=False),
+        "from": Field(nullable(text), required=False),
+        "hours": Field(Check(schema=NUMBER, run=_hours), default=24.0),
+        "events": Field(Check(schema={"anyOf": [TEXT, array_of(TEXT)]}, run=_events), default=""),
+        "run": Field(boolean, default=False),
+    },
+)
 
 NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
 
@@ -88,3 +160,68 @@ class FilesApi(ApiResource):
         if not (n.isascii() and n.isdecimal() and len(n) < 10):
             raise NotFound("version", f"{file_path} {n}")
         return {"path": file_path, "n": int(n), "text": await self.hub.files.read_version(file_path, int(n))}
+
+
+class SimulationApi(ApiResource):
+    """The handler of `/simulate`."""
+
+    @route("POST", "/simulate", Role.ADMIN, SIMULATION, body=SIMULATE_BODY, body_optional=True)
+    async def simulate(self, call: Call) -> object:
+        """Return what the automations would do, as `lares simulate --json`, for at most 5 seconds of computing."""
+        stated = await call.body()
+        path, given = stated["path"], stated["text"]
+        if (path is None) != (given is None):
+            raise Invalid("path and text belong together: state both or neither")
+        if path is not None:
+            checked = await self.hub.files.check(path, given)
+            if checked.errors:
+                return refuse(InvalidFile(path, checked.errors))
+            given = await self.hub.files.with_secrets(path, given)
+        asked = SimulationRequest(
+            path=path,
+            text=given,
+            start=stated["from"],
+            hours=stated["hours"],
+            events=stated["events"],
+            runs_lua=stated["run"],
+        )
+        try:
+            return await self.parts.simulate(asked, self.hub.recorder.list_present(SIMULATED_PREFIXES))
+        except InvalidFile as error:
+            return refuse(error)
+
+
+class CompletionsApi(ApiResource):
+    """The handler of `/completions`."""
+
+    @route("GET", "/completions", Role.ADMIN, COMPLETIONS)
+    async def list_all(self, call: Call) -> object:
+        """Return the names that Lua files can use now, for editors."""
+        hub = self.hub
+        names = await asyncio.to_thread(hub.names.known)
+        attributes, events = names.devices or {}, names.events
+        devices = [
+            {
+                "id": device.id,
+                "alias": device.alias,
+                "name": device.name,
+                "room": device.room_id,
+                "attributes": sorted(attributes.get(device.id, ())),
+                "commands": device.commands or (),
+                "events": sorted(events.get(device.id, ())),
+            }
+            for device in hub.registry.list_devices()
+        ]
+        layout = hub.registry.layout
+        return {
+            "devices": devices,
+            "rooms": [layout.rooms[id_] for id_ in sorted(layout.rooms)],
+            "groups": [layout.groups[id_] for id_ in sorted(layout.groups)],
+            "scenes": hub.scenes.list_scenes(),
+            "variables": sorted(names.list_variables()),
+            "timers": sorted(names.list_timers()),
+            "operations": sorted(
+                f"{section}:{each}" for section, operations in names.operations.items() for each in operations or ()
+            ),
+            "ctx": list_methods(),
+        }

@@ -1,0 +1,136 @@
+"""Simulations for `POST /simulate`: those of `lares simulate --json` in the process of the hub, bounded in time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from appliance import config
+from appliance.api.route import SimulationRequest, SimulationResult
+from appliance.automations.states import AUTOMATION_PREFIX
+from appliance.automations.timers import TIMER_PREFIX
+from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
+from appliance.cli.simulation import SimulationPrinter, open_simulation
+from appliance.clock import Clock, SimulatedClock
+from appliance.config import Config
+from appliance.errors import Busy, Fault, Invalid, InvalidFile, StartFailed
+from appliance.log_buffer import IS_MUTED
+from appliance.store.records import DocumentSnapshot
+from appliance.tasks import Tasks
+
+MAX_SECS = 5.0
+"""Seconds of one simulation."""
+
+MAX_LINES = 10_000
+
+MAX_WAITING = 4
+"""Simulations that run or wait; further ones are refused."""
+
+EVENTS_FILE = "events"
+"""The name of the events in messages."""
+
+
+class HubSimulations:
+    """Runs one simulation at a time on copies of the configuration."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file.absolute()
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    async def simulate(self, asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
+        """The lines of a simulation of the home with this state; raise `Invalid`, `InvalidFile`, or `Busy`."""
+        if self._waiting >= MAX_WAITING:
+            raise Busy("too many simulations are waiting; try again later")
+        self._waiting += 1
+        try:
+            async with self._lock:
+                return await self._run(asked, dict(stored))
+        finally:
+            self._waiting -= 1
+
+    async def _run(self, asked: SimulationRequest, stored: dict[str, Any]) -> SimulationResult:
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="lares-simulation-"))
+        try:
+            file = await asyncio.to_thread(_copy, self._file, folder, asked)
+            async with Tasks() as tasks:
+                return await tasks.finish(_simulate(file, asked, stored), "simulation")
+        except OSError as error:
+            raise Invalid(f"the simulation cannot run: {error.strerror or error}") from None
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
+    """Copy the configuration into the folder, the text in place of its file's; return the copy of the main file."""
+    copied = folder / file.parent.name
+    shutil.copytree(file.parent, copied, ignore_dangling_symlinks=True)
+    if asked.path is not None and asked.text is not None:
+        target = folder / asked.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(asked.text)
+    return copied / file.name
+
+
+async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]) -> SimulationResult:
+    IS_MUTED.set(True)
+    settings = await asyncio.to_thread(config.load, file, os.environ)
+    start, events = _read_period(asked, settings)
+    if asked.start is not None:  # what automations remember is of the present
+        forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
+        stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
+    encoded = {key: orjson.dumps(value) for key, value in stored.items()}
+    clock, lines = SimulatedClock(start), list[bytes]()
+    until = start + timedelta(hours=asked.hours)
+
+    def write(line: str) -> None:
+        lines.append(line.encode())
+        if len(lines) >= MAX_LINES:
+            clock.stop()
+
+    printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
+    is_complete = False
+    with suppress(TimeoutError, StartFailed):  # the lines until then are the answer
+        async with asyncio.timeout(MAX_SECS):
+            opened = open_simulation(
+                settings, DocumentSnapshot(encoded), clock, printer, home=(file,), runs_lua=asked.runs_lua
+            )
+            async with opened as simulation:
+                await simulation.run(until, events)
+                is_complete = len(lines) < MAX_LINES
+                printer.is_over = True
+    return SimulationResult(
+        lines=[orjson.loads(each) for each in lines[:MAX_LINES]],
+        until=until if is_complete else clock.now(),
+        is_complete=is_complete,
+    )
+
+
+def _read_period(asked: SimulationRequest, settings: Config) -> tuple[datetime, list[FileEvent | FileHook]]:
+    """The start of the simulation, and its events; raise `Invalid` or `InvalidFile`."""
+    begins = _first(asked, settings)
+    start = Clock().now() if begins is None else begins
+    read = partial(read_events, asked.events, EVENTS_FILE, settings.locale, start)
+    events, faults = read(start + timedelta(hours=asked.hours))
+    if faults:
+        raise InvalidFile(EVENTS_FILE, [Fault(each.file, each.line, each.message) for each in faults])
+    return start, events
+
+
+def _first(asked: SimulationRequest, settings: Config) -> datetime | None:
+    if asked.start is None:
+        return first_instant(asked.events, settings.locale)
+    try:
+        return read_instant(asked.start, settings.locale)
+    except Invalid as fault:
+        raise Invalid(f"from {fault}") from None

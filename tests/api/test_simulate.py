@@ -1,0 +1,144 @@
+"""`POST /simulate` and `GET /completions`: the requests of an editor while a person writes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from appliance.lua_worker.ctx_methods import CTX_METHODS
+from tests.fakes.app import LIGHT, App, open_app
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DAILY = """return {
+  id = "daily", name = "Daily", trigger = { type = "wall_clock", time = "%s" },
+  execute = function(ctx) ctx:command("elgato_lights:light:0", { capability = "power", action = "on" }) end,
+}
+"""
+DAILY_FILE = "config/automations/daily.lua"
+FROM = "2026-11-20T00:00:00Z"
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    """A hub with one automation."""
+    root = tmp_path_factory.mktemp("home")
+    for name in ("automations", "scenes", "scripts"):
+        (root / "config" / name).mkdir(parents=True)
+    (root / DAILY_FILE).write_text(DAILY % "12:00")
+    (root / "config" / "scripts" / "tools.lua").write_text('return function(ctx) ctx:set("from_script", 1) end')
+    (root / "config" / "test.toml").write_text("")
+    (root / "data").mkdir()
+    async with open_app(root=root, data_dir=root / "data") as app:
+        await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT]})
+        await app.post(f"/devices/{LIGHT}/room", {"room_id": "hall"})
+        assert (await app.post(f"/devices/{LIGHT}/alias", {"alias": "desk"})).json["alias"] == "desk"
+        await app.ask("PUT", "/variables/vacation", json={"value": True})
+        yield app
+
+
+async def simulated(app: App, **asked: Any) -> Any:
+    """The answer of a simulation."""
+    answer = await app.post("/simulate", {"from": FROM, **asked})
+    assert answer.status == 200, answer.json
+    return answer.json
+
+
+async def test_the_lines_are_those_of_lares_simulate(home: App) -> None:
+    found = await simulated(home)
+    assert found == {
+        "lines": [{"at": "2026-11-20T12:00:00.000Z", "automation": "daily", "fired": True, "error": None}],
+        "until": "2026-11-21T00:00:00.000Z",
+        "is_complete": True,
+    }
+    assert (await simulated(home, hours=2))["lines"] == []
+
+
+async def test_the_text_counts_instead_of_the_file(home: App) -> None:
+    found = await simulated(home, path=DAILY_FILE, text=DAILY % "07:30")
+    assert [line["at"] for line in found["lines"]] == ["2026-11-20T07:30:00.000Z"]
+    assert home.hub.automations.catalog.get("daily").source.text == (DAILY % "12:00").encode()
+
+
+async def test_lua_runs_if_asked_and_changes_nothing(home: App) -> None:
+    before = (await home.device(LIGHT))["attributes"]
+    lines = (await simulated(home, run=True))["lines"]
+    assert lines[-1]["command"]["device_id"] == LIGHT and lines[-1]["command"]["status"] == "ok"
+    assert (await home.device(LIGHT))["attributes"] == before
+
+
+EVENT = """return {
+  id = "moves", name = "Moves",
+  trigger = { type = "device_state_change", device_id = "mqtt:hall", attribute = "motion", equals = "detected" },
+  execute = function(ctx) end,
+}
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "list"])
+async def test_events_come_true(home: App, form: str) -> None:
+    events = ["00:10 mqtt:hall motion clear", "+90 mqtt:hall motion detected"]
+    path = "config/automations/moves.lua"
+    stated = events if form == "list" else "\n".join(events)
+    found = await simulated(home, path=path, text=EVENT, events=stated, hours=1)
+    assert [(line["automation"], line["at"]) for line in found["lines"]] == [("moves", "2026-11-20T00:11:30.000Z")]
+    assert not (home.hub._config.root / path).exists()
+
+
+ENDLESS = """return {
+  id = "busy", name = "Busy", trigger = { type = "interval", every_secs = 0.01 },
+  execute = function(ctx) end,
+}
+"""
+
+
+async def test_a_simulation_is_bounded(home: App) -> None:
+    found = await simulated(home, path="config/automations/busy.lua", text=ENDLESS, hours=8000)
+    assert not found["is_complete"] and found["until"] < "2026-11-21" and len(found["lines"]) <= 10_000
+
+
+async def test_a_simulation_logs_nothing(home: App, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    text = DAILY.replace("ctx:command(", 'error("boo") ctx:command(') % "07:30"
+    assert "boo" in (await simulated(home, path=DAILY_FILE, text=text, run=True))["lines"][-1]["error"]
+    assert "boo" not in str((await home.get("/diagnostics/log")).json)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a text with faults": ({"path": DAILY_FILE, "text": "return {"}, "invalid_file", "line 1"),
+    "a text without a path": ({"text": "return {}"}, "invalid_value", "path and text"),
+    "an unusable path": ({"path": "x", "text": ""}, "invalid_value", "not a file"),
+    "an unusable time": ({"from": "yesterday"}, "invalid_value", "from must be a time"),
+    "no hours": ({"hours": 0}, "invalid_value", "hours must be"),
+    "hours as text": ({"hours": "2"}, "invalid_value", "hours must be"),
+    "an unusable event": ({"events": "what"}, "invalid_file", "line 1"),
+    "events as numbers": ({"events": [7]}, "invalid_value", "events must be"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+async def test_a_senseless_request_is_refused(home: App, what: str) -> None:
+    asked, code, words = REFUSED[what]
+    answer = await home.post("/simulate", {"from": FROM, **asked})
+    assert (answer.status, answer.json["code"]) == (400, code), answer.json
+    assert words in answer.json["error"]
+
+
+async def test_completions_name_what_a_file_can_use(home: App) -> None:
+    found = (await home.get("/completions")).json
+    light = next(each for each in found["devices"] if each["id"] == LIGHT)
+    assert light["alias"] == "desk" and light["room"] == "hall"
+    assert {"power", "brightness"} <= {*light["attributes"]} and light["events"] == []
+    assert {"power", "brightness"} <= {each["capability"] for each in light["commands"]}
+    assert found["rooms"] == [{"id": "hall", "name": "Hall"}] and found["groups"] == [{"id": "all", "name": "All"}]
+    assert found["variables"] == ["from_script", "vacation"] and found["timers"] == []
+    assert "elgato_lights:identify" in found["operations"]
+    methods = {each["name"]: each for each in found["ctx"]}
+    assert methods.keys() == {*CTX_METHODS, "log"}
+    assert methods["notify"]["arguments"] == ["message", "fields?"]
+    assert all(each["description"] for each in found["ctx"])

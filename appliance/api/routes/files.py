@@ -71,6 +71,9 @@ COMPLETIONS = record(
 )
 SIMULATION = record("Simulation", lines=array_of(OBJECT), until=INSTANT, is_complete=BOOLEAN)
 
+MAX_FILE_BODY_BYTES = 1 << 20
+"""Bytes of a body that holds the text of a file, whose characters may be escaped."""
+
 MAX_HOURS = 24 * 366
 MAX_EVENTS_CHARS = 256 << 10
 
@@ -118,7 +121,7 @@ class FilesApi(ApiResource):
         """Return the Lua files of scenes, automations, scripts, and adapters, and the configuration, by path."""
         return {"files": await self.hub.files.list_files()}
 
-    @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY)
+    @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY, max_body_bytes=MAX_FILE_BODY_BYTES)
     async def check(self, call: Call) -> object:
         """Check a text in place of a file's, in the home as it is; write nothing."""
         stated = await call.body()
@@ -129,7 +132,15 @@ class FilesApi(ApiResource):
         """Return the text of a file. Secrets of the configuration are `***`."""
         return await self.hub.files.read(file_path)
 
-    @route("PUT", "/files/<file_path>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=SAVE_BODY)
+    @route(
+        "PUT",
+        "/files/<file_path>",
+        Role.ADMIN,
+        SAVED_FILE,
+        statuses=(200, 409, 503),
+        body=SAVE_BODY,
+        max_body_bytes=MAX_FILE_BODY_BYTES,
+    )
     async def put(self, call: Call, file_path: str) -> object:
         """Check and save the text; keep the previous one. An empty `version` means that the file must be new."""
         stated = await call.body()
@@ -165,7 +176,15 @@ class FilesApi(ApiResource):
 class SimulationApi(ApiResource):
     """The handler of `/simulate`."""
 
-    @route("POST", "/simulate", Role.ADMIN, SIMULATION, body=SIMULATE_BODY, body_optional=True)
+    @route(
+        "POST",
+        "/simulate",
+        Role.ADMIN,
+        SIMULATION,
+        body=SIMULATE_BODY,
+        body_optional=True,
+        max_body_bytes=MAX_FILE_BODY_BYTES,
+    )
     async def simulate(self, call: Call) -> object:
         """Return what the automations would do, as `lares simulate --json`, for at most 5 seconds of computing."""
         stated = await call.body()

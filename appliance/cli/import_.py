@@ -20,7 +20,7 @@ from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTrans
 from appliance.cli.homeassistant.source import Installation, read_installation
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
-from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, read_template, write_config
+from appliance.cli.paths import HubPaths, config_folder, make_data_dir, read_template, write_config
 from appliance.cli.terminal import counted, say
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed
@@ -66,7 +66,7 @@ def import_(arguments: argparse.Namespace) -> int:
         make_data_dir(data_dir)
         known = _known_devices(data_dir)
     if not file.exists():
-        write_config(file.parent, read_template(bundled_config()))
+        write_config(file.parent, read_template(config.bundled_config()))
     entities = Entities(installation, _mqtt_section(file), known)
     with as_owner(data_dir):
         steps = asyncio.run(_import_items(_items(installation, entities), data_dir))

@@ -268,7 +268,7 @@ def delay_after(misses: int, interval: float) -> float:
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
     """Return the attributes of the device in a report; with `state` if its bridge does not reach it."""
-    seen = next((each for each in report.observations if each.device_id == device_id), None)
+    seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}
     return seen.attributes if seen.is_available else {**seen.attributes, "state": UNAVAILABLE}

@@ -93,6 +93,8 @@ class LuaAdapter(PollingAdapter):
         self._memory: dict[str, Value] = {}
         self._said: set[str] = set()
         self._has_polled = False
+        self._last_poll: FunctionCalls | None = None
+        self._lists_devices = True
         self._idle = ""
         self._push_error: AdapterFailed | None = None
         self._untold: list[HappenedEvent] = []
@@ -157,10 +159,17 @@ class LuaAdapter(PollingAdapter):
         devices = await self._redacted(found["first"])
         await self._read("poll", self._reader.read_all(devices, "poll", told))
         self._untold += told.events
-        if not told.ids and devices is not None:
-            self._reader.report_empty(calls.describe_answers())
+        self._last_poll, self._lists_devices = calls, devices is not None
         observations = tuple(self._reader.observations(told))
         return Report(adapter=self.name, present=frozenset(told.ids), observations=observations)
+
+    def describe_answer(self) -> str:
+        """Return which fields the answers to the last poll contained."""
+        return "" if self._last_poll is None else self.redact(self._last_poll.describe_answers())
+
+    def _report_empty(self, *, is_empty: bool) -> None:
+        """Report an empty list; a file without devices returns nothing instead."""
+        super()._report_empty(is_empty=is_empty and self._lists_devices)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Call the file's `command`, after its `poll` was once, and see that what was asked shows."""
@@ -366,7 +375,7 @@ class LuaAdapter(PollingAdapter):
         for row in told.rows:
             known = self.publish.find(row.device_id)
             if row.seen is not None:
-                self.publish.device(row.observation({} if known is None else known.attributes))
+                self.publish.device(row.observation({} if known is None else known.attributes, is_pushed=True))
             elif known is not None and row.attributes is not None:
                 self.publish.attributes(row.device_id, row.attributes)
             yield

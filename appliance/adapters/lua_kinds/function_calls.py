@@ -160,9 +160,8 @@ class FunctionCalls:
         return for_lua(response)
 
     def describe_answers(self) -> str:
-        """Return which fields the answers contained, as the end of a sentence; empty if nothing was asked."""
-        found = [f"{path} contains {_fields_of(response)}" for path, response in self._answers]
-        return "; ".join(["", *found])
+        """Return which fields each answer contained; empty if nothing was asked."""
+        return "; ".join(f"{path}: {_fields_of(response)}" for path, response in self._answers)
 
     async def send(self, message: Any, _: Any) -> None:
         """Send a message over the connection."""

@@ -129,11 +129,13 @@ class ToldRow(Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, Value] | None
     seen: Observation | None = None
 
-    def observation(self, before: Mapping[str, Value]) -> Observation:
+    def observation(self, before: Mapping[str, Value], *, is_pushed: bool = False) -> Observation:
         """Return the description with the attributes that the row does not name, which stay as `before`."""
         assert self.seen is not None
-        kept = {key: each for key, each in before.items() if key != "state"}
-        return replace(self.seen, attributes={**kept, **(self.attributes or {})})
+        stated = self.attributes or {}
+        kept = {key: each for key, each in before.items() if key != "state" and key not in stated}
+        pushed = frozenset(stated) if is_pushed else frozenset[str]()
+        return replace(self.seen, attributes={**kept, **stated}, kept=frozenset(kept), pushed=pushed)
 
 
 class ToldDevices(Struct, kw_only=True):
@@ -223,10 +225,6 @@ class DeviceReader:
             latest[row.device_id] = seen.attributes
             found.append(seen)
         return found
-
-    def report_empty(self, answers: str) -> None:
-        """Report once that a good poll yielded no device, with a description of the answers."""
-        self._fault(self._section, "poll", f"yields no device{answers}")
 
     def handles_toggle(self, device_id: str) -> bool:
         """Return whether the file lists `toggle` among the actions of the device."""

@@ -555,28 +555,47 @@ async def test_what_has_an_effect_each_time_is_never_sent_again(
 
 
 EMPTY: tuple[tuple[Any, str], ...] = (
-    ({"cct:0": {}, "sys": {}}, "yields no device; /x contains cct:0, sys"),
-    ({}, "yields no device; /x contains no fields"),
-    ([1, 2], "yields no device; /x contains a list of 2"),
-    ((200, ""), "yields no device; /x contains nothing"),
-    ((200, "<html>"), "yields no device; /x contains 6 bytes that are not an object of JSON"),
-    (
-        {f"f{n}": n for n in range(41)},
-        "yields no device; /x contains " + ", ".join(f"f{n}" for n in range(40)) + " and 1 more",
-    ),
+    ({"cct:0": {}, "sys": {}}, "cct:0, sys"),
+    ({}, "no fields"),
+    ([1, 2], "a list of 2"),
+    ((200, ""), "nothing"),
+    ((200, "<html>"), "6 bytes that are not an object of JSON"),
+    ({f"f{n}": n for n in range(41)}, ", ".join(f"f{n}" for n in range(40)) + " and 1 more"),
 )
 
 
-@pytest.mark.parametrize(("answer", "sentence"), EMPTY)
-async def test_a_good_poll_without_a_device_reports_once_what_it_saw(
-    pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str
+@pytest.mark.parametrize(("answer", "contained"), EMPTY)
+async def test_a_good_poll_without_a_device_is_logged_once_with_the_fields_of_the_answer(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture, answer: Any, contained: str
 ) -> None:
     it = await start(pool, tmp_path, kind('ctx:http { path = "/x" } return {}'), Vendor({"/x": answer}))
     for _ in range(2):
-        assert await it.poll() == {}
-    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [("it", "poll", sentence)]
+        await it.adapter.poll_once()
+    assert [each.getMessage() for each in caplog.records] == [
+        f"it: the answer contains no device; it contains /x: {contained}"
+    ]
+    caplog.clear()
     it = await start(pool, tmp_path, kind('ctx:http { path = "/x" }'), Vendor({"/x": answer}))
-    assert await it.poll() == {} and it.dropped == [], "a kind without devices returns none"
+    await it.adapter.poll_once()
+    assert caplog.records == [], "a kind without devices returns nothing"
+
+
+async def test_what_a_device_sends_by_itself_is_marked_as_such(pool: WorkerPool, tmp_path: Path) -> None:
+    """After a restart, triggers compare it with the stored value; a poll only sets the baseline."""
+    hook = """hook = function() return { devices = {
+      { id = "a", name = "B", attributes = { brightness = 5 } },
+      { id = "a", attributes = { brightness = 6 } } } } end,"""
+    it = await start(pool, tmp_path, kind(more=hook), Vendor({}))
+    [seen] = (await it.adapter.poll()).observations
+    assert (seen.pushed, seen.kept) == (frozenset(), frozenset())
+    await it.poll()
+    it.registry.restore(it.registry.layout, it.registry.list_devices())
+    changes: list[Any] = []
+    it.bus.listen(changes.append, events.DeviceStateChanged)
+    await it.adapter.hook(HookRequest(hook="it", method="POST"))
+    assert [(each.changed - {"state"}, each.baseline) for each in changes] == [({"brightness"}, frozenset())] * 2
+    await it.poll()
+    assert changes[-1].baseline == frozenset(), "the power is the same; the brightness has been seen"
 
 
 COMMANDED: tuple[tuple[str, str | None, Any], ...] = (

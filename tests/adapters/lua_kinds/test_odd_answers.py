@@ -344,15 +344,17 @@ async def test_an_older_hue_bridge_does_not_know_every_type(pool: WorkerPool, tm
     assert set(await it.poll()) == {"lamp1", "lamp2"}
 
 
-async def test_a_bridge_without_lamps_reports_once_what_it_saw(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_bridge_without_lamps_is_logged_once(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     vendor = HueBridge()
     for number in (1, 2):
         vendor.remove(number)
     it = await start(pool, tmp_path, None, vendor, "hue")
     for _ in range(2):
-        assert await it.poll() == {}
-    [drop] = it.dropped
-    assert drop.reason.startswith("yields no device; /clip/v2/resource/device contains errors, data;")
+        await it.adapter.poll_once()
+    [line] = [each.getMessage() for each in caplog.records]
+    assert line.startswith("it: the answer contains no device; it contains /clip/v2/resource/device: errors, data;")
 
 
 async def test_the_table_has_every_kind_that_can_be_commanded() -> None:

@@ -30,7 +30,7 @@ from appliance.lua.executor import list_executions
 from appliance.lua.lua_catalog import Catalog
 from appliance.lua.source import Source
 from appliance.store.records import STATE_PREFIX
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, rounded
 
 MAX_DECISIONS = 10
 
@@ -247,7 +247,7 @@ class Reasons:
         commands: list[ReportedDecision] = []
         for entry in await self._hub.history.list_commands(LATEST, device_id):
             command = entry["command"]
-            value = f" {value_text(command['value'])}" if "value" in command else ""
+            value = f" {value_text(rounded(command['value']))}" if "value" in command else ""
             ended = entry["status"] if entry["message"] is None else f"{entry['status']}, {entry['message']}"
             asked = f"{entry['source']} sent {command['capability']} {command['action']}{value}"
             commands.append((entry["recorded_at"], f"{asked}: {ended}"))

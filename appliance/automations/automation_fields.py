@@ -18,7 +18,7 @@ from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value, number_in
-from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
+from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, rounded, shown, string
 from appliance.tables.fields import Table
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
@@ -43,7 +43,7 @@ def describe(value: Value) -> str:
     """A value as text for people, one with a unit as `21.5 celsius`."""
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
-        return f"{number} {value['unit']}"
+        return f"{rounded(number)} {value['unit']}"
     return shown(value)
 
 

@@ -50,6 +50,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "import homeassistant": ("lares import homeassistant /path/to/homeassistant",),
     "doctor": ("lares doctor",),
     "status": ("lares status", "lares status --watch", "lares status --json"),
+    "devices": ("lares devices", "lares devices kitchen", "lares devices elgato_lights:light:0 --json"),
     "reload": ("lares reload",),
     "discover": ("lares discover", "lares discover --seconds 10 --json"),
     "notify": ('lares notify phone "It works"',),

@@ -46,6 +46,7 @@ from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
+from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
@@ -104,7 +105,7 @@ class SimulationPrinter(ExecutionHistory):
             return
         self.commands += 1
         command = event.command
-        value = "" if command.value is None else f" {json.dumps(command.value)}"
+        value = "" if command.value is None else f" {json.dumps(rounded(command.value))}"
         failure = "" if event.message is None else f", which comes to nothing: {event.message}"
         fields = {"capability": command.capability, "action": command.action, "value": command.value}
         fields |= {"device_id": event.device_id, "status": event.status, "message": event.message}

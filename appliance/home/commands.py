@@ -172,7 +172,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         is_of_unit = unit is None or self.unit is None or unit == self.unit
         if not is_of_unit or not is_number(number) or not self._is_in_range(number) or not self._is_on_step(number):
             given = shown(number) if is_of_unit else f"{shown(number)} {unit}"
-            raise Invalid(f"{self.capability} must be {self._range()} for this device, not {given}")
+            raise Invalid(f"{self.capability} must be {self.range_text()} for this device, not {given}")
 
     def _is_in_range(self, number: float) -> bool:
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
@@ -183,7 +183,8 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         steps = (number - (self.min or 0)) / self.step
         return abs(steps - round(steps)) < 1e-6 * max(1.0, abs(steps))
 
-    def _range(self) -> str:
+    def range_text(self) -> str:
+        """Return the range of a `set` with its unit."""
         if self.min is not None and self.max is not None:
             bounds = f"from {_format(self.min)} to {_format(self.max)}"
         elif self.min is not None:
@@ -195,19 +196,21 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return bounds + unit + steps
 
 
-def _type_of(spec: CommandSpec) -> str:
+def type_of(spec: CommandSpec) -> str:
+    """Return the schema type of the capability."""
     entry = CAPABILITIES.get(spec.capability)
     return spec.type or ("string" if entry is None else entry.type)
 
 
-def _options_of(spec: CommandSpec) -> tuple[str, ...]:
+def options_of(spec: CommandSpec) -> tuple[str, ...]:
+    """Return the words that the device accepts; empty if the value is no word."""
     entry = CAPABILITIES.get(spec.capability)
     return spec.values or (() if entry is None else entry.values)
 
 
 COMMAND_SCHEMA = Record(
     "CommandSchema",
-    {"type": Part(TEXT, _type_of), "values": Part(array_of(TEXT), _options_of)},
+    {"type": Part(TEXT, type_of), "values": Part(array_of(TEXT), options_of)},
     {**dict.fromkeys(("min", "max", "step"), NUMBER), "unit": TEXT},
     "The capability's schema with what this device narrows.",
 )

@@ -47,6 +47,19 @@ class Mismatch(Invalid):
         return f"must be {self._expected}, not {shown(self._value, words)}{self._hint}"
 
 
+SHOWN_DIGITS = 12
+"""Significant digits of a number that people read; further digits come from binary fractions."""
+
+
+def rounded(value: Any) -> Any:
+    """Return the JSON value with its fractions as people read them: 0.30000000000000004 becomes 0.3."""
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value:.{SHOWN_DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def shown(value: Any, words: Words = JSON) -> str:
     """The value as a sentence shows it: on one line, at most `MAX_SHOWN_CHARS` characters for text."""
     if value is None:
@@ -59,7 +72,7 @@ def shown(value: Any, words: Words = JSON) -> str:
         return words.table
     if isinstance(value, list | tuple):
         return words.array
-    text = repr(value) if isinstance(value, str) else str(value)
+    text = repr(value) if isinstance(value, str) else str(rounded(value))
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}…"
 
 

@@ -88,6 +88,8 @@ LOCAL = (
     "simulate --events EVIL",
     "simulate --from EVIL",
     "doctor",
+    "devices",
+    "devices EVIL",
     "clock trust",
     "key list",
     "key revoke EVIL",

@@ -52,8 +52,9 @@ from appliance.tables.json_schema import (
 )
 from appliance.version import VERSION
 
-FAULTS = LogQuery(level="warning", limit=5)
-"""The newest faults that the status shows."""
+FAULTS = LogQuery(level="warning", limit=20)
+MAX_FAULTS = 5
+"""The newest faults that the status shows; lines about keys are no faults."""
 
 SIMULATED_PREFIXES = (
     ROOM_PREFIX,
@@ -170,7 +171,7 @@ class ReportsApi(ApiResource):
             "automations": self._list_automations(),
             "executions": list_executions(hub.executors),
             "failed_calls": hub.failed_calls.list_newest(),
-            "faults": hub.log.list_entries(FAULTS),
+            "faults": [each for each in hub.log.list_entries(FAULTS) if each.part != "keys"][:MAX_FAULTS],
         }
 
     def _list_offline(self) -> list[dict[str, Any]]:

@@ -1,0 +1,186 @@
+"""`lares devices`: lists and finds devices, with everything that an author of automations needs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from appliance import config
+from appliance.automations.automation_fields import describe
+from appliance.automations.home_names import read_past
+from appliance.cli.hub_client import HubRequest, ask, read_state
+from appliance.cli.owner import as_owner
+from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import counted, fit, paint, say
+from appliance.config import Config
+from appliance.errors import ConfigFailed, StartFailed
+from appliance.home.capabilities import UNITS
+from appliance.home.commands import CommandSpec
+from appliance.home.json_shapes import DEVICE
+from appliance.home.lua_form import lua_commands, lua_value
+from appliance.lua.folder import folder_of
+from appliance.lua.source import Source
+from appliance.store.records import DocumentSnapshot, read_devices, read_layout
+from appliance.tables.checks import is_number, nearest, rounded
+
+_STATE_COLOURS = {"online": "green", "offline": "red", "unavailable": "red"}
+
+
+def devices(arguments: argparse.Namespace) -> int:
+    """Print the devices that contain the text; a single device with its commands, events, and files."""
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = paths.find_config(), paths.find_data_dir()
+    with as_owner(data_dir, file):
+        known, is_running = _read_devices(data_dir)
+        sources = _read_sources(file)
+    found = _matching(known, arguments.text)
+    for device in found:
+        device["files"] = [source.name for source in sources if _names(source, device)]
+    if arguments.json:
+        say(json.dumps(found))
+        return os.EX_OK
+    if not is_running:
+        say("no hub runs: this is what it has stored", to=sys.stderr)
+    if len(found) == 1:
+        say(*_describe(found[0]))
+    else:
+        say(*map(fit, _list(found)))
+    return os.EX_OK
+
+
+def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
+    """Return the devices as JSON, from the running hub or from the store, and whether a hub runs."""
+    stored = DocumentSnapshot(read_state(data_dir))
+    layout = read_layout(stored, lambda key, error: None)
+    try:
+        found: list[dict[str, Any]] = ask(data_dir, HubRequest(path="/devices", query={"include": "commands"}))
+        is_running = True
+    except (OSError, StartFailed):
+        found, is_running = [DEVICE(each) for each in read_devices(stored, layout, lambda key, error: None)], False
+    past = read_past(stored)
+    for device in found:
+        room = layout.rooms.get(device["room_id"] or "")
+        announced = device["metadata"]["vendor_specific"].get("events")
+        sent = past[device["id"]].events if device["id"] in past else set()
+        device["room"] = None if room is None else room.name
+        device["events"] = sorted({*sent, *(announced if isinstance(announced, list) else ())})
+    return found, is_running
+
+
+def _read_sources(file: Path) -> Sequence[Source]:
+    """Return the Lua files of scenes, automations, and scripts; those of the usual folders if the file has faults."""
+    try:
+        settings = config.load(file, os.environ)
+    except ConfigFailed:
+        settings = config.parse("", str(file), {})
+    return [source for folder in _folders(settings) if folder is not None for source in folder.read().sources]
+
+
+def _folders(settings: Config) -> Iterator[Any]:
+    for section in (settings.scenes, settings.automations):
+        yield folder_of(section, settings.root)
+    yield folder_of(settings.scripts, settings.root, is_deep=True)
+
+
+def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:
+    """Return the devices that contain the text, or the one that it names exactly."""
+    if text is None:
+        return known
+    word = text.casefold()
+    for key in ("id", "alias", "name"):
+        if len(exact := [each for each in known if str(each.get(key, "")).casefold() == word]) == 1:
+            return exact
+    found = [each for each in known if any(word in part.casefold() for part in _parts(each))]
+    if not found:
+        near = nearest(text, [part for each in known for part in _parts(each)])
+        hint = "`lares devices` lists all" if near is None else f"did you mean {near}"
+        raise StartFailed(f"no device contains '{text}'; {hint}", os.EX_NOUSER)
+    return found
+
+
+def _parts(device: Mapping[str, Any]) -> Iterator[str]:
+    """Return what a text is looked for in: id, alias, name, room, and kind."""
+    yield from (device["id"], device["name"], device["kind"])
+    others = (device["info"].get("class"), device["room_id"], device["room"], device.get("alias"))
+    yield from (each for each in others if each is not None)
+
+
+def _names(source: Source, device: Mapping[str, Any]) -> bool:
+    words = [each for each in (device["id"], device.get("alias")) if each is not None]
+    return any(f"{quote}{word}{quote}".encode() in source.text for quote in "\"'" for word in words)
+
+
+def _list(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each device, in columns."""
+    if not found:
+        yield "no devices yet: `lares status` shows the adapters, `lares discover` finds devices in the network"
+        return
+    rows = [
+        (each.get("alias") or each["id"], each["name"], each["room"] or "-", each["attributes"].get("state", ""))
+        for each in found
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row, each in zip(rows, found, strict=True):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        state = paint(cells[3], _STATE_COLOURS.get(row[3], "yellow"))
+        yield f"{'  '.join(cells[:3])}  {state}  {_summary(each)}".rstrip()
+
+
+def _summary(device: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_text_of(name, value)}" for name, value in _shown(device))
+
+
+def _shown(device: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in sorted(device["attributes"].items()) if name != "state"]
+
+
+def _text_of(name: str, value: Any) -> str:
+    """Return the value of an attribute as people read it, with its unit."""
+    if isinstance(value, str):
+        return value
+    if is_number(value):
+        unit = UNITS.get(name)
+        return str(rounded(value)) if unit is None else f"{rounded(value)} {unit}"
+    if isinstance(value, dict) and "value" in value:
+        return describe(value)
+    return lua_value(value)
+
+
+def _describe(device: Mapping[str, Any]) -> Iterator[str]:
+    """Yield everything about one device."""
+    word, info = device.get("alias") or device["id"], device["info"]
+    yield device["name"]
+    yield f"  id: {device['id']}"
+    yield f"  alias: {device.get('alias') or '-'}"
+    yield "  room: " + ("-" if device["room"] is None else f"{device['room']} ({device['room_id']})")
+    yield f"  kind: {', '.join(each for each in (device['kind'], info.get('class')) if each)}"
+    product = " ".join(str(info[key]) for key in ("manufacturer", "model") if key in info)
+    if product:
+        yield f"  model: {product}"
+    yield f"  state: {device['attributes'].get('state', 'unknown')}"
+    yield "attributes:" if (shown := _shown(device)) else "attributes: -"
+    width = max((len(name) for name, _ in shown), default=0)
+    yield from (f"  {name.ljust(width)}  {_text_of(name, value)}" for name, value in shown)
+    specs = [_spec_of(each) for each in device.get("commands", ())]
+    yield "commands:" if specs else "commands: -"
+    for spec in specs:
+        for call, range_ in lua_commands(word, spec):
+            yield f"  {call}" + (f"  -- {range_}" if range_ else "")
+    yield f"events: {', '.join(device['events']) or '-'}"
+    yield f"named in {counted(len(device['files']), 'file')}" + (":" if device["files"] else "")
+    yield from (f"  {name}" for name in device["files"])
+
+
+def _spec_of(stated: Mapping[str, Any]) -> CommandSpec:
+    schema = dict(stated["schema"])
+    return CommandSpec(
+        capability=stated["capability"],
+        actions=tuple(stated["actions"]),
+        values=tuple(schema.pop("values")),
+        **schema,
+    )

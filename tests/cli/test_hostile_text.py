@@ -90,6 +90,7 @@ LOCAL = (
     "doctor",
     "devices",
     "devices EVIL",
+    "import homeassistant EVIL",
     "clock trust",
     "key list",
     "key revoke EVIL",

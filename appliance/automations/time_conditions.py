@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime, time, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
 
 from msgspec import Struct
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import WEEKDAYS
+from appliance.automations.automation_fields import LEAP_YEAR, WEEKDAYS
 from appliance.automations.conditions import HOLDS, Condition, ConditionResult, refused, untrusted
 from appliance.automations.environment import Environment
 from appliance.automations.times_of_day import SunDay, SunEvent, parse_time, sun_day
@@ -43,6 +43,9 @@ class Edge(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"{self.event} {self.offset_mins:+d} min" if self.offset_mins else str(self.event)
+
+
+_SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
@@ -154,9 +157,10 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 
 
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
-    """One edge divides the local date into before and after; two bound a part of the day, over midnight too.
+    """The sun is up or down: from `after`, until `before`.
 
-    A polar night is after sunset and before sunrise, a polar day the reverse. The home must have coordinates.
+    If only one is given, the other one is the opposite event of the sun. A polar night is after sunset and before
+    sunrise, a polar day the reverse. The home must have coordinates.
     """
 
     type: str = "sun_position"
@@ -173,12 +177,35 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         if not locale.is_placed:
             table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
             return None
-        return cls(after=after, before=before, locale=locale)
+        found = cls(after=after, before=before, locale=locale)
+        if (warning := found.find_empty()) is not None:
+            table.warn("after" if before is None else "before", warning)
+        return found
 
     def is_met(self, instant: datetime) -> bool:
-        if self.after is None or self.before is None:
-            return self._splits(self._today(instant), instant)
-        return self._bounds(self.after, self.before, instant)
+        if self.after is not None and self.before is not None:
+            return self._bounds(self.after, self.before, instant)
+        starts_and_ends = self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER))
+        return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
+
+    def find_empty(self) -> str | None:
+        """Return a sentence if an offset leaves no time on some day of a year; None if only one end is given or not.
+
+        Sampled days include the longest and the shortest.
+        """
+        edge = self.before or self.after
+        if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
+            return None
+        for month, day in ((month, day) for month in range(1, 13) for day in (1, 11, 21)):
+            today = date(LEAP_YEAR, month, day)
+            for start, end in self._windows([today + timedelta(days=n) for n in range(-1, 2)]):
+                if start is not None and end is not None and start >= end:
+                    other = edge.event.opposite
+                    end_of_window = (
+                        f"before the {other} that precedes it" if self.before else f"after the next {other}"
+                    )
+                    return f"never holds around {today:%m-%d}: {edge} is {end_of_window}"
+        return None
 
     def seen(self, instant: datetime) -> str:
         today = self._today(instant)
@@ -186,9 +213,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return super().seen(instant) + note
 
     def needs(self, instant: datetime) -> str:
-        today = self._today(instant)
         ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
-        return " and ".join(f"{word} {edge}{_clock(edge, today, self.locale)}" for word, edge in ends)
+        return " and ".join(f"{word} {edge}{self._clock(edge, instant)}" for word, edge in ends)
 
     def describe(self) -> str:
         return f"a time {self}"
@@ -197,33 +223,62 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         ends = (("after", self.after), ("before", self.before))
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
-    def _splits(self, today: SunDay, instant: datetime) -> bool:
-        return (self.after is None or _is_past(self.after, today, instant)) and (
-            self.before is None or not _is_past(self.before, today, instant)
-        )
+    def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
+        """Yield from when to when it holds if one end is given, near these days; None is no start, or no end."""
+        first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
+        sun_days = [sun_day(self.locale, day) for day in days]
+        found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
+        start: datetime | None = None
+        is_open = not found and not sun_days[0].is_past_without(first.opposite)
+        is_open = is_open or (bool(found) and min(found)[1] is not first)
+        for due, event in sorted(found):
+            if event is first:
+                start, is_open = due, True
+            else:
+                yield _moved(start, self.after), _moved(due, self.before)
+                is_open = False
+        if is_open:
+            yield _moved(start, self.after), None
 
     def _bounds(self, after: Edge, before: Edge, instant: datetime) -> bool:
-        """Whether of the edges that have passed by now the last one is `after`."""
+        """Return whether of the two edges, `after` passed last."""
         days = [sun_day(self.locale, day) for day in self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)]
         edges = [(edge.instant_on(day), edge is after) for day in days for edge in (after, before)]
         passed = [(due, is_after) for due, is_after in edges if due is not None and due <= instant]
         if passed:
             return max(passed)[1]
-        return self._splits(days[_DAYS_BEFORE - 1], instant)
+        day = days[_DAYS_BEFORE - 1]
+        return _is_past(after, day, instant) and not _is_past(before, day, instant)
 
     def _today(self, instant: datetime) -> SunDay:
         return sun_day(self.locale, self.locale.local(instant).date())
 
+    def _clock(self, edge: Edge, instant: datetime) -> str:
+        """Return when the edge is, to compare: of today, or the next start or the last end if it is the only one."""
+        due = edge.instant_on(self._today(instant))
+        if self.after is None or self.before is None:
+            windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))
+            starts = [start for start, _ in windows if start is not None and start > instant]
+            ends = [end for _, end in windows if end is not None and end <= instant]
+            due = min(starts, default=None) if self.before is None else max(ends, default=None)
+        return "" if due is None else f" ({_clock_on(due, instant, self.locale)})"
+
+
+def _moved(due: datetime | None, edge: Edge | None) -> datetime | None:
+    return due if due is None or edge is None else due + timedelta(minutes=edge.offset_mins)
+
 
 def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
-    """Whether the edge of this day has passed."""
+    """Return whether the edge of this day has passed."""
     due = edge.instant_on(day)
     return day.is_past_without(edge.event) if due is None else instant >= due
 
 
-def _clock(edge: Edge, day: SunDay, locale: Locale) -> str:
-    due = edge.instant_on(day)
-    return "" if due is None else f" ({locale.clock(due)})"
+def _clock_on(due: datetime, instant: datetime, locale: Locale) -> str:
+    """Return the local time, with the day unless it is the present one."""
+    day, today = locale.local(due).date(), locale.local(instant).date()
+    names = {0: "", 1: " tomorrow", -1: " yesterday"}
+    return locale.clock(due) + names.get((day - today).days, f" on {day:%m-%d}")
 
 
 TIME_CONDITIONS: Mapping[str, type[Condition]] = {

@@ -36,6 +36,11 @@ class SunEvent(StrEnum):
     SUNRISE = "sunrise"
     SUNSET = "sunset"
 
+    @property
+    def opposite(self) -> SunEvent:
+        """The other one."""
+        return SunEvent.SUNSET if self is SunEvent.SUNRISE else SunEvent.SUNRISE
+
 
 class SunDay(Struct, frozen=True, kw_only=True):
     """One day of the sun, from midnight to midnight by the sun itself.

@@ -246,8 +246,8 @@
 ---The sun is up or down; needs locale.latitude and locale.longitude in default.toml.
 ---@class SunPosition
 ---@field type "sun_position"
----@field after? "sunrise"|"sunset" From then on; after sunset and before sunrise is the night.
----@field before? "sunrise"|"sunset" Until then.
+---@field after? "sunrise"|"sunset" From then on; without `before`, until the opposite event of the sun.
+---@field before? "sunrise"|"sunset" Until then; without `after`, from the opposite event of the sun.
 ---@field after_offset_mins? integer Minutes later; negative is before.
 ---@field before_offset_mins? integer Minutes later; negative is before.
 

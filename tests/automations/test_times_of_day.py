@@ -259,14 +259,17 @@ def local(text: str, locale: Locale = BERLIN) -> datetime:
 @each_row(
     ("after", "before", "holding"),
     [
-        ("sunrise", None, ["07", "12", "18", "23"]),
-        ("sunset", None, ["18", "23"]),
-        (None, "sunrise", ["00", "06"]),
-        (None, "sunset", ["00", "06", "07", "12"]),
+        ("sunrise", None, ["07", "12"]),
+        ("sunset", None, ["00", "06", "18", "23"]),
+        (None, "sunrise", ["00", "06", "18", "23"]),
+        (None, "sunset", ["07", "12"]),
         ("sunrise", "sunset", ["07", "12"]),
         ("sunset", "sunrise", ["00", "06", "18", "23"]),
-        ("sunset-120", None, ["18", "23"]),
-        ("sunset+360", None, []),
+        ("sunset-120", None, ["00", "06", "18", "23"]),
+        ("sunset+360", None, ["00", "06"]),
+        (None, "sunrise-60", ["00", "18", "23"]),
+        ("sunset+900", None, []),
+        (None, "sunset-720", []),
         ("sunrise-60", "sunrise+30", ["06", "07"]),
         ("sunset+60", "sunrise-60", ["00", "23"]),
         ("sunrise+60", "sunset-60", ["12"]),
@@ -335,6 +338,73 @@ def test_day_and_night_share_every_hour_of_a_polar_year() -> None:
     assert 400 < changes < 600
 
 
+PLACES = {
+    "Berlin": BERLIN,
+    "Reykjavik": REYKJAVIK,
+    "Tromso": TROMSO,
+    "Sydney": Locale(timezone=load_zone("Australia/Sydney"), latitude=-33.87, longitude=151.21),
+    "Quito": Locale(timezone=load_zone("America/Guayaquil"), latitude=-0.18, longitude=-78.47),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_one_edge_is_the_day_or_the_night_for_a_year(place: str) -> None:
+    locale = PLACES[place]
+    day, night = position("sunrise", "sunset", locale), position("sunset", "sunrise", locale)
+    one_edge = {
+        True: [position("sunrise", None, locale), position(None, "sunset", locale)],
+        False: [position("sunset", None, locale), position(None, "sunrise", locale)],
+    }
+    for n in range(0, 365 * 24, 7):
+        instant = at("2026-01-01T00:30") + timedelta(hours=n)
+        is_day = day.holds(HOME, instant).holds
+        assert night.holds(HOME, instant).holds is not is_day
+        for holds_by_day, conditions in one_edge.items():
+            for condition in conditions:
+                assert condition.holds(HOME, instant).holds is (holds_by_day is is_day), (condition, instant)
+
+
+@pytest.mark.parametrize("minutes", [-90, 180])
+@pytest.mark.parametrize("place", PLACES)
+def test_an_offset_moves_the_only_end_for_a_year(place: str, minutes: int) -> None:
+    locale, offset = PLACES[place], timedelta(minutes=minutes)
+    after, day = position(f"sunset{minutes:+}", None, locale), position("sunrise", "sunset", locale)
+    for n in range(0, 365, 3):
+        noon = at("2026-01-01T12:00") + timedelta(days=n)
+        sunset = next_event(SunEvent.SUNSET, locale, noon, offset=ZERO)
+        sunrise = None if sunset is None else next_event(SunEvent.SUNRISE, locale, sunset, offset=ZERO)
+        if sunset is None or sunrise is None or sunrise - sunset > timedelta(days=2):
+            continue  # the polar day or night begins
+        is_empty = sunset + offset >= sunrise
+        for instant in (sunset + offset, sunrise - timedelta(seconds=1)):
+            assert after.holds(HOME, instant).holds is not is_empty, instant
+        before = sunset + offset - timedelta(seconds=1)
+        if minutes > 0 or day.holds(HOME, before).holds:
+            assert not after.holds(HOME, before).holds
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "locale", "warning"),
+    [
+        ("sunset+180", None, BERLIN, None),
+        ("sunset+180", None, REYKJAVIK, "never holds around 06-21: sunset +180 min is after the next sunrise"),
+        (None, "sunset-400", BERLIN, None),
+        (
+            None,
+            "sunset-500",
+            BERLIN,
+            "never holds around 01-01: sunset -500 min is before the sunrise that precedes it",
+        ),
+        ("sunset+180", "sunrise", REYKJAVIK, None),
+        ("sunset", None, TROMSO, None),
+    ],
+)
+def test_an_offset_that_leaves_no_time_is_reported(
+    after: str | None, before: str | None, locale: Locale, warning: str | None
+) -> None:
+    assert position(after, before, locale).find_empty() == warning
+
+
 def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
     night, minute = position("sunset", "sunrise", REYKJAVIK), timedelta(minutes=1)
     midnight = local("2026-06-22T00:00", REYKJAVIK)
@@ -352,6 +422,17 @@ def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
             BERLIN,
             "time was 15:02, needs after sunset +30 min (18:15) and before sunrise -15 min (06:38)",
         ),
+        ("sunset", None, local("2026-06-01T12:00"), BERLIN, "time was 12:00, needs after sunset (21:19)"),
+        (None, "sunrise", local("2026-06-01T12:00"), BERLIN, "time was 12:00, needs before sunrise (04:49)"),
+        (
+            "sunset+180",
+            None,
+            local("2026-06-21T12:00"),
+            BERLIN,
+            "time was 12:00, needs after sunset +180 min (00:33 tomorrow)",
+        ),
+        ("sunrise", None, local("2026-06-01T23:00"), BERLIN, "time was 23:00, needs after sunrise (04:48 tomorrow)"),
+        (None, "sunset", local("2026-06-01T01:00"), BERLIN, "time was 01:00, needs before sunset (21:18 yesterday)"),
         (None, "sunrise", POLAR_DAY, TROMSO, "time was 01:00 on a polar day, needs before sunrise"),
         ("sunrise", None, POLAR_NIGHT, TROMSO, "time was 12:00 in the polar night, needs after sunrise"),
     ],

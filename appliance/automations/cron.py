@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -62,26 +62,35 @@ _FIELDS = (
     ),
     _CronField(name="year", low=FIRST_YEAR, high=LAST_YEAR, words={}),
 )
-_WEEKDAY = 5
+_HOUR, _WEEKDAY = 2, 5
 
 
 class Cron(Struct, frozen=True, kw_only=True):
     """A schedule. Every field must match, day and weekday both.
 
-    `expression` is as written, `warning` what its writer may not have meant. `plain` says the same in numbers alone,
-    as croniter reads them: weekdays from 0, Sunday.
+    `expression` is what was written, `plain` the same in the numbers of croniter, whose Sunday is 0. `warning` is
+    about its weekday, `uneven_steps` about steps that do not divide their field. An expression that `repeats_hourly`
+    has `*` or a step in the hour.
     """
 
     expression: str
     plain: str
     warning: str | None
+    uneven_steps: tuple[str, ...] = ()
+    repeats_hourly: bool = False
 
     @staticmethod
     def parse(expression: str) -> Cron:
         """The schedule that the expression states; `Invalid` says what is wrong with which field."""
         words = _split(expression)
         plain = " ".join(_plain(word, field) for word, field in zip(words, _FIELDS, strict=True))
-        return Cron(expression=expression, plain=plain, warning=_warning(words[_WEEKDAY]))
+        return Cron(
+            expression=expression,
+            plain=plain,
+            warning=_warning(words[_WEEKDAY]),
+            uneven_steps=tuple(_uneven_steps(words)),
+            repeats_hourly=any(sign in words[_HOUR] for sign in "*?/"),
+        )
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first second after the instant that matches, in UTC; None if there is none up to the last year."""
@@ -197,6 +206,27 @@ def _unfolded(first: str, last: str, field: _CronField) -> str:
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
     ranges = ((first.upper(), high), (low, last.upper()))
     return ",".join(one if one == two else f"{one}-{two}" for one, two in ranges)
+
+
+def _uneven_steps(words: list[str]) -> Iterator[str]:
+    """Yield a sentence for each step over a whole field that starts again before it is complete."""
+    for word, field in zip(words, _FIELDS, strict=True):
+        size = field.high - field.low + 1
+        for part in word.split(",") if field.name not in ("day", "year") else ():
+            body, _, step = part.partition("/")
+            if body in ("*", "?", str(field.low)) and step and size % int(step):
+                numbers = range(field.low, field.high + 1, int(step))
+                listed = (
+                    ", ".join(map(str, numbers))
+                    if len(numbers) < 4
+                    else f"{numbers[0]}, {numbers[1]} … {numbers[-1]}"
+                )
+                hint = (
+                    "; for equal pauses use the trigger interval"
+                    if field.name in ("second", "minute", "hour")
+                    else ""
+                )
+                yield f"{field.name} {part} is {listed}, then {field.low} again: {step} does not divide {size}{hint}"
 
 
 def _warning(weekday: str) -> str | None:

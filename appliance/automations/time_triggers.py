@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import ClassVar
 
 from appliance.automations import automation_fields as check
@@ -12,8 +12,10 @@ from appliance.automations.environment import Environment
 from appliance.automations.times_of_day import (
     MAX_SEARCH_DAYS,
     SunEvent,
+    end_of_repeated,
     instant_of,
     next_event,
+    next_time_back,
     next_wall_clock,
     parse_time,
 )
@@ -23,6 +25,8 @@ from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of, string
 from appliance.tables.fields import Table
+
+_SECOND, _HALF_YEAR = timedelta(seconds=1), timedelta(days=183)
 
 
 class WallClock(TimedTrigger, frozen=True, kw_only=True):
@@ -65,7 +69,8 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
     """Whenever the expression matches: in UTC, or, with a `locale`, what the clocks in the home show.
 
-    Of the home's clocks, a time that they skip is the first instant after the gap, one shown twice is the first.
+    A time that the home's clocks skip is the first instant after the gap. Of one that they show twice, the first
+    counts; both do if the expression has `*` or a step in the hour.
     """
 
     type: str = "cron"
@@ -82,16 +87,35 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
             table.fault("expression", f"never comes again up to the year {LAST_YEAR}")
         if cron.warning is not None:
             table.warn("expression", f"counts days from 1: {cron.warning}")
+        for warning in cron.uneven_steps:
+            table.warn("expression", f"has an uneven step: {warning}")
+        if zone is None and (hint := _other_hour(cron, locale, now)) is not None:
+            table.warn("expression", hint)
         return cls(cron=cron, locale=locale if zone == "local" else None)
 
     def next_after(self, instant: datetime) -> datetime | None:
         if self.locale is None:
             return self.cron.next_after(instant)
-        if instant.year > LAST_YEAR:
-            return None
-        since = self.locale.local(instant).replace(tzinfo=None)
+        zone = self.locale.timezone
+        local = self.locale.local(instant)
+        since = local.replace(tzinfo=None)
+        if local.fold and not self.cron.repeats_hourly:
+            since = max(since, end_of_repeated(local) - timedelta(seconds=1))
+        found = self._next_shown(since, instant) if instant.year <= LAST_YEAR else None
+        if not self.cron.repeats_hourly or (back := next_time_back(zone, instant)) is None:
+            return found
+        if found is not None and found < back:
+            return found
+        return self._next_shown(self.locale.local(back).replace(tzinfo=None) - timedelta(seconds=1), back - _SECOND)
+
+    def _next_shown(self, since: datetime, instant: datetime) -> datetime | None:
+        """Return the first instant after the given one at which the home's clocks show a match after `since`."""
+        assert self.locale is not None
+        zone = self.locale.timezone
         while (shown := self.cron.next_shown(since)) is not None:
-            due = instant_of(shown.date(), shown.time(), self.locale.timezone)
+            due = instant_of(shown.date(), shown.time(), zone)
+            if due is not None and due <= instant and self.cron.repeats_hourly:
+                due = shown.replace(tzinfo=zone, fold=1).astimezone(UTC)
             if due is not None and due > instant:
                 return due
             since = shown
@@ -222,6 +246,15 @@ def _expression(value: Value) -> Cron:
         return Cron.parse(string(value))
     except Invalid as fault:
         raise Invalid(f"is no cron expression: {fault}") from None
+
+
+def _other_hour(cron: Cron, locale: Locale, now: datetime) -> str | None:
+    """Return a sentence if a fixed hour, which is in UTC, is another one on the home's clocks."""
+    due = cron.next_after(now)
+    if due is None or cron.repeats_hourly or not any(locale.local(due + n * _HALF_YEAR).utcoffset() for n in (0, 1)):
+        return None
+    there = f"{locale.clock(due)} in {locale.timezone.key}"
+    return f'counts hours in UTC: {due:%H:%M} is {there}; write timezone = "local", or "utc" if UTC is meant'
 
 
 def _days(days: frozenset[int]) -> str:

@@ -185,6 +185,35 @@ def next_wall_clock(
     return None
 
 
+def next_time_back(zone: ZoneInfo, instant: datetime) -> datetime | None:
+    """Return when the zone's clocks are set back within 26 hours of the instant, in UTC; None if they are not."""
+    low, high = instant.replace(microsecond=0), instant.replace(microsecond=0) + timedelta(hours=26)
+    if _offset(zone, high) >= (before := _offset(zone, low)):
+        return None
+    while high - low > _SECOND:
+        middle = (low + (high - low) / 2).replace(microsecond=0)
+        low, high = (low, middle) if _offset(zone, middle) < before else (middle, high)
+    return high
+
+
+def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
+    return instant.astimezone(zone).utcoffset() or timedelta()
+
+
+def end_of_repeated(local: datetime) -> datetime:
+    """Return the first time, without a zone, after this one that its zone's clocks show once only."""
+    shown = local.replace(tzinfo=None, fold=0)
+    low, high = shown, shown + timedelta(days=1)
+    while high - low > _SECOND:
+        middle = (low + (high - low) / 2).replace(microsecond=0)
+        low, high = (middle, high) if _is_repeated(middle.replace(tzinfo=local.tzinfo)) else (low, middle)
+    return high
+
+
+def _is_repeated(local: datetime) -> bool:
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
+
+
 def _is_skipped(local: datetime, zone: ZoneInfo) -> bool:
     return local.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local
 

@@ -337,12 +337,32 @@ def test_every_fault_is_told_at_once() -> None:
 
 
 def test_a_weekday_by_number_and_a_schedule_that_is_none_are_warned_of() -> None:
-    cron = read(table(trigger={"type": "cron", "expression": "0 0 9 * * 2-6"}))
+    cron = read(table(trigger={"type": "cron", "expression": "0 0 9 * * 2-6", "timezone": "utc"}))
     assert cron.definition is not None
     assert cron.warnings == (
         "trigger.expression counts days from 1: weekday 2-6 is MON-FRI, as 1 is SUN and 7 is SAT; "
         "write MON-FRI, or TUE-SAT if that was meant",
     )
+    minutes, hours = "trigger.expression has an uneven step: minute", "trigger.expression has an uneven step: hour"
+    pauses = "; for equal pauses use the trigger interval"
+    for expression, zone, warnings in (
+        ("0 */90 * * * *", "local", (f"{minutes} */90 is 0, then 0 again: 90 does not divide 60{pauses}",)),
+        ("0 */7 * * * *", "local", (f"{minutes} */7 is 0, 7 … 56, then 0 again: 7 does not divide 60{pauses}",)),
+        ("0 0 0/9 * * *", None, (f"{hours} 0/9 is 0, 9, 18, then 0 again: 9 does not divide 24{pauses}",)),
+        ("0 */15 */2 * * *", None, ()),
+        ("0 30 7 * * MON-FRI", "utc", ()),
+        ("0 30 7 * * MON-FRI", "local", ()),
+        (
+            "0 30 7 * * MON-FRI",
+            None,
+            (
+                "trigger.expression counts hours in UTC: 07:30 is 09:30 in Europe/Berlin; "
+                'write timezone = "local", or "utc" if UTC is meant',
+            ),
+        ),
+    ):
+        trigger = {"type": "cron", "expression": expression, **({} if zone is None else {"timezone": zone})}
+        assert read(table(trigger=trigger)).warnings == warnings, expression
     resumed = read(table(trigger=POWER, state={"resumable_schedule": True}))
     assert resumed.definition is not None
     assert resumed.warnings == ("state.resumable_schedule does nothing: device_state_change has no schedule",)

@@ -142,12 +142,35 @@ def test_a_doubled_local_cron_time_fires_once_and_a_skipped_one_at_the_end_of_th
     assert autumn == [at(f"2026-10-25T00:{minute:02}:00") for minute in (0, 20, 40)]
     spring = listed(every, at("2026-03-28T23:00:00"), at("2026-03-29T22:00:00"))
     assert spring == [at("2026-03-29T01:00:00")]
-    cron = CronTrigger(cron=Cron.parse("0 */20 * * * *"), locale=BERLIN)
-    hours = listed(cron, at("2026-10-24T23:59:00"), at("2026-10-25T03:00:00"))
-    assert [str(due)[11:16] for due in hours] == ["00:00", "00:20", "00:40", "02:00", "02:20", "02:40"]
+    for fixed in ("* * 2 * * *", "0 */20 2 * * *"):  # asked while the clocks show times for the second time
+        trigger = CronTrigger(cron=Cron.parse(fixed), locale=BERLIN)
+        assert trigger.next_after(at("2026-10-25T01:10:00")) == at("2026-10-26T01:00:00")
+
+
+@pytest.mark.parametrize("expression", ["0 */20 * * * *", "0 7 * * * *", "0 30 */2 * * *", "0 0,30 1-5/2 * * *"])
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "America/New_York"])
+def test_a_local_cron_of_every_hour_runs_through_a_doubled_hour(name: str, expression: str) -> None:
+    locale = Locale(timezone=load_zone(name))
+    cron = Cron.parse(expression)
+    trigger = CronTrigger(cron=cron, locale=locale)
+    for shift in shifts_of(locale.timezone)[12:14]:
+        start, end = shift.at - 6 * 60 * MINUTE, shift.at + 6 * 60 * MINUTE
+        due, instant = [], start
+        while (instant := instant + MINUTE) < end:
+            shown = locale.local(instant).replace(tzinfo=None)
+            first = locale.local(instant - MINUTE).replace(tzinfo=None) + MINUTE  # earlier than shown behind a gap
+            found = cron.next_shown(min(first, shown) - timedelta(seconds=1))
+            if found is not None and found <= shown and (first <= shown or found == shown):
+                due.append(instant)
+        assert listed(trigger, start, end) == due
+    assert len(listed(trigger, start, end)) > 4
+
+
+def test_a_local_cron_of_every_second_runs_through_a_doubled_hour() -> None:
     every_second = CronTrigger(cron=Cron.parse("* * * * * *"), locale=BERLIN)
-    for trigger in (cron, every_second):  # asked while the clocks show times for the second time
-        assert trigger.next_after(at("2026-10-25T01:10:00")) == at("2026-10-25T02:00:00")
+    for seconds in (0, 3599, 3600, 5000, 7199, 7200):
+        instant = at("2026-10-25T00:00:00") + timedelta(seconds=seconds)
+        assert every_second.next_after(instant) == instant + timedelta(seconds=1)
 
 
 def test_dates_come_each_year_or_once_and_the_29th_of_february_when_there_is_one() -> None:

@@ -92,6 +92,11 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         """Whether every value will do."""
         return self.equals is UNSET and self.above is None and self.below is None
 
+    @property
+    def is_range(self) -> bool:
+        """Whether it has bounds."""
+        return self.above is not None or self.below is not None
+
     def holds(self, value: Value) -> bool:
         """Whether the value is so; None is no value."""
         if self.is_any:
@@ -109,8 +114,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
     def is_usable(self, value: Value) -> bool:
         """Return whether the value can be compared; anything else is a gap: no value, or no number for a range."""
-        is_range = self.above is not None or self.below is not None
-        return value is not None and (not is_range or number_in(value) is not None)
+        return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
         """Return the first of these values, newest first, that can be compared; None if there is none."""

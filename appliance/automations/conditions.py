@@ -23,7 +23,7 @@ from appliance.automations.automation_fields import (
     take_matcher,
     wanted,
 )
-from appliance.automations.environment import Environment
+from appliance.automations.environment import Comparison, Environment
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value, number_in
@@ -89,7 +89,10 @@ class Condition(Struct, frozen=True, kw_only=True):
 
 
 class DeviceState(Condition, frozen=True, kw_only=True):
-    """A device's attribute matches, and has not changed for `for_secs` seconds; `presence` asks the same."""
+    """A device's attribute matches, and has done so for `for_secs` seconds; `presence` asks the same.
+
+    Without `above` and `below`, the time counts from the last change of the attribute.
+    """
 
     type: str = "device_state"
     device_id: str
@@ -141,14 +144,21 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
 
     def _has_lasted(self, home: Environment, device: Device, instant: datetime | None) -> ConditionResult:
-        """Whether the attribute has not changed for so long; false while the clock is not trusted."""
+        """Return whether it has held for so long; false while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return untrusted(needs)
-        since = max(timedelta(), instant - home.change_times.get(device, self.attribute))
+        since = max(timedelta(), instant - home.change_times.get(device, self.comparison))
         if since >= timedelta(seconds=self.for_secs):
             return HOLDS
-        return refused(f"{self.attribute} changed {since.total_seconds():.0f} s ago, needs {needs}")
+        secs = f"{since.total_seconds():.0f} s"
+        held = f"was {self.matcher} for {secs}" if self.matcher.is_range else f"changed {secs} ago"
+        return refused(f"{self.attribute} {held}, needs {needs}")
+
+    @property
+    def comparison(self) -> Comparison:
+        """What must hold for so long."""
+        return Comparison(self.attribute, self.matcher)
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):

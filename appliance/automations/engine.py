@@ -17,7 +17,7 @@ from appliance.automations.condition_kinds import list_nested
 from appliance.automations.conditions import DeviceState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
-from appliance.automations.environment import Environment
+from appliance.automations.environment import Comparison, Environment
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.time_triggers import Interval
@@ -169,7 +169,7 @@ class Engine:
             self._stop(active)
         self._states.begin_with({each.definition.id: each.definition.enabled for each in assets})
         self._index = TriggerIndex(self._list_active(), self._registry)
-        self._change_times.watch(_watched_attributes(each.definition for each in assets))
+        self._change_times.watch(_watched_comparisons(each.definition for each in assets))
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
@@ -228,13 +228,13 @@ class Engine:
             self._executor.fire(active, match.dated(self._environment))
 
 
-def _watched_attributes(definitions: Iterable[AutomationDefinition]) -> Mapping[str, frozenset[str]]:
-    """The attributes, by device, of which conditions ask how long they have been as they are."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+def _watched_comparisons(definitions: Iterable[AutomationDefinition]) -> Mapping[str, Collection[Comparison]]:
+    """Return, by device, the comparisons of which conditions ask how long they have held."""
+    found: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
     for condition in (each for definition in definitions for each in list_nested(definition.conditions)):
         if isinstance(condition, DeviceState) and condition.for_secs:
-            found[condition.device_id].add(condition.attribute)
-    return {device_id: frozenset(names) for device_id, names in found.items()}
+            found[condition.device_id][condition.comparison.key] = condition.comparison
+    return {device_id: list(each.values()) for device_id, each in found.items()}
 
 
 def _shown(instant: datetime | None) -> str | None:

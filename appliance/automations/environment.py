@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 import orjson
 from msgspec import Struct
 
-from appliance.automations.automation_fields import same, variable_name
+from appliance.automations.automation_fields import Matcher, same, variable_name
 from appliance.automations.brake import Brake
 from appliance.automations.states import read_instants
 from appliance.clock import Clock, ClockSteps, ClockTrust, to_millis
@@ -24,7 +25,7 @@ from appliance.tasks import Tasks
 from appliance.version import MADE_AT
 
 CHANGED_PREFIX = "changed/"
-"""Keys in the document: `changed/<device id>` holds when each attribute that a condition asks for last changed."""
+"""Keys in the document: `changed/<device id>` holds since when each comparison that a condition asks for holds."""
 
 
 VARIABLE_PREFIX = "variable/"
@@ -198,10 +199,31 @@ def _check_depth(value: Value, left: int) -> None:
         _check_depth(child, left - 1)
 
 
-class ChangeTimes:
-    """Remembers when attributes last changed, of those that `watch` names, over restarts too.
+class Comparison(NamedTuple):
+    """An attribute and what a condition compares it with."""
 
-    Where the clock is set, what was seen to change before in this run of the hub has another time by it.
+    attribute: str
+    matcher: Matcher
+
+    @property
+    def key(self) -> str:
+        """The name under which its time is kept; the attribute's own unless only a range counts."""
+        return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
+
+    def begins(self, event: DeviceStateChanged) -> bool:
+        """Return whether the comparison begins to hold, or its value changes; a gap is neither."""
+        value = event.device.attributes.get(self.attribute)
+        if self.attribute not in event.changed or not self.matcher.is_usable(value):
+            return False
+        previous = None if event.previous is None else self.matcher.last_usable(event.previous.known(self.attribute))
+        return self.matcher.is_entered(value, previous) if self.matcher.is_range else not same(value, previous)
+
+
+class ChangeTimes:
+    """Remembers since when comparisons hold, of those that `watch` names, over restarts too.
+
+    Without `above` and `below` that is the last change. Where the clock is set, what was seen before in this run of
+    the hub has another time by it.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -209,24 +231,24 @@ class ChangeTimes:
         self._clock = clock
         self._steps = ClockSteps(clock)
         self._remember = storage.remember
-        self._watched: Mapping[str, frozenset[str]] = {}
+        self._watched: Mapping[str, Collection[Comparison]] = {}
         self._times: dict[str, dict[str, datetime]] = {}
         self._seen: dict[str, set[str]] = {}
         for device_id, value in storage.stored.items(CHANGED_PREFIX):
             self._times[device_id] = read_instants(value)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
-    def watch(self, attributes: Mapping[str, frozenset[str]]) -> None:
-        """From now on remember these attributes, by device id or alias; forget others."""
-        self._watched = attributes
-        watched = {self._registry.id_of(each) for each in attributes}
+    def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
+        """From now on remember these comparisons, by device id or alias; forget other devices."""
+        self._watched = comparisons
+        watched = {self._registry.id_of(each) for each in comparisons}
         for device_id in [each for each in self._times if each not in watched]:
             self._forget(device_id)
 
-    def get(self, device: Device, attribute: str) -> datetime:
-        """When the attribute last changed; where that was not observed, when the device did."""
+    def get(self, device: Device, comparison: Comparison) -> datetime:
+        """Return since when it holds; if that was not observed, when the device last changed."""
         self._follow_clock()
-        return self._times.get(device.id, {}).get(attribute, device.updated_at)
+        return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceRemoved) and event.device_id in self._times:
@@ -234,11 +256,11 @@ class ChangeTimes:
         if not isinstance(event, DeviceStateChanged) or event.previous is None:
             return
         device = event.device
-        for name in self._watched.get(device.id, frozenset()) | self._watched.get(device.alias or "", frozenset()):
-            if event.device.attributes.get(name) != event.previous.attributes.get(name):
-                self._note(event.device.id, name)
-            elif name not in self._times.get(event.device.id, {}):
-                self._note(event.device.id, name, event.previous.updated_at)
+        for each in (*self._watched.get(device.id, ()), *self._watched.get(device.alias or "", ())):
+            if each.begins(event):
+                self._note(device.id, each.key)
+            elif each.key not in self._times.get(device.id, {}):
+                self._note(device.id, each.key, event.previous.updated_at)
 
     def _follow_clock(self) -> None:
         step = self._steps.poll()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.environment import CHANGED_PREFIX, ChangeTimes
+from appliance.automations.automation_fields import Matcher
+from appliance.automations.environment import CHANGED_PREFIX, ChangeTimes, Comparison
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
@@ -48,7 +49,8 @@ async def test_what_a_restored_device_shows_first_is_no_change_and_the_next_is(
         assert len(it.fired) == fired, "each device has a baseline of its own"
 
 
-WATCHED = {LAMP: frozenset({"power"})}
+POWER, BRIGHT = Comparison("power", Matcher()), Comparison("brightness", Matcher(above=2))
+WATCHED = {LAMP: [POWER]}
 
 
 class Bench:
@@ -78,9 +80,9 @@ class Bench:
         seen = Observation(device_id=LAMP, kind=DeviceKind.LIGHT, attributes=attributes)
         self.registry.apply(Report(adapter="desk", observations=(seen,)))
 
-    def since(self, times: ChangeTimes) -> float:
-        """The second at which the power last changed."""
-        return (times.get(self.registry.get_device(LAMP), "power") - START).total_seconds()
+    def since(self, times: ChangeTimes, comparison: Comparison = POWER) -> float:
+        """The second since which it holds, or at which the power last changed."""
+        return (times.get(self.registry.get_device(LAMP), comparison) - START).total_seconds()
 
 
 def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart() -> None:
@@ -108,8 +110,30 @@ def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() ->
     it.show(power="on", brightness=2)
     assert it.since(times) == 2, "as it was before anything else changed"
     assert it.card.values == {
-        CHANGED_PREFIX + LAMP: {"power": to_millis(times.get(it.registry.get_device(LAMP), "power"))}
+        CHANGED_PREFIX + LAMP: {"power": to_millis(times.get(it.registry.get_device(LAMP), POWER))}
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "seconds"),
+    [
+        ([1, 3, 4, 3], 2),
+        ([1, 3, 1, 3], 4),
+        ([1, 3, None, 4], 2),
+        ([1, None, 3, 4], 3),
+        ([3, 4, 5, 6], 1),
+    ],
+)
+def test_a_range_counts_from_when_the_value_entered_it_over_gaps_and_restarts(
+    values: list[int | None], seconds: int
+) -> None:
+    it = Bench()
+    it.clock.set(START)
+    times = it.times()
+    times.watch({LAMP: [BRIGHT]})
+    for value in values:
+        it.show(power="on", **({} if value is None else {"brightness": value}))
+    assert it.since(times, BRIGHT) == it.since(it.times(), BRIGHT) == seconds
 
 
 def test_what_nobody_asks_for_any_more_and_a_device_that_is_gone_are_forgotten() -> None:

@@ -57,7 +57,7 @@
 ---@class DeviceStateChange
 ---@field type "device_state_change"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
----@field device_id? string|string[] Which device, as GET /devices names it: "elgato_lights:light:0"; or a list of them.
+---@field device_id? string|string[] Which device, as GET /devices names it: "elgato_lights:light:0"; or a list of them. Without device, room and group: every device that has the attribute.
 ---@field room_id? string All that are in this room at the moment; instead of device_id.
 ---@field group_id? string All that belong to this group at the moment; instead of device_id.
 ---@field attribute? Capability|string Which of its attributes; left out: any, and then no other field may stand here.
@@ -65,7 +65,8 @@
 ---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
 ---@field below? number Fires when the number falls under this.
 ---@field debounce_secs? number Seconds for which the value must not change before it fires.
----@field duration_secs? number Seconds for which it must hold without a break before it fires; not beside debounce_secs.
+---@field duration_secs? number Seconds for which it must hold without a break before it fires; not together with debounce_secs.
+---@field at_start? boolean True: a change that happened while the hub was off, and a first value, count too. Alarms always do.
 
 ---As "device_state_change", for a device that tells the weather.
 ---@class WeatherState
@@ -80,6 +81,7 @@
 ---@field below? number Fires when the number falls under this.
 ---@field debounce_secs? number Seconds for which the value must not change before it fires.
 ---@field duration_secs? number Seconds for which it must hold without a break before it fires.
+---@field at_start? boolean True: a change that happened while the hub was off, and a first value, count too.
 
 ---Something happens at a device that is no state: a button is pressed, a bell rings.
 ---@class DeviceEvent
@@ -180,7 +182,7 @@
 ---@field equals? AttributeValue It is this.
 ---@field above? number It is more than this.
 ---@field below? number It is less than this.
----@field for_secs? number Seconds for which it has not changed.
+---@field for_secs? number Seconds for which this has held; with equals, since the last change.
 
 ---Somebody is there.
 ---@class Presence
@@ -275,7 +277,7 @@
 ---@field query? table The query of the call, of texts.
 ---@field name? string The variable or the timer.
 ---@field payload? any What the timer was started with.
----@field late_secs? number How late, where a timer fell due while the hub was off.
+---@field late_secs? number How late at most, if a timer fell due or an alarm began while the hub was off; 0 for an alarm's first value.
 ---@field on? string Of a date.
 ---@field time? string Of a date.
 ---@field trigger_id? string The id of the trigger, where it has one.

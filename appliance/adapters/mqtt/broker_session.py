@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
+
+from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.broker import BrokerConnection
-from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Intent, Update, apply
+from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Intent, Update, apply, changed_keys
 from appliance.adapters.mqtt.entities.pictures import PictureStore, StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
@@ -47,6 +49,13 @@ MAX_UNREADABLE_TOPICS = 1_000
 log = logging.getLogger("adapters")
 
 
+class Changes(Struct, kw_only=True):
+    """A device whose changes are not yet published, and the attributes that changed."""
+
+    device: MqttDevice
+    attributes: set[str] = field(default_factory=set)
+
+
 class LiveDevices:
     """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
 
@@ -65,7 +74,7 @@ class LiveDevices:
         self._waiting: dict[tuple[str, str, str], str] = {}
         self._presses: dict[tuple[str, str, str], list[Message]] = {}
         self._named: set[str] = set()
-        self._changed: dict[str, MqttDevice] = {}
+        self._changed: dict[str, Changes] = {}
         self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -144,6 +153,9 @@ class LiveDevices:
                 self._waiting[waiting] = message.topic
             return
         self._waiting.pop(waiting, None)
+        changes = self._changed.get(device.id)
+        if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
+            self._publish_changes(device.id)
         with self.shares.spending(announcer):
             for change in self.catalog.changes_of(pattern, message, device, entity):
                 self._take(device, entity, change)
@@ -203,9 +215,31 @@ class LiveDevices:
         """
         self._restore(device)
         if self._publish.is_lost:
-            self._changed[device.id] = device
+            self._note(device, ())
         else:
+            self._changed.pop(device.id, None)
             self._publish.device(device.observation())
+
+    def _note(self, device: MqttDevice, attributes: Iterable[str]) -> None:
+        """Note that attributes of a device changed; `flushing` publishes them."""
+        changes = self._changed.get(device.id)
+        if changes is None or changes.device is not device:
+            changes = self._changed[device.id] = Changes(device=device)
+        changes.attributes.update(attributes)
+
+    def _publish_changes(self, device_id: str) -> None:
+        changes = self._changed.pop(device_id, None)
+        if changes is not None and self.catalog.devices.get(device_id) is changes.device:
+            self.show(changes.device)
+
+    def _apply(self, device: MqttDevice, entity: Entity, update: Update) -> None:
+        """Set new values. If one of them would replace a change that is not yet published, publish that first."""
+        changed = changed_keys(entity, update)
+        if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
+            self._publish_changes(device.id)
+        if changed:
+            apply(entity, update)
+            self._note(device, changed)
 
     def _restore(self, device: MqttDevice) -> None:
         """Show what was shown before, once, except for values that have expired since."""
@@ -229,9 +263,7 @@ class LiveDevices:
     def flushing(self) -> Iterator[None]:
         """Publish the devices that changed, one a step: one message may concern thousands."""
         for device_id in list(self._changed):
-            device = self._changed.pop(device_id, None)
-            if device is not None and self.catalog.devices.get(device_id) is device:
-                self.show(device)
+            self._publish_changes(device_id)
             yield
 
     def tick(self) -> None:
@@ -247,8 +279,7 @@ class LiveDevices:
         for (device_id, name), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
             kept, shown_by = pending.release(), self.catalog.devices.get(device_id)
             if kept and shown_by is not None and (found := shown_by.find(name)) is not None:
-                self._changed[device_id] = shown_by
-                apply(found, kept)
+                self._apply(shown_by, found, kept)
             if pending.done.is_set():
                 self._pending.pop((device_id, name), None)
 
@@ -280,31 +311,34 @@ class LiveDevices:
     async def _await_result(
         self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
-        if not intent.shows:
-            return
+        """Wait until the device shows the result. What an unavailable device showed before proves nothing."""
         device = self.catalog.devices.get(device.id, device)  # it may have been announced anew since
         entity = device.find(entity.announcement.key) or entity
+        is_reached, is_done = entity.is_available, False
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
-        if apply(entity, entity.assumed(assumed)) and device.id in self.catalog.devices:
-            self.show(device)
-        if len(assumed) == len(intent.shows):
-            pending.done.set()
-            return
-        pending.check(intent.shows, entity)
-        is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
+        if is_reached:
+            if apply(entity, entity.assumed(assumed)) and device.id in self.catalog.devices:
+                self.show(device)
+            pending.check(intent.shows, entity)
+            is_done = len(assumed) == len(intent.shows)
+        if not is_done and len(assumed) < len(intent.shows):
+            is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
         rebuilt = self.catalog.devices.get(device.id, device).find(entity.announcement.key) or entity
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
-        changed = self._changed.pop(device.id, None)
-        if changed is not None and self.catalog.devices.get(device.id) is changed:
-            self.show(changed)
+        self._publish_changes(device.id)
+        if not is_done and not rebuilt.is_available:
+            raise Unanswered(f"{device.id} is unavailable; the command {command} was sent and is not confirmed")
         if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
-    def _take(self, device: MqttDevice, entity: Entity, change: Update | EntityEvent) -> None:
+    def _take(self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None) -> None:
         if isinstance(change, EntityEvent):
             if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
+            return
+        if change is None:
+            self._note(device, ("state",))
             return
         update = change
         pending = self._pending.get((device.id, entity.announcement.key))
@@ -312,9 +346,10 @@ class LiveDevices:
             update = pending.filter(update, self._clock.monotonic())
         if update:
             self._set_due(device, entity)
-        was_expired, entity.is_expired = entity.is_expired, entity.is_expired and not update
-        if apply(entity, update) or not change or was_expired != entity.is_expired:
-            self._changed[device.id] = device
+        if entity.is_expired and update:
+            entity.is_expired = False
+            self._note(device, ("state",))
+        self._apply(device, entity, update)
         if pending is not None:
             pending.check(update, entity)
 
@@ -328,15 +363,13 @@ class LiveDevices:
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            changed = apply(entity, entity.showing(is_on=False))
+            self._apply(device, entity, entity.showing(is_on=False))
         else:
             entity.is_expired = True
-            changed = True
-            entity.attributes.clear()
+            self._apply(device, entity, dict.fromkeys(entity.attributes))
+            self._note(device, ("state",))
             if isinstance(entity, StillPicture):
                 self.pictures.forget(device.id, entity)
-        if changed:
-            self._changed[device.id] = device
 
     def _remember(self, received: Received) -> None:
         older = self._remembered.pop(received.topic, None)

@@ -215,20 +215,20 @@ class DeviceCatalog:
 
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
-    ) -> Iterator[Update | EntityEvent]:
+    ) -> Iterator[Update | EntityEvent | None]:
         """Return the events and the new values in a message to one entity that reads its topic under this filter.
 
-        The values are one update, whichever readers they come from: a message is one observation. It is empty if only
-        the availability changed. `refused` notes what cannot be read, once per entity.
+        The values are one update, whichever readers they come from: a message is one observation. None means that the
+        availability changed. `refused` notes what cannot be read, once per entity.
         """
         was_available = entity.availability.is_available
         try:
             entity.availability.take(pattern, message)
         except TemplateFailed as fault:
             self.note_refusal(device, entity, fault)
-        merged: dict[str, Value] | None = None
         if entity.availability.is_available != was_available:
-            merged = {}
+            yield None
+        merged: dict[str, Value] | None = None
         for reader in entity.readers if not (entity.reports_events and message.is_retained) else ():
             if reader.topic == pattern:
                 try:

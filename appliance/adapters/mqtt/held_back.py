@@ -51,11 +51,14 @@ class PendingCommand:
         return passed
 
     def check(self, update: Update, entity: Entity) -> None:
-        """Set `done` if the entity, as it is after this update, shows what is expected."""
+        """Set `done` if the entity shows the expected values after this update, which must contain one of them."""
         if self._begins is not None:
-            if self._begins(entity):
-                self.done.set()
-        elif update and all(self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()):
+            is_done = self._begins(entity)
+        else:
+            is_done = not update.keys().isdisjoint(self._expected) and all(
+                self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()
+            )
+        if is_done:
             self.done.set()
 
     def is_over(self, now: float) -> bool:

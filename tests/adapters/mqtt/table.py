@@ -57,7 +57,7 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
                 for change in catalog.changes_of(pattern, message, device, entity):
                     if isinstance(change, EntityEvent):
                         happenings.append((device.id, change.name, dict(change.data)))
-                    else:
+                    elif change is not None:
                         apply(entity, change)
     return happenings
 

@@ -15,13 +15,18 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.adapter_setup import open_publishers
-from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame, published_topics
+from appliance.adapters.mqtt.out.components import announcement
+from appliance.adapters.mqtt.out.hub_publisher import MAX_WAITING_COMMANDS
+from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, no_frame, published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
+from appliance.home.bus import Bus
 from appliance.home.commands import CommandSpec
-from appliance.home.model import DeviceKind, Info, Observation
+from appliance.home.model import DeviceKind, Info, Observation, Report
+from appliance.home.registry import Registry
 from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
+from tests.fakes.clock import VirtualClock
 from tests.fakes.context import KeptInMemory
 
 LAMP = Observation(
@@ -272,3 +277,83 @@ def stored(kept: KeptInMemory) -> list[str] | None:
     """Hub and prefix that are stored as published at."""
     topics = published_topics(kept)
     return None if topics is None else [topics.hub_id, topics.prefix]
+
+
+async def test_commands_that_are_too_many_are_answered_busy_and_the_others_run_in_order(broker: Broker) -> None:
+    base, gate = "lares/here/devices/elgato_lights:light:0", asyncio.Event()
+    async with broker.client() as client, BrokerHome(broker) as home:
+        lamp = Lamp(home.registry, LAMP)
+        sent = lamp.send
+
+        async def send(devices: Any, command: Any, source: str) -> Any:
+            await gate.wait()
+            return await sent(devices, command, source)
+
+        lamp.send = send  # type: ignore[method-assign]
+        await client.subscribe(f"{base}/result", qos=1)
+        async with publishing(home, "here", lamp) as publisher:
+            await until(lambda: publisher.is_connected)
+            await client.subscribe("lares/here/status", qos=1)
+            assert await next_message(client, "lares/here/status") == "online"
+            for percent in range(1, MAX_WAITING_COMMANDS + 3):
+                command = {"capability": "brightness", "action": "set", "value": percent}
+                await client.publish(f"{base}/set", json.dumps(command), qos=1)
+            for _ in range(2):
+                result = await next_message(client, f"{base}/result")
+                assert result["status"] == "busy" and "too many commands" in result["message"]
+            gate.set()
+            for _ in range(MAX_WAITING_COMMANDS):
+                assert await next_message(client, f"{base}/result") == {"status": "ok"}
+            assert [each.value for each in lamp.sent] == [*range(1, MAX_WAITING_COMMANDS + 1)]
+
+
+@pytest.mark.parametrize("payload", ["", "nonsense"])
+async def test_what_another_client_changes_is_published_again_once(broker: Broker, payload: str) -> None:
+    base = "lares/here/devices/elgato_lights:light:0"
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe([(f"{base}/state", 1), ("lares/here/status", 1)])
+        async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
+            first = await next_message(client, f"{base}/state")
+            await until(lambda: "lares/here/status" in publisher._published and publisher.is_connected)
+            await asyncio.sleep(0.3)
+            await client.publish(f"{base}/state", payload, qos=1, retain=True)
+            while (again := await next_message(client, f"{base}/state")) == "nonsense":
+                pass
+            assert again == first
+            await client.publish("lares/here/status", payload or "offline", qos=1, retain=True)
+            while await next_message(client, "lares/here/status") != "online":
+                pass
+            assert {*publisher._republished_at} == {f"{base}/state", "lares/here/status"}
+
+
+async def test_an_unforeseen_error_while_publishing_ends_only_the_connection(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = [RuntimeError("one"), RuntimeError("two")]
+
+    class Scenes(dict[str, str]):
+        def items(self) -> Any:
+            if faults:
+                raise faults.pop()
+            return super().items()
+
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe("lares/here/devices/+/state", qos=1)
+        async with publishing(home, "here", Lamp(home.registry, LAMP), scenes=Scenes()) as publisher:
+            await until(lambda: not faults and publisher.is_connected)
+            assert (await next_message(client, "lares/here/devices/elgato_lights:light:0/state"))["name"] == "Desk"
+    assert "publishing failed" in caplog.text
+
+
+def test_a_light_without_power_announces_none() -> None:
+    specs = (CommandSpec(capability="brightness", actions=("set",), min=0, max=100),)
+    device = replace(LAMP, attributes={"brightness": 20}, commands=specs)
+    bus = Bus()
+    registry = Registry(bus, VirtualClock())
+    registry.apply(Report(adapter="elgato_lights", observations=(device,)))
+    [shown] = registry.list_devices()
+    raw = json.loads(announcement(shown, None, HubTopics("here", "homeassistant"), ()))
+    assert [each["platform"] for each in raw["components"].values()] == ["light"]
+    assert '"power"' not in json.dumps(raw).replace("\\", "")
+    light = raw["components"]["light"]
+    assert json.loads(light["payload_off"]) == {"capability": "brightness", "action": "set", "value": 0}

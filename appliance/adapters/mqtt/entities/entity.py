@@ -326,15 +326,22 @@ def clamped(value: float, low: int = 0, high: int = 100) -> int:
     return round(min(max(value, low), high))
 
 
-def apply(entity: Entity, update: Update) -> bool:
-    """Set new values; whether any of them differs from before."""
-    is_new = False
-    for key, value in update.items():
-        if value is None:
-            is_new |= entity.attributes.pop(key, None) is not None
-        elif entity.attributes.get(key) != value or isinstance(entity.attributes[key], bool) != isinstance(
-            value, bool
-        ):
+def changed_keys(entity: Entity, update: Update) -> list[str]:
+    """Return the attributes that an update changes."""
+    shown = entity.attributes
+    return [
+        key
+        for key, value in update.items()
+        if shown.get(key) != value or isinstance(shown.get(key), bool) != isinstance(value, bool)
+    ]
+
+
+def apply(entity: Entity, update: Update) -> list[str]:
+    """Set new values, and return the attributes that changed."""
+    changed = changed_keys(entity, update)
+    for key in changed:
+        if (value := update[key]) is None:
+            del entity.attributes[key]
+        else:
             entity.attributes[key] = value
-            is_new = True
-    return is_new
+    return changed

@@ -74,7 +74,7 @@ class DeviceComponents:
     def components(self) -> Iterator[Component]:
         """Every component by its object id."""
         done: set[str] = set()
-        is_light = bool(self._keys & set(_LIGHT))
+        is_light = bool(self._keys & set(_LIGHT)) and ("power" in self._keys or "brightness" in self._specs)
         is_climate = bool({"target_temperature", "hvac_mode"} & set(self._specs))
         for platform, is_one, keys, describe in (
             ("light", is_light, ("power", *_LIGHT), self._light),
@@ -113,6 +113,16 @@ class DeviceComponents:
         on, off = _command_text("power", "on"), _command_text("power", "off")
         return self._switched("power", {"'on'": on, "'off'": off}, "None")
 
+    def _dimmed(self) -> dict[str, Any]:
+        """Return the fields of a light that has no power: brightness switches it, and 0 is off."""
+        full, dark = (_command_text("brightness", "set", value) for value in ("100", "0"))
+        shown = self._attribute("brightness")
+        state = self._if_defined("brightness", f"{{% if {shown} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}")
+        return {
+            "payload_on": full, "payload_off": dark, "command_topic": self._set, "value_template": state,
+            "on_command_type": "brightness",
+        }  # fmt: skip
+
     def _switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> dict[str, Any]:
         """The fields of what is switched: the same text is the command and the state. On comes first."""
         shown, (on, off) = self._attribute(key), payloads.values()
@@ -121,7 +131,7 @@ class DeviceComponents:
         return {"payload_on": on, "payload_off": off, "command_topic": self._set, "value_template": state}
 
     def _light(self) -> dict[str, Any]:
-        fields = self._power()
+        fields = self._power() if "power" in self._keys else self._dimmed()
         fields["state_value_template"] = fields.pop("value_template")
         if "brightness" in self._keys:
             fields |= self._property("brightness", "brightness", "{{ value }}") | {"brightness_scale": 100}

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import unquote
 
 import orjson
@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.out.components import announcement, hub_announcemen
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, discovery_id, keep_published
 from appliance.adapters.mqtt.payloads import Outgoing, parse_json
 from appliance.clock import Clock, timestamp
-from appliance.errors import Invalid, LaresError, Unreachable
+from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, NotFound, Unreachable
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -42,6 +42,18 @@ MAX_FRAMES = 1_000
 
 MAX_COMMAND_BYTES = 64 * 1024
 """Bytes of a command."""
+
+MAX_WAITING_COMMANDS = 10
+"""Commands from the broker that wait for one device, scene, or automation."""
+
+MAX_BUSY_TARGETS = 1_000
+"""Devices, scenes, and automations for which commands wait."""
+
+MAX_SENDING = 1_000
+"""Answers and events that wait for the broker; further ones are dropped."""
+
+MIN_REPUBLISH_SECS = 60.0
+"""Seconds between two times that a topic is published again because another client changed it."""
 
 log = logging.getLogger("adapters")
 
@@ -77,6 +89,10 @@ class HubPublisher:
         self._published: dict[str, str] = {}  # what the broker keeps of this connection, by topic
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # names by id, as announced
         self._automations: set[str] = set()  # the topics of their states
+        self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
+        self._sending = 0
+        self._overwritten: dict[str, float] = {}  # topics that hold something else, and since when
+        self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 
     @property
@@ -122,8 +138,19 @@ class HubPublisher:
         self._has_changed.set()
 
     async def _session(self, connection: BrokerConnection) -> None:
-        """Publish everything, then every change, until the connection is lost."""
+        """Publish until the connection is lost. An unforeseen error ends only this connection."""
+        try:
+            await self._publish_all(connection)
+        except LaresError:
+            raise
+        except Exception as error:
+            log.exception("out: publishing failed and starts again with a new connection")
+            raise Unreachable(f"publishing failed ({type(error).__name__}: {error})") from error
+
+    async def _publish_all(self, connection: BrokerConnection) -> None:
+        """Publish everything, then every change."""
         self._frames.clear()
+        self._overwritten.clear()
         self._published.clear()
         self._catalogs = None
         self._automations.clear()
@@ -131,12 +158,13 @@ class HubPublisher:
         try:
             await connection.subscribe(self._topics.commands)
             await connection.publish_status("online")
+            self._published[self._topics.status] = "online"
             for device in self._home.registry.list_devices():
                 self._mark_changed(device.id)
             await self._publish_changes(connection)
             await self._publish_catalogs(connection)
             # What an earlier run left comes now; what was published just now comes too, and stays.
-            await connection.subscribe(self._topics.leftovers)
+            await connection.subscribe([*self._topics.leftovers, self._topics.status])
             looked_at = self._clock.monotonic()
             while True:
                 await self._clock.wait(self._has_changed, CATALOG_SECS)
@@ -148,6 +176,7 @@ class HubPublisher:
                 if self._clock.monotonic() - looked_at >= CATALOG_SECS:
                     looked_at = self._clock.monotonic()
                     await self._publish_catalogs(connection)
+                    await self._publish_overwritten(connection)
         finally:
             self._connection = None
 
@@ -167,6 +196,20 @@ class HubPublisher:
         if not payload:
             del self._published[topic]
         await connection.publish(_retained(topic, payload))
+
+    async def _publish_overwritten(self, connection: BrokerConnection) -> None:
+        """Publish again what another client changed or cleared, each topic at most once a minute."""
+        now = self._clock.monotonic()
+        recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
+        self._republished_at = recent
+        # An own message that a newer one follows comes back within a moment, as does the newer one.
+        due = [topic for topic, at in self._overwritten.items() if now - at >= CATALOG_SECS and topic not in recent]
+        for topic in due:
+            del self._overwritten[topic]
+            if (payload := self._published.get(topic)) is not None:
+                recent[topic] = now
+                log.warning("out: another client changed %s; it is published again", topic)
+                await connection.publish(_retained(topic, payload))
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         config = self._topics.config(discovery_id(device_id))
@@ -222,62 +265,116 @@ class HubPublisher:
             await self._keep(connection, topic, states.get(topic, ""))
 
     def _on_message(self, received: Received) -> None:
-        """Run a command, or clear a message that an earlier run left."""
+        """Take a command, or look after what the broker keeps of this hub."""
         levels = received.topic.split("/")
-        if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
-            if received.is_retained and received.payload and received.topic not in self._published:
-                self._send(_retained(received.topic, ""))
+        if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
+            self._check_kept(received)
         elif received.is_retained:
             log.warning(
                 "the command at %s is retained and was left alone: it would come again and again", received.topic
             )
         elif len(levels) == 5:
-            work = self._run_command(levels[2], unquote(levels[3]), received.payload)
-            self._tasks.start(work, f"command of the broker at {received.topic}")
+            self._take_command(levels[2], unquote(levels[3]), received.payload)
 
-    async def _run_command(self, target: str, id_: str, payload: bytes) -> None:
+    def _check_kept(self, received: Received) -> None:
+        """Clear a message that an earlier run left, and note one that another client has put in place of ours.
+
+        Own messages come back in order, so the last one that comes at a topic is the one that the broker keeps.
+        """
+        published = self._published.get(received.topic)
+        if published is None:
+            if received.is_retained and received.payload:
+                self._send(_retained(received.topic, ""))
+        elif received.payload == published.encode():
+            self._overwritten.pop(received.topic, None)
+        else:
+            self._overwritten[received.topic] = self._clock.monotonic()
+
+    def _take_command(self, target: str, id_: str, payload: bytes) -> None:
+        """Let a command wait for its turn; only its meaning is kept, not the message."""
+        queue = self._queues.get((target, id_))
+        if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
+            queue = deque()
         try:
-            if target == "scenes":
-                self._home.run_scene(id_)
-            elif target == "automations":
-                if payload not in (b"on", b"off"):
-                    raise Invalid("must be on or off")
-                await self._home.switch(id_, payload == b"on")
-                if self._connection is not None:
-                    await self._publish_catalogs(self._connection)
-            else:
-                result = await self._command(id_, payload)
-                self._send(Outgoing(self._topics.of("devices", id_, "result"), orjson.dumps(result).decode(), qos=1))
-        except Unreachable as error:
-            log.debug("out: %s", error)
+            if queue is None or len(queue) >= MAX_WAITING_COMMANDS:
+                raise Busy(f"too many commands wait for {target} {id_[:100]}; send this one again later")
+            queue.append(_parse(target, payload))
         except LaresError as error:
-            log.info("out: %s %s: %s", target, id_, error)
+            self._answer(target, id_, error)
+            return
+        if (target, id_) not in self._queues:
+            self._queues[target, id_] = queue
+            self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
 
-    async def _command(self, device_id: str, payload: bytes) -> dict[str, str]:
-        """Send a command to a device; its result as it is published."""
+    async def _run_commands(self, target: str, id_: str) -> None:
+        """Run the commands that wait, in order; one that fails does not stop those after it."""
+        queue = self._queues[target, id_]
         try:
-            device = self._find(device_id)
+            while queue:
+                try:
+                    await self._run_command(target, id_, queue[0])
+                except LaresError as error:
+                    self._answer(target, id_, error)
+                except Exception as error:
+                    log.exception("out: a command to %s %s failed", target, id_[:100])
+                    self._answer(target, id_, AdapterFailed(f"the command failed ({type(error).__name__})"))
+                queue.popleft()
+        finally:
+            del self._queues[target, id_]
+
+    async def _run_command(self, target: str, id_: str, given: Command | bool | None) -> None:
+        if isinstance(given, Command):
+            device = self._find(id_)
             if device is None:
-                raise Invalid(f"device '{device_id[:100]}' not found")
-            if len(payload) > MAX_COMMAND_BYTES:
-                raise Invalid(f"a command is no larger than {MAX_COMMAND_BYTES // 1024} KiB")
-            [outcome] = await self._home.send([device], Command.parse(parse_json(payload)), "device")
-            status, message = str(outcome.status), outcome.message
-        except LaresError as error:
-            status, message = "error", str(error)
-        return {"status": status} if message is None else {"status": status, "message": message}
+                raise NotFound("device", id_)
+            [outcome] = await self._home.send([device], given, "device")
+            self._answer_device(id_, str(outcome.status), outcome.message)
+        elif given is None:
+            self._home.run_scene(id_)
+        else:
+            await self._home.switch(id_, given)
+            if self._connection is not None:
+                with suppress(Unreachable):
+                    await self._publish_catalogs(self._connection)
+
+    def _answer(self, target: str, id_: str, error: LaresError) -> None:
+        """Report why a command was not run: devices have a topic for that, scenes and automations the log."""
+        if target == "devices":
+            self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
+        else:
+            log.info("out: %s %s: %s", target, id_[:100], error)
+
+    def _answer_device(self, id_: str, status: str, message: str | None) -> None:
+        result = {"status": status} if message is None else {"status": status, "message": message}
+        self._send(Outgoing(self._topics.of("devices", id_, "result"), orjson.dumps(result).decode(), qos=1))
 
     def _send(self, message: Outgoing) -> None:
-        """Publish beside all else, while the broker is there."""
+        """Publish in the background while the broker is there."""
 
         async def send(connection: BrokerConnection) -> None:
+            self._sending += 1
             try:
                 await connection.publish(message)
             except Unreachable as error:
                 log.debug("out: %s", error)
+            finally:
+                self._sending -= 1
 
-        if self._connection is not None:
+        if self._connection is not None and self._sending < MAX_SENDING:
             self._tasks.start(send(self._connection), f"message to {message.topic}")
+
+
+def _parse(target: str, payload: bytes) -> Command | bool | None:
+    """Return a command to a device, whether to enable an automation, or nothing for a scene. Raises `LaresError`."""
+    if target == "devices":
+        if len(payload) > MAX_COMMAND_BYTES:
+            raise Invalid(f"a command is no larger than {MAX_COMMAND_BYTES // 1024} KiB")
+        return Command.parse(parse_json(payload))
+    if target == "automations":
+        if payload not in (b"on", b"off"):
+            raise Invalid("must be on or off")
+        return payload == b"on"
+    return None
 
 
 def _retained(topic: str, payload: str) -> Outgoing:

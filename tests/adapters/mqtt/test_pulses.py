@@ -1,0 +1,115 @@
+"""Every change is published in order, and nothing that an unavailable device shows proves a command."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import pytest
+
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.publisher import Publisher
+from appliance.errors import Unanswered
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.registry import Registry
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.table import announce, config, new_catalog
+from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
+
+AVAILABILITY = {"availability_topic": "a"}
+MOTION = ("binary_sensor/x", {"state_topic": "s", "device_class": "motion", **AVAILABILITY})
+CELSIUS = {"device_class": "temperature", "unit_of_measurement": "°C"}
+TEMPERATURE = ("sensor/x", {"state_topic": "s", "value_template": "{{ value_json.t }}", **CELSIUS})
+
+
+def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
+    """Live devices, and what each change shows of the device in full."""
+    clock, bus, shown = VirtualClock(), Bus(), list[dict[str, Any]]()
+
+    def note(event: events.Event) -> None:
+        assert isinstance(event, events.DeviceStateChanged)
+        shown.append(dict(event.device.attributes))
+
+    bus.listen(note, events.DeviceStateChanged)
+    live = LiveDevices(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
+    announce(live, *configs)
+    return live, shown
+
+
+def receive(live: LiveDevices, *messages: tuple[str, str]) -> None:
+    """Take messages that came together, as one batch."""
+    for topic, text in messages:
+        deque(live.taking(Received(topic, text.encode(), False)), maxlen=0)
+    deque(live.flushing(), maxlen=0)
+
+
+BATCHES: list[tuple[tuple[str, dict[str, Any]], list[tuple[str, str]], str, list[Any]]] = [
+    (MOTION, [("s", "OFF"), ("s", "ON"), ("s", "OFF")], "motion", ["clear", "detected", "clear"]),
+    (MOTION, [("s", "ON"), ("s", "ON"), ("s", "OFF"), ("s", "ON")], "motion", ["detected", "clear", "detected"]),
+    (MOTION, [("a", "online"), ("a", "offline"), ("a", "online")], "state", ["online", "unavailable", "online"]),
+    (TEMPERATURE, [("s", '{"t":20}'), ("s", '{"t":null}'), ("s", '{"t":25}')], "temperature",
+     [{"value": 20, "unit": "°C"}, None, {"value": 25, "unit": "°C"}]),
+    (TEMPERATURE, [("s", '{"t":20}'), ("s", '{"t":"nan"}')], "temperature", [{"value": 20, "unit": "°C"}, None]),
+]  # fmt: skip
+
+
+@each_row(("entity", "messages", "attribute", "values"), BATCHES)
+def test_every_change_within_a_batch_is_published(
+    entity: tuple[str, dict[str, Any]], messages: list[tuple[str, str]], attribute: str, values: list[Any]
+) -> None:
+    topic, keys = entity
+    live, shown = home_of(config(topic, unique_id="x", **keys))
+    shown.clear()
+    receive(live, *messages)
+    assert [each.get(attribute) for each in shown] == values
+
+
+def test_changes_of_different_attributes_in_a_batch_are_one() -> None:
+    device = {"device": {"identifiers": ["x"]}}
+    live, shown = home_of(
+        *(config(f"{kind}/{kind}", unique_id=kind, state_topic=kind, **device) for kind in ("sensor", "number"))
+    )
+    shown.clear()
+    receive(live, ("sensor", "a"), ("number", "5"))
+    assert [set(each) for each in shown] == [{"custom.mqtt.sensor", "custom.mqtt.number", "state"}]
+
+
+class Plug:
+    """A connection to a plug that answers, or not, and may become available with its answer."""
+
+    def __init__(self, live: LiveDevices, *answers: tuple[str, str]) -> None:
+        self._live = live
+        self._answers = answers
+        self.sent: list[str] = []
+
+    async def publish(self, message: Outgoing) -> None:
+        """Answer."""
+        self.sent.append(message.payload)
+        receive(self._live, *self._answers)
+
+
+@pytest.mark.parametrize("keys", [{"state_topic": "s"}, {}])
+@pytest.mark.parametrize("action", ["on", "off"])
+async def test_a_command_to_an_unavailable_device_is_sent_and_not_confirmed(
+    keys: dict[str, str], action: str
+) -> None:
+    live, _ = home_of(config("switch/x", unique_id="x", command_topic="c", **AVAILABILITY, **keys))
+    receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
+    clock: Any = live._clock
+    connection: Any = Plug(live)
+    with pytest.raises(Unanswered, match="is unavailable") as error:
+        await clock.run(live.command(connection, "mqtt:x", Command(capability="power", action=action)))
+    assert error.value.code == "device_unreachable"
+    assert connection.sent == [action.upper()]
+
+
+async def test_an_unavailable_device_that_answers_has_done_it() -> None:
+    live, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
+    receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
+    connection: Any = Plug(live, ("a", "online"), ("s", "ON"))
+    await live.command(connection, "mqtt:x", Command(capability="power", action="on"))

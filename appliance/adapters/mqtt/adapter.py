@@ -90,6 +90,7 @@ class MqttAdapter(Adapter):
         self._late_configs: dict[str, Received] = {}
         self._subscriptions: Subscriptions
         self._has_read = False
+        self._has_warned = False
         self._dropped = 0
         self._pictures: PictureStore | None = None
         self._reports = Reports(self.publish, self.clock)
@@ -223,6 +224,12 @@ class MqttAdapter(Adapter):
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
         """All retained configurations have come: ask for those, and for states, that are not retained."""
         await self._rebuild(complete=True)
+        if not self._seen_configs and not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "%s: no announcement below %s/ at %s; check discovery_prefix and the broker's access list (ACL)",
+                *(self.name, self._settings.discovery_prefix, self._broker.address),
+            )
         self.publish.started()
         self.publish.answered()
         await self._find_missing(connection)

@@ -150,7 +150,8 @@ class Broker:
         except MqttConnectError as error:
             raise self._refusal(error) from None
         except (aiomqtt.MqttError, OSError, ValueError) as error:
-            raise _failure(self.address, f"does not answer ({_reason(error)})", error) from None
+            reason = f"does not answer ({_reason(error)}){self._hint(error)}"
+            raise _failure(self.address, reason, error) from None
         connection = BrokerConnection(client, self.address, self._status_topic)
         try:
             yield connection
@@ -177,6 +178,17 @@ class Broker:
             return False
         except OSError:
             return True
+
+    def _hint(self, error: BaseException) -> str:
+        """Return what to check if something else than a broker's port for this section may answer; else nothing."""
+        text, uses_tls = str(error).lower(), self._settings.tls
+        if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
+            return "; this port does not speak TLS: remove tls, or set the broker's TLS port"
+        if "timed out" in text:
+            return "; port must be the broker's MQTT port, not one for websockets or HTTP"
+        if not uses_tls and "reset" in text:
+            return "; if this port expects TLS, set tls = true"
+        return ""
 
     def conflict(self) -> str:
         """The sentence about another client that uses the same client id."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -132,3 +134,31 @@ async def test_what_a_broker_does_not_do_is_told_in_words_and_what_is_too_large_
     assert [each.payload for each in received[:1]] == payloads
     gc.collect()
     assert "never retrieved" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("is_reset", "hint"),
+    [
+        (True, "; if this port expects TLS, set tls = true"),
+        (False, "; port must be the broker's MQTT port, not one for websockets or HTTP"),
+    ],
+)
+async def test_a_port_that_is_not_the_brokers_is_reported_with_what_to_check(
+    is_reset: bool, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "BROKER_TIMEOUT_SECS", 0.5)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1_000)
+        if is_reset:
+            sock = writer.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            with suppress(OSError):
+                await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with losing(ours_at(port), Impatient()) as (_, losses):
+            assert (await losses.get()).endswith(hint)

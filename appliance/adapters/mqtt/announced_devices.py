@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, digits_of, identifier_of, slug
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
-from appliance.adapters.mqtt.entities.sensors import ActionSensor, EventEntity, Sensor, TriggerEntity
+from appliance.adapters.mqtt.entities.sensors import ActionSensor, BinarySensor, EventEntity, Sensor, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.adapters.mqtt.held_back import Refusal, reason_of
 from appliance.adapters.mqtt.payloads import Outgoing
@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import CommandSpec
-from appliance.home.model import DeviceKind, Info, Observation
+from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
 from appliance.tables.checks import shown as format_value
 
@@ -28,6 +28,9 @@ MAX_ENTITY_NAME_CHARS = 200
 """Characters of an entity's name."""
 
 TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
+
+DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
+"""Classes of binary sensors that report a danger."""
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
 """Components in the order in which they take a capability that several would show."""
@@ -78,8 +81,11 @@ class MqttDevice(Struct):
         for entity in self.entities:
             entity.dismantle()
 
-    def observation(self) -> Observation:
-        """The device in full, as the home is to know it. What is unavailable keeps what it last showed."""
+    def observation(self, pushed: Iterable[str] = ()) -> Observation:
+        """Return the device in full. While it is unavailable it shows what it showed last.
+
+        `pushed` are the attributes of messages that came just now and were not retained.
+        """
         announcements = [entity.announcement for entity in self.entities]
         topics = list(dict.fromkeys(each.source for each in announcements))
         facts = self.facts
@@ -93,6 +99,7 @@ class MqttDevice(Struct):
                 "identifier": self.identifier,
                 **({"labels": labels} if (labels := self.labels) else {}),
                 **({"units": units} if (units := self.units) else {}),
+                **({"alarms": alarms} if (alarms := self.alarms) else {}),
                 **({"events": events} if (events := self.events) else {}),
             },
             name=self.name or None,
@@ -107,6 +114,8 @@ class MqttDevice(Struct):
             ),
             commands=self.specs,
             is_available=self.is_available,
+            kept=frozenset().union(*(entity.unheard for entity in self.entities)),
+            pushed=frozenset(pushed),
         )
 
     @property
@@ -130,6 +139,12 @@ class MqttDevice(Struct):
             if isinstance(entity, Sensor) and not entity.claims
         }
         return {attribute: unit for attribute, unit in units.items() if unit}
+
+    @property
+    def alarms(self) -> list[Value]:
+        """The attributes that report a danger by the class of their sensor."""
+        sensors = (each for each in self.entities if isinstance(each, BinarySensor))
+        return sorted(each.label for each in sensors if each.config.text("device_class") in DANGERS)
 
     @property
     def events(self) -> list[Value]:

@@ -10,9 +10,18 @@ from datetime import UTC, datetime, tzinfo
 
 from msgspec import Struct, field
 
+from appliance.adapters.done import failure
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.broker import BrokerConnection
-from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Intent, Update, apply, changed_keys
+from appliance.adapters.mqtt.entities.entity import (
+    Entity,
+    EntityEvent,
+    Intent,
+    Update,
+    apply,
+    changed_keys,
+    set_values,
+)
 from appliance.adapters.mqtt.entities.pictures import PictureStore, StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
@@ -25,6 +34,7 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device
+from appliance.home.registry import UNAVAILABLE
 
 MQTT_RESULT_SECS = 5.0
 """Seconds within which a device must show the result of a command, once that is sent."""
@@ -50,10 +60,14 @@ log = logging.getLogger("adapters")
 
 
 class Changes(Struct, kw_only=True):
-    """A device whose changes are not yet published, and the attributes that changed."""
+    """A device whose changes are not yet published.
+
+    `attributes` changed, and `pushed` are those in messages that were not retained.
+    """
 
     device: MqttDevice
     attributes: set[str] = field(default_factory=set)
+    pushed: set[str] = field(default_factory=set)
 
 
 class LiveDevices:
@@ -104,7 +118,7 @@ class LiveDevices:
         except Invalid as fault:
             self.catalog.note_refusal(device, entity, fault)
             return
-        self._take(device, entity, {entity.custom: shown})
+        self._take(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
 
     def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
         try:
@@ -158,7 +172,7 @@ class LiveDevices:
             self._publish_changes(device.id)
         with self.shares.spending(announcer):
             for change in self.catalog.changes_of(pattern, message, device, entity):
-                self._take(device, entity, change)
+                self._take(device, entity, change, is_live=not message.is_retained)
 
     def has_to_wait(self, announcer: str) -> bool:
         """Whether a device, or a configuration's topic, has taken too much time; it is named once."""
@@ -217,29 +231,37 @@ class LiveDevices:
         if self._publish.is_lost:
             self._note(device, ())
         else:
-            self._changed.pop(device.id, None)
-            self._publish.device(device.observation())
+            changes = self._changed.pop(device.id, None)
+            pushed = changes.pushed if changes is not None and changes.device is device else ()
+            self._publish.device(device.observation(pushed))
 
-    def _note(self, device: MqttDevice, attributes: Iterable[str]) -> None:
+    def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
         """Note that attributes of a device changed; `flushing` publishes them."""
         changes = self._changed.get(device.id)
         if changes is None or changes.device is not device:
             changes = self._changed[device.id] = Changes(device=device)
         changes.attributes.update(attributes)
+        changes.pushed.update(pushed)
 
     def _publish_changes(self, device_id: str) -> None:
-        changes = self._changed.pop(device_id, None)
+        changes = self._changed.get(device_id)
         if changes is not None and self.catalog.devices.get(device_id) is changes.device:
             self.show(changes.device)
+        else:
+            self._changed.pop(device_id, None)
 
-    def _apply(self, device: MqttDevice, entity: Entity, update: Update) -> None:
-        """Set new values. If one of them would replace a change that is not yet published, publish that first."""
+    def _apply(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
+        """Set new values. If one of them would replace a change that is not yet published, publish that first.
+
+        Values that are not live were retained: they may be of any age.
+        """
         changed = changed_keys(entity, update)
         if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
             self._publish_changes(device.id)
-        if changed:
-            apply(entity, update)
-            self._note(device, changed)
+        set_values(entity, update, changed)
+        if changed or not entity.unheard.isdisjoint(update):
+            entity.unheard.difference_update(update)
+            self._note(device, changed, update if is_live else ())
 
     def _restore(self, device: MqttDevice) -> None:
         """Show what was shown before, once, except for values that have expired since."""
@@ -317,8 +339,8 @@ class LiveDevices:
         is_reached, is_done = entity.is_available, False
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
         if is_reached:
-            if apply(entity, entity.assumed(assumed)) and device.id in self.catalog.devices:
-                self.show(device)
+            self._apply(device, entity, entity.assumed(assumed))
+            self._publish_changes(device.id)
             pending.check(intent.shows, entity)
             is_done = len(assumed) == len(intent.shows)
         if not is_done and len(assumed) < len(intent.shows):
@@ -328,11 +350,13 @@ class LiveDevices:
         pending.done.set()
         self._publish_changes(device.id)
         if not is_done and not rebuilt.is_available:
-            raise Unanswered(f"{device.id} is unavailable; the command {command} was sent and is not confirmed")
+            raise failure(device.id, command, {"state": UNAVAILABLE})
         if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
-            raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
+            raise BadAnswer(f"{device.id} was sent {command} and shows {shown} after 5 s")
 
-    def _take(self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None) -> None:
+    def _take(
+        self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
+    ) -> None:
         if isinstance(change, EntityEvent):
             if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
@@ -349,7 +373,7 @@ class LiveDevices:
         if entity.is_expired and update:
             entity.is_expired = False
             self._note(device, ("state",))
-        self._apply(device, entity, update)
+        self._apply(device, entity, update, is_live=is_live)
         if pending is not None:
             pending.check(update, entity)
 

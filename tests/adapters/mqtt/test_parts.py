@@ -291,7 +291,7 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
             announce(live, config(topic, name=f"silent {is_silent}", **keys))
         if is_silent:
             await clock.advance(5, sleepers=0)
-            with pytest.raises(BadAnswer, match=r"was told .* after 5 s"):
+            with pytest.raises(BadAnswer, match=r"was sent .* after 5 s"):
                 await work
         else:
             hear(live, moved_topic, moved)

@@ -15,6 +15,8 @@ from appliance.errors import Unanswered
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
+from appliance.home.layout import Layout
+from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import announce, config, new_catalog
@@ -113,3 +115,62 @@ async def test_an_unavailable_device_that_answers_has_done_it() -> None:
     receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
     connection: Any = Plug(live, ("a", "online"), ("s", "ON"))
     await live.command(connection, "mqtt:x", Command(capability="power", action="on"))
+
+
+STORED = {"contact": "closed", "battery": 80, "state": "online"}
+DOOR = (
+    config("binary_sensor/x", state_topic="s", device_class="door", unique_id="x", device={"identifiers": ["x"]},
+           **AVAILABILITY),
+    config("sensor/b", state_topic="b", device_class="battery", unit_of_measurement="%", unique_id="b",
+           device={"identifiers": ["x"]}, **AVAILABILITY),
+)  # fmt: skip
+
+FIRST: list[tuple[list[tuple[str, str, bool]], list[tuple[set[str], set[str]]]]] = [
+    ([("s", "ON", False)], [({"contact"}, set())]),
+    ([("s", "ON", True)], [({"contact"}, {"contact"})]),
+    ([("a", "offline", True), ("a", "online", True), ("s", "ON", True)],
+     [({"state"}, set()), ({"state"}, set()), ({"contact"}, {"contact"})]),
+    ([("b", "70", True), ("s", "ON", True)], [({"battery"}, {"battery"}), ({"contact"}, {"contact"})]),
+    ([("s", "OFF", True), ("s", "ON", False)], [({"contact"}, set())]),
+    ([("s", "OFF", True), ("s", "ON", True)], [({"contact"}, set())]),
+]  # fmt: skip
+"""Messages after a start, and whether they are retained; the changes, and which of them only set a baseline."""
+
+
+@each_row(("messages", "expected"), FIRST)
+def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attributes(
+    messages: list[tuple[str, str, bool]], expected: list[tuple[set[str], set[str]]]
+) -> None:
+    clock, bus = VirtualClock(), Bus()
+    registry = Registry(bus, clock)
+    stored = Device(
+        id="mqtt:x", room_id=None, kind=DeviceKind.SENSOR, attributes=STORED, metadata=Metadata(source="mqtt"),
+        updated_at=clock.now(), last_seen=clock.now(),
+    )  # fmt: skip
+    registry.restore(Layout(), [stored])
+    live = LiveDevices(new_catalog(), Publisher("mqtt", registry, bus, clock), clock)
+    live.remember_devices()
+    announce(live, *DOOR)
+    receive(live, ("a", "online"))
+    found: list[tuple[set[str], set[str]]] = []
+
+    def note(event: events.Event) -> None:
+        assert isinstance(event, events.DeviceStateChanged)
+        found.append((set(event.changed), set(event.baseline)))
+
+    bus.listen(note, events.DeviceStateChanged)
+    for topic, text, is_retained in messages:
+        deque(live.taking(Received(topic, text.encode(), is_retained)), maxlen=0)
+        deque(live.flushing(), maxlen=0)
+    assert found == expected
+
+
+def test_alarms_are_listed_by_the_class_of_their_sensor() -> None:
+    live, _ = home_of(
+        *(
+            config(f"binary_sensor/{each}", state_topic=each, device_class=each, device={"identifiers": ["x"]})
+            for each in ("gas", "smoke", "motion", "safety")
+        )
+    )
+    alarms = live.catalog.devices["mqtt:x"].observation().vendor_specific["alarms"]
+    assert alarms == ["custom.mqtt.gas", "custom.mqtt.safety", "smoke"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,6 +76,7 @@ class Entity:
     capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
     has no state: retained messages of its topics are ignored. `written_at` is the instant of the command that is
     written, in the home's zone. It is expired before its first value, and when none came for `expire_after` seconds.
+    `unheard` are the attributes that it shows from before a restart and that no message has confirmed since.
     """
 
     device_class: str | None = None
@@ -103,6 +104,7 @@ class Entity:
         self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
+        self.unheard: set[str] = set()
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
@@ -158,6 +160,7 @@ class Entity:
         """Show what it showed before a restart, of attributes that nothing is known of; whether that is anything."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
+        self.unheard |= kept.keys()
         return bool(kept)
 
     def write(self, command: Command) -> Intent:
@@ -339,9 +342,14 @@ def changed_keys(entity: Entity, update: Update) -> list[str]:
 def apply(entity: Entity, update: Update) -> list[str]:
     """Set new values, and return the attributes that changed."""
     changed = changed_keys(entity, update)
+    set_values(entity, update, changed)
+    return changed
+
+
+def set_values(entity: Entity, update: Update, changed: Iterable[str]) -> None:
+    """Set the values of these attributes, which the update changes."""
     for key in changed:
         if (value := update[key]) is None:
             del entity.attributes[key]
         else:
             entity.attributes[key] = value
-    return changed

@@ -126,7 +126,7 @@ async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
             await client.publish("attic/t", "21.5", qos=1)
             await client.publish("attic/short", "3", qos=1)
             await shown(app, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 3)
-            moved = [each for each in app.events[changes:] if "temperature" in getattr(each, "changed", ())]
+            moved = [each for each in app.events[changes:] if "custom.mqtt.t" in getattr(each, "changed", ())]
             assert not moved
             status = (await app.get("/adapters/mqtt")).json
             assert status["dropped"] == []

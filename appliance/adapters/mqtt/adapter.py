@@ -227,8 +227,8 @@ class MqttAdapter(Adapter):
         if not self._seen_configs and not self._has_warned:
             self._has_warned = True
             log.warning(
-                "%s: no announcement below %s/ at %s; check discovery_prefix and the broker's access list (ACL)",
-                *(self.name, self._settings.discovery_prefix, self._broker.address),
+                "%s: the broker %s shows no announcement below %s/; check discovery_prefix and its access list (ACL)",
+                *(self.name, self._settings.host, self._settings.discovery_prefix),
             )
         self.publish.started()
         self.publish.answered()

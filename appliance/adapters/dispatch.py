@@ -24,7 +24,7 @@ from appliance.errors import (
     Unsupported,
 )
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, check_offered
+from appliance.home.commands import Command, check_offered, needs_unit
 from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value
@@ -48,6 +48,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
     status: Status
     message: str | None = None
     error: LaresError | None = None
+
+
+_Batch = tuple[list[Device], Command | LaresError]
 
 
 class Dispatcher:
@@ -83,12 +86,12 @@ class Dispatcher:
         """
         queues: dict[AddressGate | None, _CommandQueue] = {}
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
-        for batch in self._batches(devices):
+        for batch, checked in self._batches(devices, command):
             runner = self._runners.get(batch[0].metadata.source)
             gate = None if runner is None else runner.gate
             queue = queues.setdefault(gate, _CommandQueue(1 if gate is None else gate.concurrency))
             name = f"command to {', '.join(device.id for device in batch)}"
-            task = self._tasks.start(self._send(batch, command, source, queue), name)
+            task = self._tasks.start(self._send(batch, command, checked, source, queue), name)
             tasks |= dict.fromkeys((device.id for device in batch), task)
         if tasks:
             await asyncio.wait(set(tasks.values()))
@@ -97,17 +100,20 @@ class Dispatcher:
             for device in devices
         ]
 
-    def _batches(self, devices: Sequence[Device]) -> list[list[Device]]:
-        """The devices, one by one, or together where their adapter takes many in one call."""
-        together: dict[str, list[Device]] = {}
-        batches: list[list[Device]] = []
+    def _batches(self, devices: Sequence[Device], command: Command) -> list[_Batch]:
+        """Return the devices with the command that each takes, or the error.
+
+        They come one by one, or together if their adapter takes many in one call.
+        """
+        together: dict[str, _Batch] = {}
+        batches: list[_Batch] = []
         for device in devices:
-            source = device.metadata.source
+            source, checked = device.metadata.source, _check(device, command, self._runners)
             takes_many = source in self._runners and self._runners[source].takes_many
-            if takes_many and source in together:
-                together[source].append(device)
+            if takes_many and source in together and together[source][1] == checked:
+                together[source][0].append(device)
             else:
-                batches.append([device])
+                batches.append(([device], checked))
                 together[source] = batches[-1]
         return batches
 
@@ -166,16 +172,18 @@ class Dispatcher:
         return outcome
 
     async def _send(
-        self, batch: list[Device], command: Command, source: str, queue: _CommandQueue
+        self, batch: list[Device], command: Command, checked: Command | LaresError, source: str, queue: _CommandQueue
     ) -> dict[str, Outcome]:
-        """Command the devices of one batch; every outcome is published for the audit."""
+        """Command the devices of one batch. Every outcome is published for the audit."""
         outcomes = {device.id: _given_up(device) for device in batch}
+        if isinstance(checked, Command):
+            command = checked
         for device in batch:
             self._bus.publish(CommandStarted(source=source, device_id=device.id, command=command))
         try:
-            errors = await self._command(batch, command, queue)
+            errors = await self._command(batch, checked, queue)
             for device in batch:
-                error = errors.get(device.id)
+                error = errors[device.id]
                 outcomes[device.id] = _ok(device) if error is None else _failure(device, command, error)
         finally:
             for device in batch:
@@ -183,20 +191,17 @@ class Dispatcher:
         return outcomes
 
     async def _command(
-        self, batch: list[Device], command: Command, queue: _CommandQueue
+        self, batch: list[Device], checked: Command | LaresError, queue: _CommandQueue
     ) -> dict[str, Exception | None]:
-        """Why the command failed, by device; a fault in an adapter fails only its own devices."""
-        errors: dict[str, Exception | None] = {
-            device.id: _refusal(device, command, self._runners) for device in batch
-        }
-        asked = [device.id for device in batch if errors[device.id] is None]
-        if asked:
-            try:
-                runner = self._runners[batch[0].metadata.source]
-                errors |= zip(asked, await queue.send(runner, asked, command), strict=True)
-            except Exception as error:
-                errors |= dict.fromkeys(asked, error)
-        return errors
+        """Return the error of each device. A fault in an adapter fails only its own devices."""
+        ids = [device.id for device in batch]
+        if not isinstance(checked, Command):
+            return dict.fromkeys(ids, checked)
+        try:
+            runner = self._runners[batch[0].metadata.source]
+            return dict(zip(ids, await queue.send(runner, ids, checked), strict=True))
+        except Exception as error:
+            return dict.fromkeys(ids, error)
 
     def _publish(self, outcome: Outcome, room_id: str | None, command: Command, source: str) -> None:
         self._bus.publish(
@@ -236,16 +241,18 @@ class _CommandQueue:
                 raise
 
 
-def _refusal(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> LaresError | None:
-    """Why the command need not be sent: its adapter is not enabled, or the device does not take it."""
+def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> Command | LaresError:
+    """Return the command as the device takes it, or why it need not be sent."""
     if device.metadata.source not in runners:
         return Unsupported(f"device '{device.id}' does not offer {command}")
     try:
         if device.commands is not None:
-            check_offered(device.id, device.commands, command)
+            return check_offered(device.id, device.commands, command)
+        if command.has_bare_value:
+            return needs_unit(command)
     except LaresError as error:
         return error
-    return None
+    return command
 
 
 def _ok(device: Device) -> Outcome:

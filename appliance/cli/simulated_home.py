@@ -119,7 +119,8 @@ class SimulatedDispatcher(Dispatcher):
         try:
             if device.attributes.get("state") == UNAVAILABLE:
                 raise Unreachable(f"{device.id} is unavailable")
-            check_offered(device.id, EVERY_COMMAND if device.commands is None else device.commands, command)
+            specs = EVERY_COMMAND if device.commands is None else device.commands
+            command = check_offered(device.id, specs, command)
         except LaresError as error:
             status = Status.UNSUPPORTED if isinstance(error, Unsupported) else Status.ERROR
             outcome = Outcome(device_id=device.id, status=status, message=str(error), error=error)

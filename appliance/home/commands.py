@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.errors import Invalid, MalformedRequest, UnfitValue, Unsupported
 from appliance.home import values
@@ -65,6 +66,12 @@ class Command(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return f"{self.capability} {self.action}"
 
+    @property
+    def has_bare_value(self) -> bool:
+        """Whether the value is a number that needs a unit."""
+        known = CAPABILITIES.get(self.capability)
+        return known is not None and known.type == "measurement" and is_number(self.value)
+
 
 def _capability(key: str) -> Capability:
     if key not in CAPABILITIES:
@@ -98,9 +105,17 @@ def _needed(value: Value, key: str, action: str) -> Value:
     return value
 
 
+def needs_unit(command: Command) -> Invalid:
+    """Return the error of a bare number for a device that does not accept exactly one unit."""
+    written = f'{{ value = {shown(command.value)}, unit = "…" }}'
+    return Invalid(f"value of {command.capability}: needs a unit; write {written}")
+
+
 def _value(value: Value, capability: Capability, action: str) -> Value:
     if _needed(value, capability.key, action) is None:
         return None
+    if capability.type == "measurement" and is_number(value):
+        return value  # the device may accept exactly one unit
     return _checked(capability.check, value, capability.key)
 
 
@@ -145,6 +160,14 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         """The capability's schema with what this device narrows, as JSON."""
         return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
+    def with_unit(self, command: Command) -> Command:
+        """Return the command with this device's unit if its value needs one and is a bare number."""
+        if not is_number(command.value) or type_of(self) != "measurement":
+            return command
+        if self.unit is None:
+            raise needs_unit(command)
+        return replace(command, value={"value": command.value, "unit": self.unit})
+
     def check(self, command: Command) -> None:
         """Raise `Invalid`, with the range in the sentence, for a value to `set` that this device does not take."""
         if command.action != "set":
@@ -169,10 +192,11 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
 
     def _check_number(self, value: Value) -> None:
         number, unit = _in_unit(value, self.unit)
-        is_of_unit = unit is None or self.unit is None or unit == self.unit
-        if not is_of_unit or not is_number(number) or not self._is_in_range(number) or not self._is_on_step(number):
-            given = shown(number) if is_of_unit else f"{shown(number)} {unit}"
-            raise Invalid(f"{self.capability} must be {self.range_text()} for this device, not {given}")
+        if unit is not None and self.unit is not None and unit != self.unit:
+            named = unit if isinstance(unit, str) and unit else shown(unit)
+            raise Invalid(f"{self.capability}: unknown unit {named}; write {self.unit}")
+        if not is_number(number) or not self._is_in_range(number) or not self._is_on_step(number):
+            raise Invalid(f"{self.capability} must be {self.range_text()} for this device, not {shown(number)}")
 
     def _is_in_range(self, number: float) -> bool:
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
@@ -220,15 +244,19 @@ def _format(number: float) -> str:
     return shown(int(number) if number == int(number) else number)
 
 
-def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> None:
-    """Raise `Unsupported` for an action that the device does not offer, `Invalid` for a value outside its range."""
+def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> Command:
+    """Return the command, with the unit of this device if its value is a bare number.
+
+    Raises `Unsupported` for an action that the device does not offer, and `Invalid` for a value outside its range.
+    """
     actions: list[str] = []
     for spec in specs:
         if spec.capability != command.capability:
             continue
         if command.action in spec.actions:
+            command = spec.with_unit(command)
             spec.check(command)
-            return
+            return command
         actions += spec.actions
     hint = f"; its actions are: {', '.join(actions)}" if actions else ""
     raise Unsupported(f"device '{device_id}' does not offer {command}{hint}")

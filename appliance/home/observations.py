@@ -10,7 +10,7 @@ from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
-from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, strip_id, strip_text
+from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, clean_text, strip_id
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
 
@@ -126,17 +126,13 @@ def _check_vendor_data(data: Any, dropped: Dropped) -> Mapping[str, Value]:
 
 
 def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
-    """The text without the white space around it; None where it is empty or cannot be shown."""
+    """Return the text without characters that cannot be shown; None if nothing is left."""
     if value is None:
         return None
     if not isinstance(value, str):
         dropped[field] = f"must be a string, not {shown(value)}"
         return None
-    try:
-        return strip_text(value, MAX_NAME_CHARS) if value.strip() else None
-    except Invalid as fault:
-        dropped[field] = str(fault)
-        return None
+    return clean_text(value, MAX_NAME_CHARS)
 
 
 def _check_info(info: Any, dropped: Dropped) -> Info | None:

@@ -25,6 +25,8 @@ _JOINERS = "\u200c\u200d"
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and signs that show nothing."""
 
+_SPACES = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
+
 _PATHS = frozenset({".", ".."})
 """Ids that no address can name: clients resolve them as parts of a path."""
 
@@ -68,6 +70,28 @@ def _refuse(text: str, *, is_id: bool) -> str:
     if text and all(kind[0] in "MZ" or kind == "Cf" or each in _FILLERS for each, kind in kinds.items()):
         raise Invalid("must contain a character that can be seen")
     return text
+
+
+@lru_cache(maxsize=4096)
+def clean_text(text: str, max_chars: int) -> str | None:
+    """Return a text from a device without invisible and control characters, shortened; None if nothing is left.
+
+    White space within the text, also that of line breaks, becomes single spaces.
+    """
+    kept = text if text.isascii() and text.isprintable() else "".join(filter(_is_kept, _SPACES.sub(" ", text)))
+    shortened = " ".join(kept.split())[:max_chars].rstrip()
+    try:
+        return strip_text(shortened, max_chars)
+    except Invalid:
+        return None
+
+
+def _is_kept(char: str) -> bool:
+    """Whether a name may contain the character."""
+    try:
+        return bool(_refuse(f"a{char}", is_id=False))
+    except Invalid:
+        return False
 
 
 def text(max_chars: int, *, is_id: bool = False) -> Check:

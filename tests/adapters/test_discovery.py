@@ -209,7 +209,7 @@ def test_each_kinds_section_is_sound_and_has_a_name_of_its_own() -> None:
     assert [(each.kind, each.name, each.address, each.serial) for each in found] == [
         ("elgato_lights", "Elgato Key Light", "192.168.1.20:9123", None),
         ("elgato_lights", "Elgato Key Light", "192.168.1.21:9123", None),
-        ("elgato_lights", "Elgato light", "192.168.1.22:9123", None),
+        ("elgato_lights", 'a"] [api]', "192.168.1.22:9123", None),
         ("mqtt", "Broker", "192.168.1.40:1883", None),
         ("mqtt", "Broker", "192.168.1.40:1884", None),
         ("roku_tv", "Roku P0A07", "192.168.1.60:8060", "P0A07"),
@@ -219,7 +219,7 @@ def test_each_kinds_section_is_sound_and_has_a_name_of_its_own() -> None:
     assert sections == [
         "elgato_key_light",
         "elgato_key_light_2",
-        "elgato_light",
+        "elgato_lights_a_api",
         "mqtt",
         "mqtt_broker",
         "roku_tv",

@@ -104,7 +104,7 @@ REFUSED: tuple[tuple[str, str, Any, str], ...] = (
     ("custom.virtual.mode", "set", "eko", "must be one of eco, boost for this device"),
     ("custom.virtual.count", "set", "4", "must be a number"),
     ("custom.virtual.facts", "set", "4", "does not offer custom.virtual.facts set"),
-    ("target_temperature", "set", {"value": 70, "unit": "°F"}, "must be a number °C for this device"),
+    ("target_temperature", "set", {"value": 70, "unit": "°F"}, "unknown unit °F; write °C"),
 )
 
 

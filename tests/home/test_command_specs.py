@@ -54,7 +54,7 @@ def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> N
         (WARMTH, measured(2899, "kelvin"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
         (WARMTH, measured(345, "mireds"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
         (HEAT, measured(20.3, "°C"), "must be from 5 to 30 °C in steps of 0.5 for this device, not 20.3"),
-        (HEAT, measured(68, "°F"), "must be from 5 to 30 °C in steps of 0.5 for this device, not 68 °F"),
+        (HEAT, 31, "must be from 5 to 30 °C in steps of 0.5 for this device, not 31"),
         (SPEED, 0, "must be from 1 to 3 for this device, not 0"),
         (SPEED, 1.5, "must be an integer, not 1.5"),
         (SPEED, "fast", "must be an integer, not 'fast'"),
@@ -70,6 +70,30 @@ def test_a_value_outside_is_refused_with_the_range(spec: CommandSpec, value: Val
     with pytest.raises(Invalid) as failed:
         check_offered("x", [spec], body(spec, value))
     assert str(failed.value) == f"{spec.capability} {said}"
+
+
+@each_row(
+    ("value", "said"),
+    [
+        (measured(17, "C"), "target_temperature: unknown unit C; write °C"),
+        (measured(68, "°F"), "target_temperature: unknown unit °F; write °C"),
+        (measured(17, ""), "target_temperature: unknown unit ''; write °C"),
+    ],
+)
+def test_an_unknown_unit_is_named_with_the_right_one(value: Value, said: str) -> None:
+    with pytest.raises(Invalid) as failed:
+        check_offered("x", [HEAT], body(HEAT, value))
+    assert str(failed.value) == said
+
+
+def test_a_bare_number_gets_the_unit_of_a_device_that_accepts_exactly_one() -> None:
+    assert check_offered("x", [HEAT], body(HEAT, 20.5)).value == measured(20.5, "°C")
+    own = CommandSpec(capability="custom.it.target", actions=("set",), type="measurement", min=1, unit="bar")
+    assert check_offered("x", [own], body(own, 2)).value == measured(2, "bar")
+    any_unit = CommandSpec(capability="target_temperature", actions=("set",))
+    with pytest.raises(Invalid) as failed:
+        check_offered("x", [any_unit], body(any_unit, 20))
+    assert str(failed.value) == 'value of target_temperature: needs a unit; write { value = 20, unit = "…" }'
 
 
 def test_how_far_to_go_up_is_no_place_within_the_range() -> None:

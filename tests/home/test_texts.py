@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import Invalid
-from appliance.home.texts import MAX_NAME_CHARS, strip_id, strip_text
+from appliance.home.texts import MAX_NAME_CHARS, clean_text, strip_id, strip_text
 
 CONTROL = ("a\0b", "a\nb", "a\x1bb", "a\x7fb", "a\x85b", "a\ud800b")
 INVISIBLE = (
@@ -39,3 +39,23 @@ def test_a_name_may_be(text: str) -> None:
     assert strip_text(f"\u2028 {text}\u3000\n", MAX_NAME_CHARS) == text
     if text in FINE:
         assert strip_id(f" {text}\t") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        *((each, "ab") for each in INVISIBLE if each[1] not in "\u2028\u2029"),
+        ("a\u2028b", "a b"),
+        ("a\0b", "ab"),
+        ("a\r\nb", "a b"),
+        ("a\x1b[31mb", "a[31mb"),
+        (" Kitchen\tlamp\xa0 ", "Kitchen lamp"),
+        ("a\ud800b", "ab"),
+        *((each, each) for each in (*FINE, *ONLY_NAMES)),
+        *((each, None) for each in (*BLANK, "", " \n", "\u202e\x07")),
+        ("x" * 2000, "x" * MAX_NAME_CHARS),
+    ],
+    ids=ascii,
+)
+def test_a_name_from_a_device_is_cleaned_and_never_rejected(text: str, cleaned: str | None) -> None:
+    assert clean_text(text, MAX_NAME_CHARS) == cleaned

@@ -13,8 +13,7 @@ from msgspec import Struct
 from appliance.adapters.discovery.mdns import Instance
 from appliance.adapters.discovery.scan import Scan, SearchNetwork, SsdpAnswer, local_network
 from appliance.clock import Clock
-from appliance.errors import Invalid
-from appliance.home.texts import MAX_NAME_CHARS, strip_text
+from appliance.home.texts import MAX_NAME_CHARS, clean_text
 
 SectionKeys = Mapping[str, str | int]
 """SectionKeys of a section beside `type`, with their values."""
@@ -167,11 +166,7 @@ def _of_ssdp(way: DiscoveryMethod, answers: Iterable[SsdpAnswer]) -> Iterator[_D
 
 
 def _clean(text: str | None) -> str | None:
-    """The text as names may be; None where it cannot be shown."""
-    try:
-        return None if text is None else strip_text(text[:MAX_NAME_CHARS], MAX_NAME_CHARS)
-    except Invalid:
-        return None
+    return None if text is None else clean_text(text, MAX_NAME_CHARS)
 
 
 def _free_name(kind: str, name: str, taken: Collection[str]) -> str:

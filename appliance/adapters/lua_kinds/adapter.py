@@ -180,7 +180,7 @@ class LuaAdapter(PollingAdapter):
 
     async def _command(self, device_id: str, command: Command, began: float) -> CommandResult:
         before = await self._shown(device_id, is_fresh=command.action == "toggle" or not self._has_polled)
-        check_offered(device_id, before.commands or (), command)
+        command = check_offered(device_id, before.commands or (), command)
         if not self._loaded.definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
         command = self._without_toggle(before, command)

@@ -175,7 +175,7 @@ class MatterAdapter(Adapter):
         async with self._locks[device_id]:
             began = self.clock.monotonic()
             place = self._place(device_id)
-            check_offered(device_id, command_specs_of(place.endpoint), command)
+            command = check_offered(device_id, command_specs_of(place.endpoint), command)
             if command.action == "toggle":  # the shown state can be stale
                 place = await self._read_again(device_id, place)
             request = request_for(place.endpoint, command)

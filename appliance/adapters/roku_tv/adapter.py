@@ -102,7 +102,7 @@ class RokuAdapter(PollingAdapter):
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Press the key and read the TV until its power changes. An answered press is a success."""
-        check_offered(device_id, TV_COMMANDS, command)
+        command = check_offered(device_id, TV_COMMANDS, command)
         before = await self._fetch_info_to(command, device_id)
         goal = {"on": True, "off": False, "toggle": not before.is_on}[command.action]
         with suppress(Unreadable, Unanswered):

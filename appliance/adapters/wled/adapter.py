@@ -74,7 +74,7 @@ class WledAdapter(PollingAdapter):
         """Read the state, write the change, and compare it with the answer; with the state if that is not enough."""
         before = await (self._fetch_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"
-        check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
+        command = check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
         expected = ExpectedState(command, (), attributes_in(before, device_id))
         body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:

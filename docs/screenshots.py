@@ -1,66 +1,134 @@
-"""Takes the pictures of the dashboard that lie beside this file: `.venv/bin/python docs/screenshots.py`.
+"""Take the pictures of the dashboard: `.venv/bin/python docs/screenshots.py [--to FOLDER] [PART_OF_A_NAME…]`.
 
 It needs the packages of firmware/test.lock, and Chromium: `apt-get install chromium` or PROOF_BROWSER.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Browser, async_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.dashboard.conftest import SWITCHES, find_browser, visiting
+from tests.dashboard.conftest import SWITCHES, Visit, find_browser, visiting
+from tests.dashboard.homes import FILES, furnish_flat, large
 from tests.fakes import app as apps
-from tests.fakes.app import LIGHT, App, open_app
-from tests.fakes.furnished import furnish
+from tests.fakes.app import MASTER, App, open_app
 from tests.fakes.household import JumpingClock
 
 FOLDER = Path(__file__).parent
-PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1200, "height": 800}
-VIEWS = {
-    "phone-home-light": ("", PHONE, "light"),
-    "phone-home-dark": ("", PHONE, "dark"),
-    "phone-room-light": ("room/bedroom", PHONE, "light"),
-    "phone-device-light": (f"device/{LIGHT.replace(':', '%3A')}", PHONE, "light"),
-    "desktop-home-light": ("", DESKTOP, "light"),
-    "wall-dark": ("wall", DESKTOP, "dark"),
+SIZES: Mapping[str, tuple[int, int]] = {
+    "phone": (390, 844),
+    "tablet": (820, 1180),
+    "laptop": (1280, 900),
+    "desktop": (1920, 1080),
 }
-DAY = ((18.9, 20), (18.4, 20), (19.6, 60), (20.2, 35), (19.9, 35), (20.6, 90), (20.1, 75), (19.4, 75))
+SCHEMES = ("light", "dark")
+FLAT = {
+    "home": "",
+    "room": "room/living",
+    "sheet": "sheet/shown%3Ahall_lamp",
+    "device": "device/shown%3Aair",
+    "automations": "automations",
+    "automation": "automations/hall_light",
+    "settings": "settings",
+    "wall": "wall",
+}
+"""Views of the home of twelve devices, by their names in the files."""
+IN_DOCS = frozenset(
+    {
+        *(f"phone-{view}-light" for view in (*FLAT, "empty", "login", "large")),
+        *("phone-home-dark", "phone-sheet-dark", "phone-device-dark"),
+        *("tablet-home-light", "laptop-home-light", "laptop-large-light", "laptop-sheet-dark", "desktop-home-dark"),
+        *("laptop-device-light", "laptop-automations-light", "desktop-large-light", "tablet-wall-dark"),
+    }
+)
+"""The pictures in docs/dashboard.md; all others are taken for whoever changes the page, with `--to`."""
+DAY = ((18.9, 20), (18.4, 20), (19.6, 60), (20.2, 35), (19.9, 35), (20.6, 90), (20.1, 75), (19.4, 50))
 """Temperature of the bedroom and brightness of the lamp, every other hour until now."""
 STEP_SECS = 7200
 
 
 async def main() -> None:
-    """Every picture, after most of a day that passes at once."""
+    """Take all pictures that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, help="another folder, for pictures of every view, size, and scheme")
+    parser.add_argument("parts", nargs="*", help="parts of names: only these pictures")
+    asked = parser.parse_args()
     apps.HAS_DASHBOARD = True
-    clock = JumpingClock(datetime.now(UTC) - timedelta(seconds=STEP_SECS * len(DAY)))
-    async with async_playwright() as playwright, open_app(root=FOLDER.parent, clock=clock) as app:
+    async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
-        await furnish(app)
-        await app.command(LIGHT, "power", "on")
-        for degrees, percent in DAY:
-            for name, offset in (("air", 0.0), ("heater", 0.7)):
-                measured = {"value": round(degrees + offset, 1), "unit": "°C"}
-                app.hub.registry.update_attributes("shown", f"shown:{name}", {"temperature": measured})
-            await app.command(LIGHT, "brightness", "set", percent)
-            clock.jump(STEP_SECS)
-        for name, (view, size, scheme) in VIEWS.items():
-            await picture(browser, app, name, view, size, scheme)
+        async with flat() as app:
+            await take(browser, app, asked, FLAT)
+        async with open_app(adapters={}) as app:
+            await take(browser, app, asked, {"empty": ""})
+            await take(browser, app, asked, {"login": ""}, token=None)
+        async with open_app(adapters={}) as app:
+            await large(app, 120)
+            await take(browser, app, asked, {"large": ""})
         await browser.close()
 
 
-async def picture(browser: Browser, app: App, name: str, view: str, size: dict[str, int], scheme: str) -> None:
-    """One view as a file."""
-    options = {"viewport": size, "color_scheme": scheme, "locale": "en-GB", "reduced_motion": "reduce"}
-    async with visiting(browser, app, **options) as visit:
-        await visit.open(f"#/{view}")
-        await visit.page.wait_for_timeout(1000)
-        await visit.page.screenshot(path=FOLDER / f"dashboard-{name}.png")
+@asynccontextmanager
+async def flat() -> AsyncIterator[App]:
+    """The home of twelve devices after most of a day, which passes at once."""
+    clock = JumpingClock(datetime.now(UTC) - timedelta(seconds=STEP_SECS * len(DAY)))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, text in FILES.items():
+            (root / "config" / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / "config" / name).write_text(text)
+        async with open_app(root=root, adapters={}, clock=clock) as app:
+            await furnish_flat(app)
+            update = app.hub.registry.update_attributes
+            for degrees, percent in DAY:
+                for name, offset in (("air", 0.0), ("radiator", 0.7)):
+                    update(
+                        "shown", f"shown:{name}", {"temperature": {"value": round(degrees + offset, 1), "unit": "°C"}}
+                    )
+                update("shown", "shown:hall_lamp", {"brightness": percent})
+                await app.post("/automations/hall_light/execute", {})
+                clock.jump(STEP_SECS)
+            yield app
+
+
+async def take(
+    browser: Browser, app: App, asked: argparse.Namespace, views: Mapping[str, str], token: str | None = MASTER
+) -> None:
+    """Take each view in every size and scheme, if it is asked for."""
+    for size, (width, height) in SIZES.items():
+        for scheme in SCHEMES:
+            names = {view: f"{size}-{view}-{scheme}" for view in views}
+            wanted = {
+                view: name
+                for view, name in names.items()
+                if (asked.to or name in IN_DOCS) and (not asked.parts or any(part in name for part in asked.parts))
+            }
+            if not wanted:
+                continue
+            options: dict[str, Any] = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+            options |= {"locale": "en-GB", "reduced_motion": "reduce"}
+            async with visiting(browser, app, **options) as visit:
+                await visit.open(token=token)
+                for view, name in wanted.items():
+                    await picture(visit, views[view], (asked.to or FOLDER) / f"dashboard-{name}.png")
+
+
+async def picture(visit: Visit, view: str, file: Path) -> None:
+    """Take one view."""
+    await visit.page.evaluate("(hash) => { location.hash = hash }", f"#/{view}")
+    await visit.page.wait_for_timeout(900)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    await visit.page.screenshot(path=file)
 
 
 if __name__ == "__main__":

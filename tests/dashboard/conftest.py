@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 import pytest_asyncio
@@ -65,17 +67,32 @@ class Visit:
     async def go(self, view: str) -> None:
         """Go to a view by its address; it is drawn when this returns."""
         await self.page.evaluate(GO, f"#/{view}")
-        await self.page.wait_for_selector(f"main.{view.partition('/')[0] or 'home'} h1", state="attached")
+        first, _, id_ = view.partition("/")
+        drawn = f"main.{first or 'home'}[data-id={json.dumps(unquote(id_))}] h1"
+        await self.page.wait_for_selector("dialog" if first in ("sheet", "group") else drawn, state="attached")
 
     def asked(self, path: str) -> int:
         """How often the page asked for this path."""
         return sum(each.split("?")[0] == f"{self.app.url}{path}" for each in self.requests)
 
 
-def card(page: Page, name: str) -> Locator:
-    """The card of a device or group."""
+def tile(page: Page, name: str) -> Locator:
+    """The tile of a device or group, but for its second one among those that are on."""
     exact = re.compile(f"^{re.escape(name)}$")
-    return page.locator("article.card", has=page.locator("strong", has_text=exact))
+    return page.locator("article.tile:not(.now *)", has=page.locator("strong", has_text=exact))
+
+
+def sheet_link(page: Page, device_id: str) -> Locator:
+    """The link from a tile or a reading of the home to the sheet of a device."""
+    return page.locator(f'.columns a[href="#/sheet/{quote(device_id, safe="")}"]')
+
+
+async def open_sheet(page: Page, name: str) -> Locator:
+    """Tap the name of a device or group, and return the sheet that opens."""
+    await tile(page, name).get_by_role("link").click()
+    sheet = page.get_by_role("dialog", name=name, exact=True)
+    await expect(sheet).to_be_visible()
+    return sheet
 
 
 @pytest.fixture(scope="module", autouse=True)

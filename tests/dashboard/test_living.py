@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.dashboard.conftest import card, visiting
+from tests.dashboard.conftest import open_sheet, tile, visiting
 from tests.dashboard.homes import announced_home, large
 from tests.fakes.announced import ANNOUNCED
 from tests.fakes.app import LIGHT, READER, App, open_app
@@ -83,7 +83,7 @@ COMMANDED: tuple[tuple[str, Way, str, str], ...] = (
 
 ASKED_FIRST = {"alarm_control_panel", "lock"}
 PICTURED = ("camera", "image")
-SHOWN = {"binary_sensor": "Open", "device_tracker": "Present", "sensor": "21.3°C"}
+SHOWN = {"binary_sensor": "Binary sensor: open", "device_tracker": "Device tracker: present", "sensor": "21.3°C"}
 
 
 async def test_every_component_is_in_one_of_the_tables() -> None:
@@ -98,14 +98,17 @@ async def heard(messages: Any, topic: str, part: str) -> None:
                 return
 
 
-async def test_every_component_has_a_card_with_controls_of_its_own(browser: Browser, tmp_path: Path) -> None:
+async def test_every_component_has_a_sheet_with_controls_of_its_own(browser: Browser, tmp_path: Path) -> None:
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
         messages = aiter(client.messages)
         for component, words in SHOWN.items():
-            await expect(card(visit.page, name_of(component))).to_contain_text(words)
+            reading = visit.page.locator("a.reading", has_text=words)
+            await expect(reading).to_have_attribute("href", f"#/sheet/mqtt%3A{component}")
         for component, way, topic, part in COMMANDED:
-            place = card(visit.page, name_of(component))
+            await visit.go(f"sheet/mqtt%3A{component}")
+            place = visit.page.get_by_role("dialog")
+            await expect(place).to_contain_text(name_of(component))
             await expect(place.locator("[aria-busy]")).to_have_count(0)
             await way(place)
             await heard(messages, f"home/{component}/{topic}", part)
@@ -122,9 +125,9 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(brows
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         page, messages = visit.page, aiter(client.messages)
         await visit.open()
-        lock = card(page, "Lock")
-        await expect(lock.get_by_role("button", name="Lock", exact=True)).to_have_count(0)
-        await lock.get_by_role("button", name="Unlock").click()
+        lock = tile(page, "Lock")
+        await expect(lock).to_contain_text("Locked")
+        await lock.get_by_role("button", name="Lock: Unlock").click()
         dialog = page.get_by_role("dialog")
         await expect(dialog).to_contain_text("Unlock: Lock?")
         await dialog.get_by_role("button", name="Unlock").click()
@@ -132,13 +135,14 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(brows
         await dialog.get_by_role("button", name="Unlock").click()
         await heard(messages, "home/lock/set", "UNLOCK 1234")
         await client.publish("home/lock/s", "UNLOCKED", qos=1)
-        await expect(lock.get_by_role("button", name="Unlock")).to_have_count(0)
-        await lock.get_by_role("button", name="Lock", exact=True).click()
+        await expect(lock).to_contain_text("Unlocked")
+        await lock.get_by_role("button", name="Lock: Lock").click()
         await page.get_by_role("dialog").get_by_label("Code").fill("1234")
         await page.keyboard.press("Enter")
         await heard(messages, "home/lock/set", "LOCK 1234")
         await client.publish("home/lock/s", "LOCKED", qos=1)
-        alarm = card(page, "Alarm control panel")
+        await visit.go("device/mqtt%3Aalarm_control_panel")
+        alarm = page.locator("main")
         armed = alarm.get_by_role("button", name="Armed home")
         await expect(armed).to_have_attribute("aria-pressed", "true")
         await alarm.get_by_role("button", name="Disarmed").click()
@@ -155,12 +159,15 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(brows
 async def test_a_device_that_is_away_says_so_and_takes_nothing(browser: Browser, tmp_path: Path) -> None:
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
-        plug = card(visit.page, "Switch")
+        plug = tile(visit.page, "Switch")
         await expect(plug.get_by_role("switch")).to_be_enabled()
         await client.publish("home/switch/av", "offline", qos=1)
         await expect(plug).to_contain_text(re.compile(r"Unavailable since \d"))
-        await expect(plug).to_contain_text("Check that it has power")
-        await expect(plug.get_by_role("switch")).to_be_disabled()
+        await expect(plug.get_by_role("switch")).to_have_count(0)
+        await expect(visit.page.get_by_role("navigation", name="The home now")).to_contain_text("Switch unreachable")
+        sheet = await open_sheet(visit.page, "Switch")
+        await expect(sheet).to_contain_text("Check that it has power")
+        await expect(sheet.get_by_role("switch")).to_be_disabled()
         await visit.go("device/mqtt%3Aswitch")
         await expect(visit.page.locator("main")).to_contain_text("Unavailable since")
         await expect(visit.page.get_by_role("switch")).to_be_disabled()
@@ -176,32 +183,38 @@ async def test_among_a_hundred_and_twenty_devices_each_is_near(browser: Browser)
         await large(app, 120)
         page = visit.page
         await visit.open()
-        await expect(page.locator("article.card")).to_have_count(122)
+        await expect(page.locator(".columns article.tile")).to_have_count(122)
         await expect(page.get_by_text("Nobody's")).to_have_count(0)
-        count = await tabs_to(page, page.get_by_role("searchbox"))
+        count = await tabs_to(page, page.get_by_role("button", name="Search devices and rooms"))
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("searchbox")).to_be_focused()
         await page.keyboard.type("lamp 117")
-        await expect(page.locator("article.card")).to_have_count(1)
-        count += await tabs_to(page, card(page, "Lamp 117").get_by_role("switch"))
+        await expect(page.locator("article.tile")).to_have_count(1)
+        count += await tabs_to(page, tile(page, "Lamp 117").get_by_role("switch"))
         assert count <= 60
         await page.get_by_role("searchbox").fill("room 3")
-        await expect(page.locator("article.card")).to_have_count(12)
+        await expect(page.locator("article.tile")).to_have_count(12)
         await page.get_by_role("searchbox").fill("")
-        rooms = page.get_by_role("navigation", name="Rooms")
-        await expect(rooms).to_have_css("opacity", "1")
-        await rooms.get_by_role("button", name="Room 9").click()
-        await expect(page.get_by_role("heading", name="Room 9")).to_be_focused()
-        await expect(page.get_by_role("heading", name="Room 9")).to_be_in_viewport()
+        await page.get_by_role("link", name="Room 9").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Room 9")
+        await page.go_back()
+        await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Fold Room 8").click()
-        await expect(page.locator("article.card")).to_have_count(110)
-        link = card(page, "Lamp 119").get_by_role("link")
+        await expect(page.locator(".columns article.tile")).to_have_count(110)
+        link = tile(page, "Lamp 119").get_by_role("link")
         await link.scroll_into_view_if_needed()
         before = await page.evaluate("scrollY")
-        await link.click()
+        await open_sheet(page, "Lamp 119")
+        assert await page.evaluate("scrollY") == before
+        await page.get_by_role("link", name="All about this device").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Lamp 119")
         assert await page.evaluate("scrollY") == 0
         assert await page.title() == "Lamp 119 · Lares"
         await page.go_back()
-        await expect(page.locator("article.card")).to_have_count(110)
+        await expect(page.get_by_role("dialog", name="Lamp 119")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await expect(page.locator(".columns article.tile")).to_have_count(110)
         assert await page.evaluate("scrollY") == before > 1000
 
 
@@ -221,8 +234,8 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
         await visit.open()
         await page.get_by_role("button", name="Favourites and order").click()
         for name in ("Lamp 2", "Lamp 4"):
-            await card(page, name).first.get_by_role("button", name=f"Favourite: {name}").click()
-        await card(page, "Lamp 0").get_by_role("button", name="Hide Lamp 0").click()
+            await tile(page, name).first.get_by_role("button", name=f"Favourite: {name}").click()
+        await tile(page, "Lamp 0").get_by_role("button", name="Hide Lamp 0").click()
         assert await names(page, "Favourites") == ["Lamp 2", "Lamp 4"]
         favourite = page.get_by_role("region", name="Favourites")
         await favourite.get_by_role("button", name="Move Lamp 4").press("ArrowLeft")
@@ -231,17 +244,17 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
         await expect(favourite.locator("strong").first).to_have_text("Lamp 2")
         await favourite.get_by_role("button", name="Move Lamp 2").press("ArrowRight")
         await page.get_by_role("button", name="Favourites and order").click()
-        await expect(card(page, "Lamp 0")).to_have_count(0)
+        await expect(tile(page, "Lamp 0")).to_have_count(0)
         await expect(page.get_by_text("Hidden: 1")).to_be_visible()
         ids = ["shown:lamp_004", "shown:lamp_002"]
         await until(lambda: ids in [each.get("favourites") for each in kept(app)], 20)
         async with visiting(browser, app) as other:
             await other.open()
             assert await names(other.page, "Favourites") == ["Lamp 4", "Lamp 2"]
-            await expect(card(other.page, "Lamp 0")).to_have_count(0)
+            await expect(tile(other.page, "Lamp 0")).to_have_count(0)
         async with visiting(browser, app) as reader:
             await reader.open(token=READER.text)
-            await expect(card(reader.page, "Lamp 0")).to_have_count(1)
+            await expect(tile(reader.page, "Lamp 0")).to_have_count(1)
             await reader.go("device/shown%3Alamp_003")
             await reader.page.get_by_role("button", name="Favourite: Lamp 3").click()
             await reader.page.wait_for_function("() => localStorage.lares_preferences")
@@ -348,21 +361,7 @@ async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:
         await expect(picture.locator("li")).to_have_count(2)
         await expect(picture).to_contain_text("Bedroom air")
         await expect(picture.locator("path.line")).to_have_count(2)
-        await expect(card(visit.page, "Radiator")).to_be_visible()
-
-
-async def test_the_line_of_a_sensor_is_fetched_again_with_the_values_of_later(browser: Browser) -> None:
-    async with open_app() as app, visiting(browser, app) as visit:
-        await furnish(app)
-        history = "/devices/shown%3Aair/history/temperature"
-        await visit.page.clock.install()
-        await visit.open()
-        await card(visit.page, "Bedroom air").scroll_into_view_if_needed()
-        await until(lambda: visit.asked(history) == 1, 20)
-        await visit.page.clock.fast_forward(900_000)
-        await expect(visit.page.locator("main:not(.offline)")).to_be_visible()
-        app.hub.registry.update_attributes("shown", "shown:air", {"temperature": {"value": 20.2, "unit": "°C"}})
-        await until(lambda: visit.asked(history) > 1, 20)
+        await expect(tile(visit.page, "Radiator")).to_be_visible()
 
 
 async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(browser: Browser) -> None:
@@ -370,15 +369,15 @@ async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(b
         page = visit.page
         await page.clock.install()
         await visit.open("#/wall")
-        switch_ = card(page, "Simulated light").get_by_role("switch")
-        box = await switch_.bounding_box()
+        switch_ = tile(page, "Simulated light").get_by_role("switch")
+        box = await tile(page, "Simulated light").bounding_box()
         assert box is not None and min(box["width"], box["height"]) >= 48
         await expect(page.locator("header.top")).to_have_count(0)
         await expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"\d+:\d\d"))
         await page.clock.fast_forward(70_000)
         await expect(page.locator(".panel.dim")).to_be_visible()
         before = await switch_.get_attribute("aria-checked")
-        await page.mouse.click(box["x"] + 9, box["y"] + 9)
+        await page.mouse.click(box["x"] + 9, box["y"] + box["height"] - 9)
         await expect(page.locator(".panel.dim")).to_have_count(0)
         assert await switch_.get_attribute("aria-checked") == before
 
@@ -417,7 +416,7 @@ async def test_what_the_hub_refuses_is_told_in_the_language_of_the_page(browser:
         await expect(problem).to_have_text(re.compile("^Das geht so nicht: .*a b"))
         await visit.go("")
         await app.tv.unplug()
-        await card(page, "Simulated TV - LARES0000002").get_by_role("switch").click()
+        await tile(page, "Simulated TV - LARES0000002").get_by_role("switch").click()
         await expect(problem).to_have_text(
             re.compile("^Simulated TV - LARES0000002: Das Gerät antwortet nicht: .* does not answer")
         )

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from appliance import config
-from tests.dashboard.conftest import card, visiting
+from tests.dashboard.conftest import tile, visiting
 from tests.dashboard.homes import large
 from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
@@ -92,7 +92,7 @@ async def test_a_question_waits_for_the_one_before_and_escape_closes_no_question
         await page.keyboard.press("Escape")
         await expect(dialog).to_have_count(0)
         assert await page.evaluate("window.answers") == ["1234", False]
-        await visit.go("box")
+        await visit.go("settings/keys")
         await page.get_by_role("button", name="Forget the key").click()
         for _ in range(3):
             await expect(dialog).to_be_visible()
@@ -189,12 +189,12 @@ async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -
         for visit in (one, other):
             await visit.open()
             await visit.page.get_by_role("button", name="Favourites and order").click()
-        await card(one.page, "Lamp 1").get_by_role("button", name="Hide Lamp 1").click()
+        await tile(one.page, "Lamp 1").get_by_role("button", name="Hide Lamp 1").click()
         await until(lambda: kept(app).get("hidden") == ["shown:lamp_001"], 20)
-        await card(other.page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
+        await tile(other.page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
         await until(lambda: kept(app).get("favourites") == ["shown:lamp_002"], 20)
         assert kept(app)["hidden"] == ["shown:lamp_001"]
-        await card(one.page, "Lamp 3").get_by_role("button", name="Favourite: Lamp 3").click()
+        await tile(one.page, "Lamp 3").get_by_role("button", name="Favourite: Lamp 3").click()
         await until(lambda: kept(app)["favourites"] == ["shown:lamp_002", "shown:lamp_003"], 20)
 
 
@@ -202,7 +202,7 @@ async def test_a_question_does_not_outlive_its_page(browser: Browser) -> None:
     lock = HOME + '[[adapters.virtual.devices]]\nid = "door"\nkind = "Switch"\nname = "Door"\nclass = "lock"\n'
     lock += 'attributes = { lock = "locked" }\n'
     async with open_app(adapters=config.parse(lock, "x", {}).adapters) as app, visiting(browser, app) as visit:
-        await visit.open("#/box")
+        await visit.open("#/settings")
         await visit.go("device/virtual%3Adoor")
         await visit.page.get_by_role("button", name="Unlock").first.click()
         await expect(visit.page.get_by_role("dialog")).to_be_visible()
@@ -220,12 +220,12 @@ async def test_a_preference_that_could_not_be_kept_goes_with_the_next(browser: B
         await page.route(
             "**/preferences", lambda route: route.abort() if route.request.method == "PUT" else route.continue_()
         )
-        await card(page, "Lamp 1").get_by_role("button", name="Hide Lamp 1").click()
+        await tile(page, "Lamp 1").get_by_role("button", name="Hide Lamp 1").click()
         await expect(page.get_by_role("alert")).to_be_visible()
         await page.unroute("**/preferences")
-        await card(page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
+        await tile(page, "Lamp 2").get_by_role("button", name="Favourite: Lamp 2").click()
         await until(lambda: kept(app) == {"favourites": ["shown:lamp_002"], "hidden": ["shown:lamp_001"]}, 20)
-        await card(page, "Lamp 3").get_by_role("button", name="Hide Lamp 3").click()
+        await tile(page, "Lamp 3").get_by_role("button", name="Hide Lamp 3").click()
         await page.close()
         await until(lambda: kept(app).get("hidden") == ["shown:lamp_001", "shown:lamp_003"], 20)
 
@@ -308,7 +308,7 @@ async def test_a_question_ends_once_somebody_else_has_answered_it(browser: Brows
         await app.command("virtual:door", "lock", "unlock")
         await expect(dialog).to_have_count(0)
         await app.post("/rooms", {"id": "den", "name": "Den"})
-        await visit.go("arrange")
+        await visit.go("settings/rooms")
         await page.get_by_role("button", name="Delete Den").click()
         await expect(dialog).to_be_visible()
         await app.post("/rooms", {"id": "den", "name": "Nursery"})
@@ -364,5 +364,5 @@ async def test_an_address_that_is_no_page_says_so_and_a_link_with_a_key_opens_on
         await visit.open("#/nonsense")
         await expect(visit.page.get_by_role("alert")).to_contain_text("There is no page #/nonsense")
         assert visit.page.url.endswith("/dashboard/#/") and len(sockets) == 1
-        await visit.go("box")
+        await visit.go("settings")
         await expect(visit.page.get_by_role("alert")).to_have_count(0)

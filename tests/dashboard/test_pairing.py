@@ -39,7 +39,7 @@ async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser
         async with open_app(adapters=adapters) as app, visiting(browser, app, device_scale_factor=2) as visit:
             page = visit.page
             await page.add_init_script(NO_CAMERA)
-            await visit.open("#/box")
+            await visit.open("#/settings/devices")
             code = page.get_by_label("Pairing code, or text of the QR code")
             await expect(page.get_by_role("button", name="Scan")).to_have_count(0)
             await code.fill("12")
@@ -76,7 +76,7 @@ async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browse
         adapters = config.parse(f'[adapters.hue]\nbase_url = "{bridge.url}"\n', str(tmp_path / "x.toml"), {}).adapters
         async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
             page = visit.page
-            await visit.open("#/box")
+            await visit.open("#/settings/devices")
             await expect(page.get_by_label("Pairing code, or text of the QR code")).to_have_count(0)
             await page.get_by_role("button", name="Pair", exact=True).click()
             await expect(page.get_by_role("alert")).to_contain_text("press the bridge's button")
@@ -92,7 +92,7 @@ async def test_the_camera_reads_the_code_where_the_browser_can(browser: Browser)
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
         async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
             await visit.page.add_init_script(CAMERA)
-            await visit.open("#/box")
+            await visit.open("#/settings/devices")
             await visit.page.get_by_role("button", name="Scan").click()
             paired = visit.page.get_by_role("status").filter(has_text="Paired: Simulated lamp")
             await expect(paired).to_be_visible()
@@ -112,8 +112,8 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(browser: B
             visiting(browser, app, color_scheme=scheme, viewport=viewport) as visit,
         ):
             await visit.page.add_init_script(CAMERA.replace("(looks += 1) > 2", "false"))
-            await visit.open("#/box")
-            for view, button in (("box", "Scan"), ("device/matter%3Asim-1%3A1", "Share")):
+            await visit.open("#/settings/devices")
+            for view, button in (("settings/devices", "Scan"), ("device/matter%3Asim-1%3A1", "Share")):
                 await visit.go(view)
                 await visit.page.get_by_role("button", name=button).click()
                 await expect(visit.page.get_by_role("dialog")).to_be_visible()
@@ -133,5 +133,5 @@ async def test_a_key_that_may_not_administer_sees_no_pairing(browser: Browser) -
             await visit.open("#/device/matter%3Asim-1%3A1", token=READER.text)
             await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Simulated lamp")
             await expect(visit.page.get_by_role("button", name="Unpair")).to_have_count(0)
-            await visit.go("box")
+            await visit.go("settings/devices")
             await expect(visit.page.get_by_role("button", name="Pair", exact=True)).to_have_count(0)

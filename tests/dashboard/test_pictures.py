@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Locator, expect
 
 from appliance import config
 from tests.adapters.mqtt.broker import OwnBroker, running
-from tests.dashboard.conftest import card, visiting
+from tests.dashboard.conftest import tile, visiting
 from tests.dashboard.homes import TOML
 from tests.fakes.announced import PNG
 from tests.fakes.app import App, open_app
@@ -56,16 +56,16 @@ async def size(still: Locator) -> Any:
 
 async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser: Browser, tmp_path: Path) -> None:
     async with camera_home(tmp_path) as (app, client), visiting(browser, app) as visit:
-        page, still = visit.page, card(visit.page, "Porch").get_by_role("img", name="Picture of Porch")
+        page, still = visit.page, tile(visit.page, "Porch").get_by_role("img", name="Picture of Porch")
         await page.add_init_script(f"({COUNT_ADDRESSES})()")
         await page.clock.install()
         await visit.open()
-        await expect(card(page, "Porch")).to_contain_text("No picture has come yet.")
+        await expect(tile(page, "Porch")).to_contain_text("No picture has come yet.")
         assert visit.asked(PATH) == 0
         await client.publish("porch/still", base64.b64decode(PNG), qos=1)
         assert await size(still) == [1, 1] and visit.asked(PATH) == 1
-        await expect(card(page, "Porch")).not_to_contain_text("No picture")
-        await expect(card(page, "Porch")).not_to_contain_text("image/png")
+        await expect(tile(page, "Porch")).not_to_contain_text("No picture")
+        await expect(tile(page, "Porch")).not_to_contain_text("image/png")
         await client.publish("porch/still", GIF, qos=1)
         await until(lambda: "image/gif" in app.hub.registry.get_device("mqtt:porch").attributes.values(), 20)
         before = await still.get_attribute("src")
@@ -76,7 +76,7 @@ async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser:
         await visit.go("device/mqtt%3Aporch")
         assert await size(page.get_by_role("img", name="Picture of Porch")) == [2, 1]
         assert await page.evaluate("open_addresses.size") == 1
-        await visit.go("box")
+        await visit.go("settings")
         assert await page.evaluate("open_addresses.size") == 0
 
 
@@ -87,10 +87,10 @@ async def test_a_camera_out_of_sight_is_asked_again_when_it_is_seen(browser: Bro
         await until(lambda: len(app.hub.registry.get_device("mqtt:porch").attributes) == 2, 20)
         await visit.page.clock.install()
         await visit.open()
-        assert await size(card(visit.page, "Porch").get_by_role("img")) == [1, 1]
-        await visit.page.locator("article.card").last.scroll_into_view_if_needed()
-        await expect(card(visit.page, "Porch")).not_to_be_in_viewport()
+        assert await size(tile(visit.page, "Porch").get_by_role("img")) == [1, 1]
+        await visit.page.locator("article.tile").last.scroll_into_view_if_needed()
+        await expect(tile(visit.page, "Porch")).not_to_be_in_viewport()
         await visit.page.clock.run_for(60_000)
         assert visit.asked(PATH) == 1
-        await card(visit.page, "Porch").scroll_into_view_if_needed()
+        await tile(visit.page, "Porch").scroll_into_view_if_needed()
         await until(lambda: visit.asked(PATH) == 2, 20)

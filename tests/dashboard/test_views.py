@@ -17,8 +17,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 EDITING = "Favourites and order"
 VIEWS = (
-    *("", "automations", "automations/good_morning", "arrange", "box", "wall", "room/living"),
-    *("device/mqtt%3Alight", "device/mqtt%3Acover", EDITING),
+    *("", "automations", "automations/good_morning", "wall", "room/living", "list/lights", "settings"),
+    *(f"settings/{each}" for each in ("devices", "rooms", "keys", "hooks", "backup", "look", "about", "diagnostics")),
+    *("device/mqtt%3Alight", "device/mqtt%3Acover", EDITING, "sheet/mqtt%3Alight"),
 )
 QUESTION = "a question"
 WIDTHS = (390, 768, 1280)
@@ -78,9 +79,11 @@ async def test_every_view_is_readable_at_every_width_and_text_size(
         await visit.page.evaluate(axe)
         faults: list[Any] = []
         for view in (*VIEWS, QUESTION):
-            await visit.go({EDITING: "", QUESTION: "arrange"}.get(view, view))
+            await visit.go({EDITING: "", QUESTION: "settings/rooms"}.get(view, view))
             if view == EDITING:
-                await visit.page.locator(".tools [aria-pressed]").click()
+                await visit.page.get_by_role(
+                    "button", name=EDITING if locale == "en-GB" else "Favoriten und Reihenfolge"
+                ).click()
             elif view == QUESTION:
                 await visit.page.locator("main button[aria-label*=Living]").last.click()
             await visit.page.wait_for_timeout(150)

@@ -18,9 +18,14 @@ def spec(capability: str, *actions: str, **narrowed: float | str | tuple[str, ..
     return CommandSpec(capability=capability, actions=actions or ("set",), **narrowed)  # type: ignore[arg-type]
 
 
+def measured(value: float, unit: str) -> Value:
+    """Return a value with its unit."""
+    return {"value": value, "unit": unit}
+
+
 def celsius(value: float) -> Value:
     """A temperature."""
-    return {"value": value, "unit": "°C"}
+    return measured(value, "°C")
 
 
 def seen(

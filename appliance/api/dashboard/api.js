@@ -1,6 +1,9 @@
 // Requests to the hub, and the key that they carry.
 
+import { stored } from "./kept.js";
 import { t } from "./words.js";
+
+export { stored };
 
 const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
@@ -49,17 +52,6 @@ async function tryToken(offered, onKey) {
 	}
 	keepToken(offered);
 	onKey(null);
-}
-
-// What the browser keeps, which may be nothing at all.
-export function stored(name, value) {
-	try {
-		if (value === null) localStorage.removeItem(name);
-		else if (value !== undefined) localStorage.setItem(name, value);
-		return localStorage.getItem(name);
-	} catch {
-		return null;
-	}
 }
 
 export const token = () => stored(TOKEN) ?? unsaved;

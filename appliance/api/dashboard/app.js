@@ -1,58 +1,84 @@
-// The page: what is shown for which address, and everything around it. It needs what the home needs; all other views are
-// fetched once that stands.
+// The page: the view and the sheet that the address names, and everything around them. It needs what the home needs; all
+// other views are fetched after the home.
 
 import { keepToken } from "./api.js";
 import { connect, takeAddress } from "./connection.js";
 import { draw, tags, use, useEffect, useRef } from "./dom.js";
-import { Home } from "./home.js";
+import { Home, search } from "./home.js";
+import { icon } from "./icons.js";
 import { state, whenChanged } from "./store.js";
-import { Dialog, Field, icon, question } from "./ui.js";
+import { List } from "./summary.js";
+import { Dialog, Field, question } from "./ui.js";
 import { language, ready, t, time } from "./words.js";
 
 const { a, fieldset, h2, header, main, nav, p, span } = tags;
 
-const views = { home: Home };
+const views = { home: Home, list: List };
 const LATE = {
 	automations: async () => (await import("./automations.js")).Automations,
-	arrange: async () => (await import("./arrange.js")).Arrange,
-	box: async () => (await import("./box.js")).Box,
+	settings: async () => (await import("./settings.js")).Settings,
 	device: async () => (await import("./device.js")).Device,
 	room: async () => (await import("./device.js")).RoomPage,
 	wall: async () => (await import("./wall.js")).Wall,
+	sheet: async () => (await import("./sheet.js")).Sheet,
+	group: async () => (await import("./sheet.js")).GroupSheet,
 };
+const SHEETS = ["sheet", "group"]; // over the view that was shown before
+const MOVED = { box: "settings", arrange: "settings/rooms" }; // addresses of earlier versions
 const LATE_MS = 1000;
 const RETRY_MS = 2000;
 const UNREACHABLE = { key: "error.unreachable" };
-const NAVIGATION = ["home", "automations", "arrange", "box"];
-const WITHIN = { device: "home", room: "home" }; // what the navigation shows meanwhile
+const NAVIGATION = ["home", "automations", "settings"];
+const WITHIN = { device: "home", room: "home", list: "home" }; // the entry of the navigation that is marked meanwhile
 
-const KEEPING = ["home", "room", "automations", "arrange"]; // to come back there is to come back to the same place
-const places = new Map(); // address → how far down somebody was
-let shown = { view: null, id: "" };
+const KEEPING = ["home", "room", "list", "automations", "settings"]; // whoever comes back finds the same place
+const places = new Map(); // address → distance from the top
+let shown = { view: null, id: "", sheet: null };
 let retry = 0;
 history.scrollRestoration = "manual";
 
+const hashOf = ({ view, id }) => `#/${view === "home" ? "" : view}${id && `/${encodeURIComponent(id)}`}`;
+
 function readRoute() {
 	const [, view, id] = /^#?\/?(\w*)\/?(.*)$/.exec(location.hash) ?? [];
+	const moved = MOVED[view];
+	if (moved) {
+		history.replaceState(null, "", `#/${moved}`);
+		return readRoute();
+	}
 	try {
-		if (Object.hasOwn(LATE, view)) return { view, id: decodeURIComponent(id) };
+		const found = { view, id: decodeURIComponent(id), sheet: null };
+		if (SHEETS.includes(view)) return { ...below(), sheet: found };
+		if (view !== "home" && (Object.hasOwn(LATE, view) || Object.hasOwn(views, view))) return found;
 	} catch {
 		// no such address either
 	}
-	return { view: "home", id: "", isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
+	return { view: "home", id: "", sheet: null, isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
+}
+
+// The view below a sheet: kept with the entry of the history, so that it is the same after a way back.
+function below() {
+	if (!history.state?.below) history.replaceState({ below: { view: shown.view ?? "home", id: shown.id }, isOver: shown.view !== null }, "");
+	return history.state.below;
+}
+
+function closeSheet() {
+	if (history.state?.isOver) history.back();
+	else location.replace(hashOf(shown));
 }
 
 const load = async (view) => (views[view] ??= await LATE[view]());
 
-// Show what the address names; what was shown stays until that is there.
+// Show what the address names; the view before stays until that is loaded.
 async function show() {
-	const { view, isUnknown } = readRoute();
+	const { view, sheet, isUnknown } = readRoute();
 	if (isUnknown) {
 		state.notice = { key: "error.no_page", values: { address: location.hash } };
 		history.replaceState(null, "", "#/");
 	}
-	const isThere = await load(view).then(() => true, () => false);
-	if (view !== readRoute().view) return;
+	const wanted = location.hash;
+	const isThere = await Promise.all([load(view), sheet && load(sheet.view)]).then(() => true, () => false);
+	if (wanted !== location.hash && !isUnknown) return;
 	clearTimeout(retry);
 	if (isThere) shown = readRoute();
 	else retry = setTimeout(show, RETRY_MS);
@@ -61,7 +87,7 @@ async function show() {
 	drawSoon();
 }
 
-// A view; while the hub is away, all of it can be read and nothing be changed.
+// A view; while the hub cannot be reached, all of it can be read and nothing be changed.
 function View({ view, id }) {
 	const ref = useRef();
 	const isFirst = useRef(true);
@@ -74,7 +100,7 @@ function View({ view, id }) {
 		isFirst.current = false;
 	}, [view, id]);
 	useEffect(() => {
-		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS); // else when it is asked for
+		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS); // otherwise when it is asked for
 		return () => clearTimeout(timer);
 	}, []);
 	useEffect(() => {
@@ -82,12 +108,12 @@ function View({ view, id }) {
 		const name = heading?.replaceAll("\u00AD", ""); // where its word may be parted
 		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
 	}, [{}]);
-	return main({ ref, class: `${view} ${state.isOnline ? "" : "offline"}` },
+	return main({ ref, "data-id": id, class: `${view} ${state.isOnline ? "" : "offline"}` },
 		fieldset({ disabled: !state.isOnline }, use(views[view], { key: view, id })));
 }
 
 const navigation = (shown) => nav({ "aria-label": t("nav") }, NAVIGATION.map((each) =>
-	a({ key: each, href: `#/${each === "home" ? "" : each}`, "aria-current": each === shown && "page" }, icon(each), span(t(`nav.${each}`)))));
+	a({ key: each, href: `#/${each === "home" ? "" : each}`, "aria-current": each === shown && "page", onclick: () => search(null) }, icon(each), span(t(`nav.${each}`)))));
 
 function banner() {
 	const isLost = !state.isOnline && !state.keyRequest && state.offlineSince !== null;
@@ -106,12 +132,13 @@ function keyRequest(reason) {
 }
 
 function App() {
-	const { view, id } = shown;
+	const { view, id, sheet } = shown;
 	return [
-		view !== "wall" && header({ class: "top" }, span({ class: "brand" }, icon("home"), "Lares"), navigation(WITHIN[view] ?? view)),
+		view !== "wall" && header({ class: "top" }, navigation(WITHIN[view] ?? view)),
 		state.notice && p({ class: "banner", role: "alert" }, t(state.notice.key, state.notice.values)),
 		banner(),
 		state.isLoaded && view && use(View, { view, id }),
+		state.isLoaded && sheet && use(views[sheet.view], { key: `${sheet.view} ${sheet.id}`, id: sheet.id, onClose: closeSheet }),
 		state.keyRequest && keyRequest(state.keyRequest),
 		state.question && question(state.question),
 	];
@@ -142,10 +169,16 @@ document.body.replaceChildren();
 whenChanged(drawSoon);
 addEventListener("hashchange", () => {
 	places.set(`${shown.view} ${shown.id}`, scrollY);
-	state.question?.close(false); // it was asked of what is left behind
-	document.body.classList.remove("first"); // to come back to a place, all above it has to have its height
+	state.question?.close(false); // it was asked of the view that is left
 	takeAddress();
 	show();
+});
+addEventListener("keydown", (event) => {
+	const { key, target, ctrlKey, metaKey, altKey } = event;
+	if (key !== "/" || ctrlKey || metaKey || altKey || document.querySelector("dialog[open]") || /** @type {Element} */ (target).closest("input, textarea, select, [contenteditable]")) return;
+	event.preventDefault();
+	search("");
+	if (shown.view !== "home") location.hash = "#/";
 });
 show();
 registerWorker();

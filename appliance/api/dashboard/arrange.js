@@ -7,14 +7,13 @@ import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from 
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
-const { div, h1, option, select, span } = tags;
+const { div, option, select, span } = tags;
 
 const MAX_ID = 60;
 
 export function Arrange() {
 	const devices = [...state.devices.values()];
 	return [
-		h1({ tabindex: "-1" }, t("nav.arrange")),
 		titled(t("rooms"), card([...state.rooms.values()].map((room) => named("rooms", room)), newOne("rooms"))),
 		titled(t("arrange.places"), card(devices.map(place))),
 		titled(t("groups"), [[...state.groups.values()].map(groupCard), mayWrite() && card(newOne("groups"))]),

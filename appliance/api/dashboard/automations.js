@@ -2,12 +2,13 @@
 
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";
+import { icon } from "./icons.js";
 import { Running } from "./home.js";
 import { conditionAt, foundBy, inWords, inWordsNow, valueOf } from "./reasons.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
-import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, icon, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
-import { commandOf, word } from "./values.js";
-import { duration, number, seconds, t, time } from "./words.js";
+import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
+import { commandOf, labelOf, nameOf, show, word } from "./values.js";
+import { dayTime, duration, moment, number, plain, seconds, t, time, withUnit } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
@@ -18,16 +19,22 @@ async function refresh() {
 	for (const each of found) if (state.automations.get(each.id) === before.get(each.id)) put("automations", each);
 }
 
+const needsAttention = ({ last_error: failed }) => Boolean(failed);
+
+// What needs attention first, then what runs, then by name.
+const byUrgency = (one, other) => Number(needsAttention(other)) - Number(needsAttention(one)) || Number(other.running > 0) - Number(one.running > 0)
+	|| one.name.localeCompare(other.name);
+
 export function Automations({ id }) {
 	const { reload } = useRefreshed(refresh);
 	if (id) return use(AutomationPage, { key: id, id, onRun: reload });
-	const automations = [...state.automations.values()].sort((one, other) => Number(Boolean(other.last_error)) - Number(Boolean(one.last_error)));
+	const automations = [...state.automations.values()].sort(byUrgency);
 	return [
 		h1({ tabindex: "-1" }, t("nav.automations")),
 		unsafe(),
 		state.faults.length > 0 && card(p({ class: "problem" }, t("files.wrong", { count: state.faults.length })), faultList(state.faults)),
 		use(Running),
-		automations.length ? card(automations.map(automationRow)) : empty(t("nothing")),
+		automations.length ? card(automations.map((automation) => use(AutomationRow, { key: automation.id, automation }))) : empty(t("nothing")),
 		use(Timers),
 		use(Variables),
 		mayAdmin() && use(Files),
@@ -37,15 +44,31 @@ export function Automations({ id }) {
 const pathOf = ({ id }) => `automations/${segment(id)}`;
 const targetOf = ({ id }) => `automation ${id}`;
 
-function automationRow(automation) {
+const TIMED = ["wall_clock", "date", "cron", "sunrise", "sunset", "interval"];
+
+// The last run, and the next one if a clock starts it.
+function useTimes({ id, status, last_run: lastRun, triggers = [] }) {
+	const path = pathOf({ id });
+	const isTimed = status === "enabled" && triggers.some(({ type }) => TIMED.includes(type));
+	const last = useLoaded(async () => (lastRun ? inTurn(() => get(`${path}/history?limit=1`)) : null), [lastRun]).data?.entries[0];
+	const next = useLoaded(async () => (isTimed ? inTurn(() => get(`${path}/next`)) : null), [isTimed, lastRun]).data?.next[0];
+	return { last, next };
+}
+
+function AutomationRow({ automation }) {
 	const { id, name, last_run: lastRun, last_error: lastError, running, status } = automation;
-	const idle = lastRun ? time(lastRun) : t(status === "disabled" ? "automation.off" : "never");
-	const said = running ? t("running") : lastError ?? idle;
-	const isHub = said === lastError;
-	return div({ key: id }, div({ class: lastError ? "row failed" : "row" },
-		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name), small({ dir: "auto", lang: isHub && HUB }, said)),
+	const { last, next } = useTimes(automation);
+	const ran = lastRun && t("automation.ran", { time: dayTime(lastRun), took: took(last) });
+	const warned = last?.status === "ok" && last.warnings.length > 0;
+	const idle = [status === "disabled" && t("automation.off"), next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")), warned && t("automation.warned")].filter(Boolean).join(" · ");
+	return div({ class: "item" }, div({ class: lastError || warned ? "row failed" : "row" },
+		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name),
+			lastError && !running ? small({ dir: "auto", lang: HUB }, lastError) : small({ dir: "auto" }, running ? t("running") : idle)),
 		switchOf(automation)), errorLine(targetOf(automation)));
 }
+
+const took = (entry) => (entry?.duration_ms === undefined ? "" : `, ${inSeconds(entry.duration_ms)}`);
+const inSeconds = (ms) => (ms < 1000 ? `${number(ms)} ms` : withUnit(ms / 1000, "s"));
 
 const switchOf = (automation) => toggle({
 	label: automation.name,
@@ -86,7 +109,7 @@ function AutomationPage({ id, onRun }) {
 		use(Running, { of: id }),
 		card(facts([
 			[t("automation.next"), nextOf(automation, next.data)],
-			[t("automation.last"), lastRun ? time(lastRun) : t("never")],
+			[t("automation.last"), lastRun ? `${dayTime(lastRun)}${took(entries[0])}` : t("never")],
 		]), mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(state.pending.get(target)?.run), onClick: run }))),
 		titled(t("automation.why"), reasons),
 		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem(stated?.conditions ?? []))) : empty(history.error ?? t("nothing")))),
@@ -95,7 +118,7 @@ function AutomationPage({ id, onRun }) {
 
 function nextOf({ status }, answer) {
 	if (status === "disabled") return t("automation.off");
-	return answer?.next.length ? time(answer.next[0]) : t("automation.waits");
+	return answer?.next.length ? dayTime(answer.next[0]) : t("automation.waits");
 }
 
 const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB }, texts?.map((sentence, at) =>
@@ -132,12 +155,30 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB }, said.replace(/ s more$/, " s"))];
 }
 
+// What a run came to; one that went through and warned is not "done".
+const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
+
+// What set a run off: the device and its value, a time, or a hand.
+function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
+	if (!type || type === "manual") return t("source.device");
+	const device = id && (state.devices.get(id) ?? { id });
+	if (device && attribute) return `${nameOf(device)}: ${labelOf(attribute, device)} = ${show(attribute, value, device)}`;
+	if (device) return event ? t("trigger.event", { who: nameOf(device), event: word(event) }) : nameOf(device);
+	if (type === "timer") return t("trigger.timer", { name });
+	if (type === "webhook") return t("trigger.webhook", { hook });
+	if (type === "variable_change") return t("trigger.variable", { name });
+	return t(`cause.${type}`, {}, plain(type));
+}
+
 const runItem = (conditions) => (entry, at) => {
-	const { status, executed_at: when, duration_ms: duration = 0, trace = [] } = entry;
+	const { status, executed_at: when, duration_ms: duration = 0, trace = [], warnings = [], trigger_payload: payload } = entry;
+	const isBad = status === "error" || warnings.length > 0;
 	return li({ key: at, class: status },
-		p(`${time(when)} · `, strong(word(status)), ` · ${number(duration)} ms`),
+		p(`${moment(when)} · `, strong({ class: isBad ? "problem" : "" }, outcomeOf(entry)), ` · ${inSeconds(duration)}`),
+		p({ class: "hint", dir: "auto" }, causeOf(payload ?? {})),
 		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
-		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${number(step.at_ms ?? 0)} ms · ${STEPS[step.step](step, conditions)}`))));
+		warnings.filter((each) => !(entry.error ?? "").includes(each)).map((each, key) => p({ key, class: "problem", lang: HUB, dir: "auto" }, each)),
+		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
 };
 
 // How each step of a run is told.

@@ -23,9 +23,9 @@ export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}
 const queued = new Map();
 
 // Send a command, after a question where there is one to ask.
-async function send(to, capability, action, value, wish = value ?? action) {
+export async function send(to, capability, action, value, wish = value ?? action) {
 	const letsIn = ASK_FIRST.includes(action) && GUARDED.includes(capability.split(".").pop());
-	if (letsIn && !to.simulate) {
+	if ((letsIn && !to.simulate) || (to.isGuarded && action === "off")) {
 		const what = actionWord(action);
 		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what, null, asItWas(to, capability)))) return;
 	}

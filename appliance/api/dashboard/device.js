@@ -1,15 +1,18 @@
 // The pages of one device and of one room. The device's: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
 
 import { get, post, segment } from "./api.js";
-import { cards, marks, readingList, readingsOf, summary as saying } from "./cards.js";
-import { commandsOf, control, toDevice } from "./controls.js";
+import { control, toDevice } from "./controls.js";
 import { tags, use } from "./dom.js";
+import { icon } from "./icons.js";
 import { roomResults, roomSwitch } from "./home.js";
 import { Paired } from "./pairing.js";
 import { Day, History } from "./past.js";
-import { stills } from "./pictures.js";
+import { lookOf, stateOf } from "./look.js";
+import { panelOf } from "./sheet.js";
+import { Devices, hasTile } from "./summary.js";
+import { marks } from "./tiles.js";
 import { act, inOrder, mayAdmin, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, titled, useLoaded } from "./ui.js";
+import { card, Editable, empty, facts, Field, titled, useLoaded } from "./ui.js";
 import { attributesOf, isAway, nameOf, numberOf, orderOf, word } from "./values.js";
 import { t, time } from "./words.js";
 
@@ -23,17 +26,15 @@ export function Device({ id }) {
 	const device = state.devices.get(id);
 	if (!device) return [h1({ tabindex: "-1" }, t("device.gone")), p(id)];
 	const to = toDevice(device);
+	const { symbol, tone } = lookOf(device);
 	const onSave = (name) =>
 		act(id, "name", async () => put("devices", await post(`${to.path}/name`, { name: name || null })));
-	const commands = mayWrite() ? commandsOf(device) : [];
 	const title = { text: nameOf(device), level: "h1", label: t("rename", { name: nameOf(device) }), canEdit: mayWrite(), onSave };
 	return [
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
-		div({ class: "heading" }, iconOf(device), use(Editable, title), marks(device)),
-		isAway(device) && p({ class: "hint" }, `${saying(device)}. ${t("away.hint")}`),
-		errorLine(id),
-		stills(device),
-		commands.length > 0 && card(readingList(device, readingsOf(device, commands)), commands.map((each) => control(to, each, device.attributes))),
+		div({ class: `heading ${tone || "off"}` }, span({ class: "symbol" }, icon(symbol)), use(Editable, title), marks(device)),
+		(isAway(device) || hasTile(device)) && p({ class: isAway(device) ? "problem" : "hint" }, stateOf(device)),
+		(isAway(device) || hasTile(device) || state.errors.has(id)) && card(panelOf(device, false)),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
 		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),
@@ -112,7 +113,7 @@ export function RoomPage({ id }) {
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
 		div({ class: "heading" }, h1({ tabindex: "-1", dir: "auto", class: "title" }, room.name), roomSwitch(room, devices)),
 		roomResults(id),
-		devices.length ? cards(devices) : empty(t("nothing")),
+		devices.length ? use(Devices, { devices }) : empty(t("nothing")),
 		measured.length > 0 && use(Day, { key: measured.map(({ device, attribute }) => device.id + attribute).join(), measured }),
 	];
 }

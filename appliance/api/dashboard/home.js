@@ -1,92 +1,141 @@
-// The home: search, favourites, scenes, what runs, rooms with their devices, groups.
+// The home: how it is in one line, scenes, favourites, what runs, and rooms with their devices.
 
 import { get, post, segment } from "./api.js";
-import { cards, controls } from "./cards.js";
-import { commandsOf, control, toMany } from "./controls.js";
-import { tags, use } from "./dom.js";
-import { act, changed, favourites, flip, inOrder, isIn, mayWrite, note, state } from "./store.js";
-import { Button, called, card, empty, errorLine, HUB, icon, iconButton, inTurn, outcomes, row, thing, titled, unsafe, useRefreshed } from "./ui.js";
-import { doing, nameOf } from "./values.js";
+import { commandsOf, control, send, toMany } from "./controls.js";
+import { tags, use, useEffect, useRef } from "./dom.js";
+import { icon } from "./icons.js";
+import { obviousOf } from "./look.js";
+import { act, changed, favourites, flip, inOrder, isIn, mayAdmin, mayWrite, note, state } from "./store.js";
+import { Devices, hasTile, inUse, Summary } from "./summary.js";
+import { tile, tiles } from "./tiles.js";
+import { Button, called, card, empty, errorLine, HUB, iconButton, inTurn, outcomes, row, titled, unsafe, useRefreshed } from "./ui.js";
+import { doing, labelOf, nameOf, word } from "./values.js";
 import { t } from "./words.js";
 
-const { a, button, div, h1, h2, header, input, nav, p, section, small, span } = tags;
+const { a, button, div, h1, h2, header, input, p, section, small, span } = tags;
 
-const MIN_ROOMS = 3; // fewer need no bar to jump to them
+const MANY = 16; // devices; more do not fit on one screen, so what is on comes first
+const MAX_ON = 8;
 
 export function Home() {
-	const hidden = state.isEditing ? [] : [...state.devices.keys()].filter((id) => isIn("hidden", id));
-	const devices = inOrder([...state.devices.values()].filter(({ id }) => !hidden.includes(id)));
-	const wanted = sought(state.search.trim());
-	return [
-		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
-		unsafe(),
-		state.devices.size > 0 && tools(),
-		wanted ? found(wanted) : whole(devices),
-		!wanted && hidden.length > 0 && p({ class: "empty" }, t("hidden.count", { count: hidden.length })),
-	];
-}
-
-function tools() {
-	const setSearch = (text) => {
-		state.search = text;
-		changed();
-	};
+	if (state.search !== null) return use(Search);
 	const edit = () => {
 		state.isEditing = !state.isEditing;
 		changed();
 	};
-	return div({ class: "tools", role: "search" },
-		icon("search"),
-		input({ type: "search", "aria-label": t("search"), placeholder: t("search"), autocomplete: "off", value: state.search, oninput: ({ target }) => setSearch(target.value) }),
-		a({ class: "plain", href: "#/wall", "aria-label": t("wall"), title: t("wall") }, icon("wall")),
-		iconButton("edit", t("edit"), edit, false, { "aria-pressed": String(state.isEditing) }));
+	const hidden = [...state.devices.keys()].filter((id) => isIn("hidden", id));
+	return [
+		div({ class: "heading" }, h1({ tabindex: "-1", class: "title" }, t("nav.home")), state.devices.size > 0 && span({ class: "buttons" },
+			iconButton("search", t("search"), () => search("")),
+			iconButton("edit", t("edit"), edit, false, { "aria-pressed": String(state.isEditing) }),
+			a({ class: "plain", href: "#/wall", "aria-label": t("wall"), title: t("wall") }, icon("wall")))),
+		unsafe(),
+		state.devices.size ? whole(state.isEditing ? [] : hidden) : use(First),
+		errorLine("preferences"),
+		!state.isEditing && hidden.length > 0 && p({ class: "empty" }, t("hidden.count", { count: hidden.length })),
+	];
 }
 
-function whole(devices) {
+function whole(hidden) {
+	const devices = inOrder([...state.devices.values()].filter(({ id }) => !hidden.includes(id)));
 	const rooms = [...state.rooms.values()]
 		.map((room) => ({ room, inside: devices.filter((each) => each.room_id === room.id) }))
 		.filter(({ inside }) => inside.length > 0);
 	const others = devices.filter((device) => !state.rooms.has(device.room_id));
 	const first = favourites();
 	const groups = [...state.groups.values()];
+	const sections = rooms.map(({ room, inside }) => ({ drawn: use(Room, { key: `room ${room.id}`, room, devices: inside }), height: heightOf(room.id, inside) }));
+	if (others.length) {
+		const name = t(rooms.length ? "home.unassigned" : "home.devices");
+		sections.push({ drawn: section({ key: "others", "aria-label": name }, header({ class: "room" }, h2(name)), use(Devices, { devices: others })), height: heightOf(null, others) });
+	}
+	if (groups.length) sections.push({ drawn: section({ key: "groups", "aria-label": t("groups") }, header({ class: "room" }, h2(t("groups"))),
+		div({ class: "tiles" }, groups.map((group) => use(Group, { key: group.id, group })))), height: heightOf(null, groups) });
 	return [
-		rooms.length >= MIN_ROOMS && bar(rooms),
-		first.length > 0 && titled(t("favourites"), cards(first, "favourites")),
+		use(Summary),
 		state.scenes.size > 0 && use(Scenes),
 		use(Running),
-		rooms.map(({ room, inside }) => use(Room, { key: room.id, room, devices: inside })),
-		others.length > 0 && titled(t(rooms.length ? "home.unassigned" : "home.devices"), cards(others)),
-		groups.length > 0 && titled(t("groups"), div({ class: "cards" }, groups.map((group) => use(Group, { key: group.id, group })))),
-		state.devices.size === 0 && empty(t("home.empty")),
-		errorLine("preferences"),
+		first.length > 0 && titled(t("favourites"), tiles(first, { list: "favourites" })),
+		!state.isEditing && devices.length > MANY && use(On),
+		div({ class: "columns" }, columnsOf(sections).map((column, at) => div({ key: at, class: "column" }, column))),
+	];
+}
+
+// --- columns without holes -----------------------------------------------------------------------------
+
+const COLUMN_REM = 20;
+const GAP_REM = 1.5;
+
+// About how high a section is, in rows of tiles.
+function heightOf(id, devices) {
+	if (isIn("folded", id)) return 1;
+	const able = devices.filter((each) => each.members || hasTile(each)).length;
+	return 1 + Math.ceil(able / 2) + (able < devices.length ? 0.5 : 0);
+}
+
+// The sections in as many columns as fit, each in the shortest so far.
+export function columnsOf(sections, columnRem = COLUMN_REM) {
+	const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+	const width = (document.querySelector("main")?.clientWidth ?? document.documentElement.clientWidth) / rem;
+	const count = Math.max(1, Math.min(sections.length, Math.floor((width - 1) / (columnRem + GAP_REM))));
+	const columns = Array.from({ length: count }, () => ({ height: 0, parts: [] }));
+	for (const { drawn, height } of sections) {
+		const column = columns.reduce((least, each) => (each.height < least.height ? each : least));
+		column.height += height;
+		column.parts.push(drawn);
+	}
+	return columns.map(({ parts }) => parts);
+}
+
+addEventListener("resize", changed);
+
+// --- parts -----------------------------------------------------------------------------------------------
+
+// What to do first in a home without devices.
+function First() {
+	return card(p(t("home.empty")), mayAdmin() && div({ class: "actions first" },
+		a({ class: "button main", href: "#/settings/devices" }, icon("search"), t("first.search")),
+		a({ class: "button", href: "#/settings/add" }, icon("add"), t("first.add"))),
+		p({ class: "hint" }, t("first.docs")));
+}
+
+function On() {
+	const others = inUse().filter(({ id }) => !isIn("favourites", id));
+	const all = others.length > MAX_ON && a({ href: "#/list/on" }, t("home.all", { count: others.length }));
+	return others.length > 0 && div({ class: "now" }, titled(t("home.on"), tiles(others.slice(0, MAX_ON)), all));
+}
+
+export function search(text) {
+	state.search = text;
+	changed();
+}
+
+function Search() {
+	const ref = useRef();
+	useEffect(() => ref.current.focus(), []);
+	const wanted = sought(state.search.trim());
+	const rooms = [...state.rooms.values()];
+	const onkeydown = (event) => event.key === "Escape" && search(null);
+	return [
+		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
+		div({ class: "tools", role: "search" },
+			icon("search"),
+			input({ ref, type: "search", "aria-label": t("search"), placeholder: t("search"), autocomplete: "off", value: state.search, onkeydown, oninput: ({ target }) => search(target.value) }),
+			iconButton("close", t("search.close"), () => search(null))),
+		wanted ? found(wanted) : rooms.length > 0 && titled(t("rooms"), div({ class: "strip wrap" },
+			rooms.map(({ id, name }) => a({ key: id, class: "button", dir: "auto", href: `#/room/${segment(id)}` }, name)))),
 	];
 }
 
 // As it is searched for: `kuche` finds the Küche, and `lazienka` the Łazienka.
-const LETTERS = { ł: "l", ø: "o", đ: "d", ß: "ss", æ: "ae", œ: "oe", ı: "i" };
-const sought = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[łøđßæœı]/g, (each) => LETTERS[each]);
+const sought = (text) => text.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replaceAll("ł", "l").replaceAll("ß", "ss");
 
-// Devices whose name, id or room has this text, or else all of its words; hidden ones too.
 function found(wanted) {
-	const text = (device) => sought(`${nameOf(device)} ${device.id} ${state.rooms.get(device.room_id)?.name ?? ""}`);
+	const text = (device) => sought(`${nameOf(device)} ${device.id} ${device.alias ?? ""} ${state.rooms.get(device.room_id)?.name ?? ""}`);
 	const having = (parts) => [...state.devices.values()].filter((device) => parts.every((part) => text(device).includes(part)));
 	const exact = having([wanted]);
 	const devices = exact.length ? exact : having(wanted.split(/\s+/));
-	return titled(t("search.found", { count: devices.length }), devices.length ? cards(devices) : empty(t("search.none")));
-}
-
-const headingOf = (id) => `room ${id}`;
-
-function bar(rooms) {
-	const jump = (id) => {
-		if (isIn("folded", id)) flip("folded", id);
-		document.body.classList.remove("first"); // what lies between has to have its height
-		const heading = document.getElementById(headingOf(id));
-		heading.scrollIntoView();
-		heading.focus({ preventScroll: true });
-	};
-	return nav({ class: "strip bar", "aria-label": t("rooms") },
-		rooms.map(({ room: { id, name } }) => button({ key: id, type: "button", dir: "auto", onclick: () => jump(id) }, name)));
+	return titled(t("search.found", { count: devices.length }), devices.length ? tiles(devices) : empty(t("search.none")));
 }
 
 async function run(scene) {
@@ -98,7 +147,7 @@ async function run(scene) {
 
 export function Scenes() {
 	const all = [...state.scenes.values()];
-	return titled(t("scenes"), [
+	return section({ "aria-label": t("scenes") },
 		div({ class: "strip" }, all.map((scene) => use(Button, {
 			key: scene.id,
 			label: scene.name,
@@ -107,11 +156,10 @@ export function Scenes() {
 			isDisabled: !mayWrite(),
 			onClick: () => run(scene),
 		}))),
-		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]),
-	]);
+		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
 }
 
-// What runs of this automation, or of all scenes and automations; nothing where nothing does.
+// What runs of this automation, or of all scenes and automations; nothing if nothing does.
 export function Running({ of }) {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")), `${state.eventCount} ${state.pending.size}`);
 	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
@@ -123,15 +171,15 @@ export function Running({ of }) {
 		errorLine(id)))));
 }
 
-// A room's name, which leads to its page, a button that folds it, and its switch.
+// A room's name, which leads to its page, its switch, a button that folds it, and its devices.
 function Room({ room: { id, name }, devices }) {
 	const isFolded = isIn("folded", id) && !state.isEditing;
 	const fold = button({ type: "button", class: "plain fold", "aria-expanded": String(!isFolded), "aria-label": t("fold", { name }), onclick: () => flip("folded", id) },
 		icon(isFolded ? "shut" : "open"));
 	return section({ "aria-label": name },
-		header(h2({ id: headingOf(id), tabindex: "-1", dir: "auto" }, a({ href: `#/room/${segment(id)}` }, name)),
+		header({ class: "room" }, h2({ tabindex: "-1", dir: "auto" }, a({ href: `#/room/${segment(id)}` }, name)),
 			span({ class: "buttons" }, roomSwitch({ id, name }, devices), fold)),
-		roomResults(id), !isFolded && cards(devices));
+		roomResults(id), !isFolded && use(Devices, { devices }));
 }
 
 export function roomSwitch(room, devices) {
@@ -141,24 +189,32 @@ export function roomSwitch(room, devices) {
 
 export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
 
-// The commands that any of these devices takes, each once; and what they show together. Where there are lights, they alone say
+// The commands that any of these devices takes, each once; and what they show together. If there are lights, they alone say
 // whether it is on: the switch acts on them, and a plug that stays on would keep it from ever switching them on.
-const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
+export const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
 
-function shared(devices) {
+export function shared(devices) {
 	const lights = devices.filter(({ kind }) => kind === "Light");
 	const isOn = (lights.length ? lights : devices).some(({ attributes }) => attributes.power === "on");
 	const shown = Object.assign({}, ...devices.map((each) => each.attributes).reverse());
 	return "power" in shown ? { ...shown, power: isOn ? "on" : "off" } : shown;
 }
 
+export const membersOf = (group) => group.members.map((id) => state.devices.get(id)).filter(Boolean);
+
 function Group({ group }) {
-	const devices = group.members.map((id) => state.devices.get(id)).filter(Boolean);
+	const devices = membersOf(group);
+	const { power } = shared(devices);
 	const to = toMany("groups", group, devices);
-	const attributes = shared(devices);
-	const [corner, others] = controls(to, mayWrite() ? together(devices) : [], attributes);
-	const title = span({ class: "title" }, called(group.name), small(t("home.members", { count: devices.length })));
-	const look = attributes.power === "on" ? "on" : "";
-	return thing({ look, symbol: icon("virtual"), title, control: corner },
-		others, errorLine(to.target), outcomes(to.target));
+	const obvious = mayWrite() && obviousOf({ id: group.id, kind: "Group", attributes: { power }, commands: together(devices) });
+	return tile({
+		id: group.id, name: group.name,
+		href: `#/group/${segment(group.id)}`,
+		text: [power && word(power), t("home.members", { count: devices.length })].filter(Boolean).join(" · "),
+		look: { symbol: "group", tone: power === "on" && (devices.some(({ kind }) => kind === "Light") ? "light" : "cool") },
+		isOn: obvious?.isOn,
+		isPending: state.pending.has(to.target),
+		label: obvious && `${group.name}: ${labelOf("power")}`,
+		onTap: obvious?.capability === "power" && (() => send(to, "power", obvious.action)),
+	}, errorLine(to.target), outcomes(to.target));
 }

@@ -7,7 +7,7 @@ import { tags, use, useRef, useState } from "./dom.js";
 import { state } from "./store.js";
 import { card, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
-import { date, month, t, time } from "./words.js";
+import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./words.js";
 
 const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 
@@ -91,13 +91,14 @@ export function History({ device }) {
 }
 
 // One attribute: what a meter counted as bars, all else as a line.
-function Picture({ device, attribute, period }) {
+function Picture({ device, attribute, period, isBare = false }) {
 	const until = Date.now();
 	const [length, fine] = PERIODS[period];
 	const from = until - length;
 	const withLive = useLive();
 	const counts = length > DAY_MS && isMeter(device.attributes[attribute]);
 	const { data, error } = useLoaded(() => loadPast(device, attribute, from, counts ? "day" : fine), [state.isOnline]);
+	const away = useLoaded(() => (fine === "raw" ? loadPast(device, "state", from, "raw") : Promise.resolve({ entries: [] })), [state.isOnline, device.attributes.state]);
 	const entries = data && (fine === "raw" ? withLive(device, attribute, data.entries, from) : data.entries);
 	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
 	const name = labelOf(attribute, device);
@@ -107,10 +108,18 @@ function Picture({ device, attribute, period }) {
 	const rows = bars ? bars.map((bar, at) => line(at, "", bar.name, told(bar.value))).reverse()
 		: entries.slice(0, MAX_ROWS).map((entry, at) => line(at, "", time(entry.observed_at), ofTime(entry, told)));
 	return [
-		bars ? use(Bars, { bars, from, until, label, told }) : use(Chart, { entries, from, until, label, told }),
+		bars ? use(Bars, { bars, from, until, label, told }) : use(Chart, { entries, from, until, label, told, step: LONGEST_MS[data.resolution], gaps: fine === "raw" ? awayOf(away.data?.entries ?? []) : [] }),
 		fine === "raw" && data.resolution === "hour" && p({ class: "hint" }, t("device.hours")),
-		details(summary(t("device.table")), scroll(label, rows)),
+		!isBare && details(summary(t("device.table")), scroll(label, rows)),
 	];
+}
+
+const LONGEST_MS = { hour: 2.5 * DAY_MS / 24, day: 2.5 * DAY_MS }; // after that a value is no longer known
+
+// The spans in which a device could not be reached, from the entries of its state, newest first.
+function awayOf(entries) {
+	const all = [...entries].reverse();
+	return all.map(({ observed_at: at, value }, index) => ["offline", "unavailable"].includes(value) && [Date.parse(at), Date.parse(all[index + 1]?.observed_at ?? new Date())]).filter(Boolean);
 }
 
 // A value, and of a time its lowest and highest.
@@ -144,7 +153,7 @@ function Bars({ bars, from, until, label, told }) {
 	};
 	return figure({ class: "chart" },
 		figcaption(strong(told(bar.value)), small(bar.name)),
-		canvas(label, choose, () => setChosen(null),
+		canvas(label, choose, () => setChosen(null), [],
 			bars.map((each, at) => {
 				const [left, right] = edges(each, at);
 				const top = (HEIGHT - (HEIGHT * Math.max(each.sum, 0)) / most).toFixed(1);
@@ -153,7 +162,29 @@ function Bars({ bars, from, until, label, told }) {
 		div({ class: "axis" }, span(bars[0].name), span(bars.at(-1).name)));
 }
 
-const canvas = (label, choose, leave, ...drawn) => svg({
+// A picture with its highest and lowest value at the left and times below.
+const plot = (edges, ticks, picture) => div({ class: "plot" },
+	div({ class: edges.length === 1 ? "edges level" : "edges" }, edges), picture,
+	div({ class: "axis times" }, ticks.map(({ share, text }) => span({ key: share, style: { left: `${share}%` } }, text))));
+
+const HOUR_MS = DAY_MS / 24;
+const STEPS = [HOUR_MS / 4, HOUR_MS, 6 * HOUR_MS, DAY_MS, 7 * DAY_MS, 61 * DAY_MS];
+const MAX_TICKS = 7;
+
+// Round moments between two others, with their place in percent.
+function ticksOf(from, until) {
+	const step = STEPS.find((each) => (until - from) / each <= MAX_TICKS) ?? STEPS.at(-1);
+	const midnight = new Date(from).setHours(0, 0, 0, 0);
+	const written = step < DAY_MS ? clock : step < 7 * DAY_MS ? shortDay : step < 60 * DAY_MS ? shortDate : shortMonth;
+	const ticks = [];
+	for (let at = midnight; at < until; at = step < DAY_MS ? at + step : new Date(at + step + HOUR_MS * 2).setHours(0, 0, 0, 0)) {
+		const share = (100 * (at - from)) / (until - from);
+		if (share > 3 && share < 97) ticks.push({ share: share.toFixed(2), text: written(at) });
+	}
+	return ticks;
+}
+
+const canvas = (label, choose, leave, ticks, ...drawn) => svg({
 	viewBox: `0 -8 ${WIDTH} ${HEIGHT + 16}`,
 	preserveAspectRatio: "none",
 	role: "img",
@@ -161,13 +192,16 @@ const canvas = (label, choose, leave, ...drawn) => svg({
 	onpointermove: choose,
 	onpointerdown: choose,
 	onpointerleave: leave,
-}, path({ class: "grid", d: `M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}` }), ...drawn);
+}, gridOf(HEIGHT, ticks), ...drawn);
+
+const gridOf = (height, ticks) => path({ class: "grid", d: `M0 0H${WIDTH}M0 ${height / 2}H${WIDTH}M0 ${height}H${WIDTH}${ticks.map(({ share }) => `M${(share * WIDTH) / 100} 0V${height}`).join("")}` });
 
 // A line that keeps each value until the next; around means of hours and days what was lowest and highest.
-function Chart({ entries, from, until, label, told }) {
+function Chart({ entries, from, until, label, told, step, gaps }) {
 	const [chosen, setChosen] = useState(null);
 	const points = pointsOf(entries);
-	const { line, x, y, low, high } = trace(points, from, until, WIDTH, HEIGHT);
+	const { line, area, x, y, low, high } = trace(points, from, until, WIDTH, HEIGHT, undefined, { step, gaps });
+	const band = bandOf(points, x, y);
 	const choose = ({ currentTarget, clientX }) => {
 		const box = currentTarget.getBoundingClientRect();
 		const at = from + ((clientX - box.left) / box.width) * (until - from);
@@ -181,13 +215,12 @@ function Chart({ entries, from, until, label, told }) {
 	};
 	return figure({ class: "chart" },
 		figcaption(strong(told(point.value)), small(point.min === undefined ? time(point.at) : `${told(point.min)} – ${told(point.max)}, ${time(point.at)}`)),
-		canvas(label, choose, () => setChosen(null),
-			path({ class: "area", d: bandOf(points, x, y) ?? `${line}V${HEIGHT}H${x(points[0].at)}Z` }),
+		plot(high === low ? [edge(high)] : [edge(high), edge(low)], ticksOf(from, until), canvas(label, choose, () => setChosen(null), ticksOf(from, until),
+			path({ class: "area", d: band ?? area }),
 			path({ class: "line", d: line }),
 			chosen && path({ class: "cursor", d: `M${x(chosen.at)} -8V${HEIGHT + 8}` }),
-			chosen && path({ class: "dot", d: `M${x(chosen.at)} ${y(chosen.level)}h.01` })),
-		div({ class: "axis" }, span(time(from)), span(time(until))),
-		div({ class: high === low ? "edges level" : "edges" }, edge(high), high !== low && edge(low)));
+			chosen && path({ class: "dot", d: `M${x(chosen.at)} ${y(chosen.level)}h.01` }))),
+		band && ul({ class: "legend" }, li({ class: "mean" }, t("chart.mean")), li({ class: "span" }, t("chart.span"))));
 }
 
 // The outline between lowest and highest; null where there are none.
@@ -230,6 +263,14 @@ function Together({ device, attributes, period }) {
 	return use(SeriesChart, { label: lines.map(({ name }) => name).join(", "), lines, from, until, hasOwnScales: true });
 }
 
+// The last day of what a device is for: its level or its first number, otherwise whether it was on.
+export function Today({ device }) {
+	const [name] = attributesOf(device).filter(([each]) => !["battery", "color_mode"].includes(each)).sort(([one], [other]) => rankOf(one) - rankOf(other))[0] ?? [];
+	return name ? titled(t("sheet.today"), use(Picture, { key: name, device, attribute: name, period: "day", isBare: true })) : null;
+}
+
+const rankOf = (name) => ["brightness", "temperature", "power_consumption", "power", "lock", "cover_position", "contact", "motion", "occupancy"].indexOf(name) >>> 0;
+
 // A room's readings over a day: one picture for each sort, with a line for each device that has it.
 export function Day({ measured }) {
 	const until = Date.now();
@@ -251,17 +292,17 @@ function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));
 	const lineOf = (points) => trace(points, from, until, WIDTH, SERIES_HEIGHT, bounds(hasOwnScales ? points : all)).line;
 	const { low, high } = bounds(all);
+	const ticks = ticksOf(from, until);
 	const edge = (sought) => {
 		const { value, text } = all.find(({ level }) => level === sought);
 		return span(text(value));
 	};
 	return figure({ class: "chart" },
 		figcaption(strong(label)),
-		svg({ viewBox: `0 -8 ${WIDTH} ${SERIES_HEIGHT + 16}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
-			path({ class: "grid", d: `M0 0H${WIDTH}M0 ${SERIES_HEIGHT / 2}H${WIDTH}M0 ${SERIES_HEIGHT}H${WIDTH}` }),
-			drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: lineOf(points) }))),
-		div({ class: "axis" }, span(time(from)), span(time(until))),
-		!hasOwnScales && div({ class: high === low ? "edges level" : "edges" }, edge(high), high !== low && edge(low)),
+		plot(hasOwnScales ? [] : high === low ? [edge(high)] : [edge(high), edge(low)], ticks,
+			svg({ viewBox: `0 -8 ${WIDTH} ${SERIES_HEIGHT + 16}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
+				gridOf(SERIES_HEIGHT, ticks),
+				drawn.map(({ points }, at) => path({ key: at, class: `line line${at % 6}`, d: lineOf(points) })))),
 		ul({ class: "legend" }, drawn.map(({ name, now, text }, at) => li({ key: at, class: `line${at % 6}` }, span({ dir: "auto" }, name), strong(text(now))))));
 }
 

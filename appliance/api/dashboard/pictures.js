@@ -1,18 +1,16 @@
-// Pictures: the newest still of a camera, and what devices showed over time as a line, with the small one on a card.
+// Pictures: the newest still of a camera, and values over time as a line.
 
-import { download, get, segment } from "./api.js";
+import { download, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { inTurn } from "./ui.js";
 import { classOf, nameOf, numberOf } from "./values.js";
 import { t } from "./words.js";
 
-const { div, img, p, path, svg } = tags;
+const { div, img, p } = tags;
 
 const REFRESH_MS = 10_000;
 const TYPES = /^image\/(jpeg|png|gif|webp)$/;
 const CAMERAS = ["camera", "image"];
-const TREND_MS = 2 * 86_400_000;
-const TREND_STEP_MS = 600_000; // about a pixel
 
 export const isPicture = (value) => TYPES.test(value);
 
@@ -23,7 +21,8 @@ export function stills(device) {
 	return attributes.map((attribute) => use(Still, { key: `still ${attribute}`, device, attribute }));
 }
 
-export const cameraStills = (device) => CAMERAS.includes(classOf(device)) && stills(device);
+export const isCamera = (device) => CAMERAS.includes(classOf(device));
+export const cameraStills = (device) => isCamera(device) && stills(device);
 
 function Still({ device, attribute }) {
 	const ref = useRef();
@@ -82,41 +81,32 @@ export function pointsOf(entries) {
 
 const boundsOf = (points) => ({ low: Math.min(...points.map(({ low }) => low)), high: Math.max(...points.map(({ high }) => high)) });
 
-// A line in a box of this size that keeps each value until the next, and where a moment and a level lie in it.
-export function trace(points, from, until, width, height, { low, high } = boundsOf(points)) {
+// A line in a box of this size that keeps each value until the next, for `step` ms at most, and is broken within `gaps`; the
+// area below it; and the place of a moment and of a level.
+/** @type {(points: any[], from: number, until: number, width: number, height: number, bounds?: any, more?: any) => any} */
+export function trace(points, from, until, width, height, { low, high } = boundsOf(points), { step = Infinity, gaps = [] } = {}) {
 	const x = (at) => ((width * (Math.max(at, from) - from)) / (until - from || 1)).toFixed(1);
 	const y = (level) => (high === low ? height / 2 : height - (height * (level - low)) / (high - low)).toFixed(1);
-	const steps = points.map(({ at, level }, index) => (index ? `H${x(at)}V${y(level)}` : `M${x(at)} ${y(level)}`));
-	return { line: `${steps.join("")}H${width}`, x, y, low, high };
+	let [line, area, pen] = ["", "", null];
+	points.forEach(({ at, level, min }, index) => {
+		const end = Math.min(points[index + 1]?.at ?? until, min === undefined ? Infinity : at + step);
+		for (const [start, stop] of without([Math.max(at, from), end], gaps)) {
+			const isOn = pen === start;
+			line += `${isOn ? `V${y(level)}` : `M${x(start)} ${y(level)}`}H${x(stop)}`;
+			area += `${isOn ? "" : `${pen === null ? "" : `V${height}Z`}M${x(start)} ${height}`}V${y(level)}H${x(stop)}`;
+			pen = stop;
+		}
+	});
+	return { line, area: area && `${area}V${height}Z`, x, y, low, high };
 }
 
-function sparkline(entries, now) {
-	const points = pointsOf(entries);
-	const until = Date.now();
-	const level = numberOf(now);
-	if (level !== null) points.push({ ...points.at(-1), at: until, level, low: level, high: level });
-	if (points.length < 2) return null;
-	const { line } = trace(points, points[0].at, until, 240, 28);
-	return svg({ viewBox: "0 -2 240 32", preserveAspectRatio: "none", "aria-hidden": "true" }, path({ d: line }));
-}
-
-// The latest values of a sensor's first number as a line: fetched while the card is in sight, and anew with the first value
-// that comes a while later.
-export function Trend({ device, readings }) {
-	const ref = useRef();
-	const [entries, setEntries] = useState([]);
-	const attribute = readings.find(([, value]) => numberOf(value) !== null)?.[0];
-	const period = Math.floor(Number(new Date(device.updated_at)) / TREND_STEP_MS);
-	useEffect(() => {
-		const observer = new IntersectionObserver(([seen]) => {
-			if (!seen.isIntersecting || !attribute) return;
-			observer.disconnect();
-			const start = new Date(Date.now() - TREND_MS).toISOString();
-			const path = `devices/${segment(device.id)}/history/${segment(attribute)}?limit=120&start=${start}`;
-			inTurn(() => get(path)).then((history) => setEntries(history.entries), () => {}); // then without a picture
-		});
-		observer.observe(ref.current);
-		return () => observer.disconnect();
-	}, [attribute, period]);
-	return div({ class: "trend", ref }, attribute && sparkline(entries, device.attributes[attribute]));
+// The parts of a span that are in none of the gaps.
+function without([start, end], gaps) {
+	const parts = [];
+	for (const [from, until] of gaps) {
+		if (until <= start || from >= end) continue;
+		if (from > start) parts.push([start, from]);
+		start = until;
+	}
+	return start < end ? [...parts, [start, end]] : parts;
 }

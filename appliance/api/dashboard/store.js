@@ -28,7 +28,7 @@ export const state = {
 	pending: new Map(), // target → { what: wish }
 	errors: new Map(), // target → sentence
 	outcomes: new Map(), // target → results
-	search: "", // what the home is searched for
+	search: null, // the text that the home is searched for, or null
 	isEditing: false, // the home is put into another order
 	question: null, // what a dialog asks
 	events: [], // newest first

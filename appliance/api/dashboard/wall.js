@@ -1,14 +1,16 @@
-// The panel on a wall: large switches of the favourites over the whole screen, which grows dark by itself.
+// The panel on a wall: the time, how the home is, and large tiles by room; it grows dark by itself.
 
-import { cards } from "./cards.js";
-import { commandsOf } from "./controls.js";
 import { tags, use, useEffect, useState } from "./dom.js";
-import { Scenes } from "./home.js";
+import { icon } from "./icons.js";
+import { columnsOf, Scenes } from "./home.js";
 import { favourites, inOrder, isIn, state } from "./store.js";
-import { empty, icon, iconButton } from "./ui.js";
-import { clock, t } from "./words.js";
+import { hasTile, Summary } from "./summary.js";
+import { tiles } from "./tiles.js";
+import { empty, iconButton } from "./ui.js";
+import { show } from "./values.js";
+import { clock, t, weekdayAndDate } from "./words.js";
 
-const { a, div, h1, header, span } = tags;
+const { a, div, h1, h2, header, p, section, span, strong } = tags;
 
 const DIM_MS = 60_000;
 const TICK_MS = 1000;
@@ -50,13 +52,32 @@ export function Wall() {
 		};
 	}, []);
 	const chosen = favourites();
-	const able = (device) => !isIn("hidden", device.id) && commandsOf(device).length > 0;
+	const able = (device) => !isIn("hidden", device.id) && hasTile(device);
 	const shown = chosen.length ? chosen : inOrder([...state.devices.values()].filter(able));
 	const fill = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen?.());
 	return div({ class: isDim ? "panel dim" : "panel" },
-		header(h1({ tabindex: "-1" }, clock(now)), span({ class: "buttons" },
+		header(h1({ tabindex: "-1" }, clock(now)), p({ class: "today" }, weekdayAndDate(now), outdoors()), span({ class: "buttons" },
 			iconButton("wall", t("wall.fill"), fill),
 			a({ class: "plain", href: "#/", "aria-label": t("nav.home"), title: t("nav.home") }, icon("close")))),
+		use(Summary),
 		state.scenes.size > 0 && use(Scenes),
-		shown.length ? cards(shown, "favourites") : empty(t("home.empty")));
+		shown.length ? div({ class: "columns" }, columnsOf(inRooms(shown), 28).map((column, at) => div({ key: at, class: "column" }, column)))
+			: empty(t("home.empty")));
+}
+
+// The temperature outside, if a device shows it.
+function outdoors() {
+	const found = [...state.devices.values()].find(({ attributes }) => "temperature_outdoor" in attributes);
+	return found && strong(` · ${t("attribute.temperature_outdoor")} ${show("temperature_outdoor", found.attributes.temperature_outdoor, found)}`);
+}
+
+// A section for each room; the tiles keep the order in which they were chosen.
+function inRooms(devices) {
+	const rooms = [...state.rooms.values(), { id: undefined, name: t("home.unassigned") }];
+	const roomOf = ({ room_id: id }) => (state.rooms.has(id) ? id : undefined);
+	const parts = rooms.map(({ id, name }) => ({ id, name, inside: devices.filter((device) => roomOf(device) === id) })).filter(({ inside }) => inside.length > 0);
+	return parts.map(({ id, name, inside }) => ({
+		height: 1 + Math.ceil(inside.length / 2),
+		drawn: section({ key: `room ${id}`, "aria-label": name }, parts.length > 1 && header(h2({ dir: "auto" }, name)), tiles(inside, { list: "favourites", isGuarded: true })),
+	}));
 }

@@ -1,9 +1,23 @@
 // Every sentence from one table for each language, of which only the one that is spoken is fetched; dates and numbers as
 // that language writes them.
 
-const LANGUAGES = ["en", "de", "es", "fr", "it", "nl", "pl"];
+import { stored } from "./kept.js";
 
-const locale = navigator.languages.find((each) => LANGUAGES.includes(each.split("-")[0])) ?? "en";
+export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español", fr: "Français", it: "Italiano", nl: "Nederlands", pl: "Polski" };
+export const LANGUAGE = "lares_language";
+export const SCHEME = "lares_scheme";
+
+const isKnown = (tag) => Object.hasOwn(LANGUAGES, tag.split("-")[0]);
+const locale = [stored(LANGUAGE), ...navigator.languages].find((each) => each && isKnown(each)) ?? "en";
+
+// Use the light or the dark colours; without a name those of the browser.
+export function keepScheme(scheme) {
+	stored(SCHEME, scheme || null);
+	if (scheme) document.documentElement.dataset.scheme = scheme;
+	else delete document.documentElement.dataset.scheme;
+}
+
+if (stored(SCHEME)) keepScheme(stored(SCHEME));
 
 export const language = locale.split("-")[0];
 
@@ -31,9 +45,14 @@ export function plain(name) {
 }
 
 // A formatter takes long to make, so each is made once, when it is first needed.
-function formatter(make) {
+function formatterOf(make) {
 	let made;
-	return (value) => (made ??= make()).format(value);
+	return () => (made ??= make());
+}
+
+function formatter(make) {
+	const made = formatterOf(make);
+	return (value) => made().format(value);
 }
 
 const dates = (options) => formatter(() => new Intl.DateTimeFormat(locale, options));
@@ -41,7 +60,9 @@ const CLOCK = dates({ timeStyle: "short" });
 const SECONDS = dates({ timeStyle: "medium" });
 const DAY = dates({ weekday: "short", hour: "numeric", minute: "2-digit" });
 const DATE = dates({ dateStyle: "medium", timeStyle: "short" });
-const WEEK_MS = 6 * 86_400_000;
+const SHORT = dates({ weekday: "short", day: "numeric", month: "short" });
+const DAY_MS = 86_400_000;
+const WEEK_MS = 6 * DAY_MS;
 
 const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
 const SMALL = formatter(() => new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }));
@@ -65,7 +86,11 @@ export const withUnit = (value, unit, digits = 1) => `${number(value, digits)}${
 
 export const clock = CLOCK;
 export const date = dates({ dateStyle: "medium" });
+export const weekdayAndDate = dates({ weekday: "long", day: "numeric", month: "long" });
 export const month = dates({ month: "long", year: "numeric" });
+export const shortDay = dates({ weekday: "short" });
+export const shortDate = dates({ day: "numeric", month: "short" });
+export const shortMonth = dates({ month: "short" });
 export const seconds = SECONDS;
 
 const counted = (count, unit, more = {}) =>
@@ -96,4 +121,19 @@ export function time(moment) {
 	if (Number.isNaN(Number(at))) return "–";
 	if (at.toDateString() === new Date().toDateString()) return CLOCK(at);
 	return (Math.abs(Number(at) - Date.now()) < WEEK_MS ? DAY : DATE)(at);
+}
+
+const NEAR = formatterOf(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
+
+// The same, with "yesterday" and "tomorrow" in words.
+export function dayTime(moment) {
+	const at = new Date(moment);
+	const days = Math.round((new Date(at).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / DAY_MS);
+	return Math.abs(days) === 1 ? `${NEAR().format(days, "day")} ${CLOCK(at)}` : time(at);
+}
+
+// The same with seconds.
+export function moment(moment) {
+	const at = new Date(moment);
+	return at.toDateString() === new Date().toDateString() ? SECONDS(at) : `${SHORT(at)} ${SECONDS(at)}`;
 }

@@ -76,11 +76,11 @@ timer.due: endet {time}
 variables: Variablen
 variable.value: Wert von {name}
 variable.new: Name einer neuen Variablen
+summary: Das Zuhause jetzt
 [nav]
 home: Zuhause
 automations: Automa­tionen
-arrange: Räume
-box: Zentrale
+settings: Einstel­lungen
 [error]
 unreachable: Die Zentrale antwortet nicht.
 status: Die Zentrale meldet einen Fehler ({status}).
@@ -107,8 +107,10 @@ unsupported: Das kann dieses Gerät nicht: {sentence}
 [home]
 devices: Geräte
 unassigned: Ohne Raum
-empty: Noch keine Geräte: in config/default.toml einen Adapter einschalten.
+empty: Noch keine Geräte.
 members: Geräte: {count}
+on: Gerade an
+all: Alle {count}
 [device]
 gone: Dieses Gerät gibt es nicht.
 facts: Über dieses Gerät
@@ -143,7 +145,7 @@ scene: Szene
 automation: Automation
 [automation]
 gone: Diese Automation gibt es nicht.
-why: Wie es um sie steht, und warum
+why: Wann sie läuft
 next: Nächstes Mal
 last: Letzter Lauf
 off: ausgeschaltet
@@ -151,6 +153,9 @@ fill_in: Aus: Trag oben in der Datei die Namen ein, dann schalte sie ein.
 run: Jetzt ausführen
 history: Was geschah
 waits: wenn etwas geschieht
+ran: zuletzt {time}{took}
+due: nächstes Mal {time}
+warned: Erledigt, mit Warnungen
 [reason]
 condition: Nicht ausgeführt: Bedingung {detail}
 cooldown: Nicht ausgeführt, zu bald nach dem letzten Mal: {detail}
@@ -235,7 +240,7 @@ admin: alles
 automation: alles, für Programme
 [key]
 ask: Der Schlüssel dieses Zuhauses
-missing: Der erste Start der Zentrale hat einen Schlüssel ausgegeben; „lares key create“ macht weitere.
+missing: Hier findest du ihn: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (Container); die Demo gibt ihn aus. Einen weiteren macht: sudo lares key create
 rejected: Die Zentrale nimmt diesen Schlüssel nicht an. Gib einen anderen ein.
 secret: Schlüssel
 use: Öffnen
@@ -304,7 +309,7 @@ on: Ein
 off: Aus
 online: Verbunden
 offline: Nicht verbunden
-unavailable: Nicht verfügbar
+unavailable: Nicht verfüg­bar
 unknown: Unbekannt
 open: Offen
 closed: Geschlossen
@@ -312,8 +317,8 @@ opening: Öffnet
 closing: Schließt
 stopped: Angehalten
 jammed: Blockiert
-locked: Abgeschlossen
-unlocked: Aufgeschlossen
+locked: Abge­schlossen
+unlocked: Aufge­schlossen
 detected: Erkannt
 clear: Ruhig
 occupied: Belegt
@@ -424,4 +429,72 @@ rainfall: Regen
 weather_condition: Wetter
 cloud_coverage: Wolken
 state: Zustand
+[settings]
+devices: Geräte und Adapter
+devices.what: Finden, hinzufügen, koppeln
+rooms: Räume und Gruppen
+rooms.what: Namen, und welches Gerät wo ist
+keys: Schlüssel
+keys.what: Zugang für Telefone, Menschen und Programme
+hooks: Hooks
+hooks.what: Adressen, die Automationen starten
+backup: Sicherung
+backup.what: Alles als eine Datei herunterladen
+look: Aussehen und Sprache
+look.what: In diesem Browser
+about: Über die Zentrale
+about.what: Version, Speicher, Karte und Uhr
+diagnostics: Diagnose
+diagnostics.what: Protokoll und laufende Ereignisse
+[look]
+scheme: Farben
+auto: Wie das Gerät
+light: Hell
+dark: Dunkel
+language: Sprache
+browser: Wie der Browser
+hint: Beides merkt sich nur dieser Browser.
+[summary]
+lit_one: {name} an
+lit_many: {count} Lichter an
+indoors: {value} drinnen
+open_one: {name} offen
+open_many: {count} offen
+unlocked_one: {name} nicht abgeschlossen
+unlocked_many: {count} nicht abgeschlossen
+locked_one: {name} abgeschlossen
+locked_many: Alles abgeschlossen
+away_one: {name} nicht erreichbar
+away_many: {count} nicht erreichbar
+low_one: {name}: Batterie {share}
+low_many: {count} Batterien schwach
+alarm_many: {count} Alarme
+[state]
+open: {share} offen
+[first]
+search: Mein Netz durchsuchen
+add: Broker oder anderes Gerät verbinden
+docs: Die ersten Schritte zeigt die Datei docs/first-evening.md.
+[search]
+close: Suche schließen
+[sheet]
+close: Schließen
+more: Alles über dieses Gerät
+today: Der letzte Tag
+why: Warum ist das so?
+[reading]
+detected: Bewegung
+clear: Keine Bewegung
+occupied: Jemand da
+unoccupied: Niemand da
+[chart]
+mean: Mittel
+span: Tiefst- bis Höchstwert
+[cause]
+wall_clock: Zu ihrer Uhrzeit
+cron: Zu ihrer Uhrzeit
+date: Zu ihrer Uhrzeit
+interval: In ihrem Abstand
+sunrise: Bei Sonnenaufgang
+sunset: Bei Sonnenuntergang
 `;

@@ -77,11 +77,11 @@ timer.due: ends {time}
 variables: Variables
 variable.value: Value of {name}
 variable.new: Name of a new variable
+summary: The home now
 [nav]
 home: Home
 automations: Automations
-arrange: Rooms
-box: Box
+settings: Settings
 [error]
 unreachable: The hub does not answer.
 status: The hub answered with an error ({status}).
@@ -91,8 +91,10 @@ insufficient_permissions: Your key may not do this.
 [home]
 devices: Devices
 unassigned: No room
-empty: No devices yet: enable an adapter in config/default.toml.
+empty: No devices yet.
 members: Devices: {count}
+on: On now
+all: All {count}
 [device]
 gone: This device is not there.
 facts: About this device
@@ -127,7 +129,7 @@ scene: scene
 automation: automation
 [automation]
 gone: This automation is not there.
-why: How it is, and why
+why: When it runs
 next: Next
 last: Last run
 off: switched off
@@ -135,6 +137,9 @@ fill_in: Off: fill in the names at the top of its file, then switch it on.
 run: Run now
 history: What happened
 waits: when something happens
+ran: last {time}{took}
+due: next {time}
+warned: Done, with warnings
 [reason]
 condition: It did not run: condition {detail}
 cooldown: It did not run, too soon after the last time: {detail}
@@ -219,7 +224,7 @@ admin: everything
 automation: everything, for programs
 [key]
 ask: The key of this home
-missing: The first start of the hub has printed a key; “lares key create” makes others.
+missing: Find it with: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); the demo prints it. Make another with: sudo lares key create
 rejected: The hub does not accept this key. Enter another one.
 secret: Key
 use: Open
@@ -265,7 +270,7 @@ clean_spot: Clean here
 start_mowing: Mow
 [value]
 armed_custom_bypass: Armed in part
-unoccupied: Free
+unoccupied: Clear
 heat_cool: Heat and cool
 degraded: Troubled
 ok: Done
@@ -273,6 +278,7 @@ error: Failed
 unsupported: Not possible here
 skipped: Not run
 timeout: Took too long
+unavailable: Unavail­able
 [attribute]
 fan_speed: Suction
 percentage: Speed
@@ -308,4 +314,72 @@ wind_direction: Wind from
 rainfall: Rain
 weather_condition: Weather
 cloud_coverage: Clouds
+[settings]
+devices: Devices and adapters
+devices.what: Find, add, and pair
+rooms: Rooms and groups
+rooms.what: Names, and which device is where
+keys: Keys
+keys.what: Access for phones, people, and programs
+hooks: Hooks
+hooks.what: Addresses that start automations
+backup: Backup
+backup.what: Download everything as one file
+look: Appearance and language
+look.what: Of this browser
+about: About
+about.what: Version, memory, card, and clock
+diagnostics: Diagnostics
+diagnostics.what: Log and live events
+[look]
+scheme: Colours
+auto: As the device
+light: Light
+dark: Dark
+language: Language
+browser: As the browser
+hint: Both are kept in this browser only.
+[summary]
+lit_one: {name} on
+lit_many: {count} lights on
+indoors: {value} inside
+open_one: {name} open
+open_many: {count} open
+unlocked_one: {name} unlocked
+unlocked_many: {count} unlocked
+locked_one: {name} locked
+locked_many: All locked
+away_one: {name} unreachable
+away_many: {count} unreachable
+low_one: {name}: battery {share}
+low_many: {count} batteries low
+alarm_many: {count} alarms
+[state]
+open: {share} open
+[first]
+search: Search my network
+add: Connect a broker or another device
+docs: The file docs/first-evening.md shows the first steps.
+[search]
+close: Close the search
+[sheet]
+close: Close
+more: All about this device
+today: The last day
+why: Why is it so?
+[reading]
+detected: Motion
+clear: No motion
+occupied: Occupied
+unoccupied: Nobody there
+[chart]
+mean: Mean
+span: Lowest to highest
+[cause]
+wall_clock: At its time
+cron: At its time
+date: At its time
+interval: At its interval
+sunrise: At sunrise
+sunset: At sunset
 `;

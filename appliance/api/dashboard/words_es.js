@@ -76,11 +76,11 @@ timer.due: termina {time}
 variables: Variables
 variable.value: Valor de {name}
 variable.new: Nombre de una variable nueva
+summary: La casa ahora
 [nav]
 home: Casa
 automations: Automati­zaciones
-arrange: Habitaciones
-box: Central
+settings: Ajustes
 [error]
 unreachable: La central no responde.
 status: La central respondió con un error ({status}).
@@ -107,8 +107,10 @@ unsupported: Este dispositivo no puede hacerlo: {sentence}
 [home]
 devices: Dispositivos
 unassigned: Sin habitación
-empty: Aún no hay dispositivos: activa un adaptador en config/default.toml.
+empty: Aún no hay dispositivos.
 members: Dispositivos: {count}
+on: Encendido ahora
+all: Todos ({count})
 [device]
 gone: Este dispositivo no existe.
 facts: Sobre este dispositivo
@@ -143,7 +145,7 @@ scene: escena
 automation: automatización
 [automation]
 gone: Esta automatización no existe.
-why: Cómo está, y por qué
+why: Cuándo se ejecuta
 next: La próxima vez
 last: Última ejecución
 off: apagada
@@ -151,6 +153,9 @@ fill_in: Apagada: escribe los nombres al principio de su archivo y después enci
 run: Ejecutar ahora
 history: Qué ocurrió
 waits: cuando ocurra algo
+ran: última vez {time}{took}
+due: próxima vez {time}
+warned: Hecho, con advertencias
 [reason]
 condition: No se ejecutó: condición {detail}
 cooldown: No se ejecutó, demasiado pronto tras la última vez: {detail}
@@ -235,7 +240,7 @@ admin: todo
 automation: todo, para programas
 [key]
 ask: La clave de esta casa
-missing: El primer arranque de la central mostró una clave; «lares key create» crea otras.
+missing: Dónde está: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (contenedor); la demo la muestra. Otra nueva: sudo lares key create
 rejected: La central no acepta esta clave. Escribe otra.
 secret: Clave
 use: Abrir
@@ -304,7 +309,7 @@ on: Encendido
 off: Apagado
 online: Conectado
 offline: Sin conexión
-unavailable: No disponible
+unavailable: No disponi­ble
 unknown: Desconocido
 open: Abierto
 closed: Cerrado
@@ -424,4 +429,72 @@ rainfall: Lluvia
 weather_condition: Tiempo
 cloud_coverage: Nubes
 state: Estado
+[settings]
+devices: Dispositivos y adaptadores
+devices.what: Buscar, añadir, vincular
+rooms: Habitaciones y grupos
+rooms.what: Nombres, y dónde está cada dispositivo
+keys: Claves
+keys.what: Acceso para teléfonos, personas y programas
+hooks: Hooks
+hooks.what: Direcciones que inician automatizaciones
+backup: Copia de seguridad
+backup.what: Descargar todo en un archivo
+look: Aspecto e idioma
+look.what: De este navegador
+about: Acerca de
+about.what: Versión, memoria, tarjeta y reloj
+diagnostics: Diagnóstico
+diagnostics.what: Registro y eventos en directo
+[look]
+scheme: Colores
+auto: Como el dispositivo
+light: Claro
+dark: Oscuro
+language: Idioma
+browser: Como el navegador
+hint: Ambos se guardan solo en este navegador.
+[summary]
+lit_one: {name}: encendida
+lit_many: {count} luces encendidas
+indoors: {value} dentro
+open_one: {name}: abierto
+open_many: {count} abiertos
+unlocked_one: {name}: sin cerrar con llave
+unlocked_many: {count} sin cerrar con llave
+locked_one: {name}: cerrado con llave
+locked_many: Todo cerrado con llave
+away_one: {name}: inaccesible
+away_many: {count} inaccesibles
+low_one: {name}: batería {share}
+low_many: {count} baterías bajas
+alarm_many: {count} alarmas
+[state]
+open: {share} abierto
+[first]
+search: Buscar en mi red
+add: Conectar un broker u otro dispositivo
+docs: El archivo docs/first-evening.md muestra los primeros pasos.
+[search]
+close: Cerrar la búsqueda
+[sheet]
+close: Cerrar
+more: Todo sobre este dispositivo
+today: El último día
+why: ¿Por qué está así?
+[reading]
+detected: Movimiento
+clear: Sin movimiento
+occupied: Ocupado
+unoccupied: Nadie
+[chart]
+mean: Media
+span: Mínimo a máximo
+[cause]
+wall_clock: A su hora
+cron: A su hora
+date: A su hora
+interval: En su intervalo
+sunrise: Al amanecer
+sunset: Al atardecer
 `;

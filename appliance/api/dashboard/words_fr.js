@@ -76,11 +76,11 @@ timer.due: se termine {time}
 variables: Variables
 variable.value: Valeur de {name}
 variable.new: Nom d’une nouvelle variable
+summary: La maison maintenant
 [nav]
 home: Maison
 automations: Automati­sations
-arrange: Pièces
-box: Centrale
+settings: Réglages
 [error]
 unreachable: La centrale ne répond pas.
 status: La centrale a répondu par une erreur ({status}).
@@ -107,8 +107,10 @@ unsupported: Cet appareil ne sait pas le faire : {sentence}
 [home]
 devices: Appareils
 unassigned: Sans pièce
-empty: Pas encore d’appareils : active un adaptateur dans config/default.toml.
+empty: Pas encore d’appareils.
 members: Appareils : {count}
+on: En marche
+all: Tous ({count})
 [device]
 gone: Cet appareil n’existe pas.
 facts: À propos de cet appareil
@@ -143,7 +145,7 @@ scene: scène
 automation: automatisation
 [automation]
 gone: Cette automatisation n’existe pas.
-why: Où elle en est, et pourquoi
+why: Quand elle s’exécute
 next: La prochaine fois
 last: Dernière exécution
 off: désactivée
@@ -151,6 +153,9 @@ fill_in: Désactivée : remplis les noms en haut de son fichier, puis active-la.
 run: Exécuter maintenant
 history: Ce qui s’est passé
 waits: quand quelque chose arrive
+ran: dernière fois {time}{took}
+due: prochaine fois {time}
+warned: Fait, avec des avertissements
 [reason]
 condition: Pas exécutée : condition {detail}
 cooldown: Pas exécutée, trop tôt après la dernière fois : {detail}
@@ -235,7 +240,7 @@ admin: tout
 automation: tout, pour des programmes
 [key]
 ask: La clé de cette maison
-missing: Le premier démarrage de la centrale a affiché une clé ; « lares key create » en crée d’autres.
+missing: Où la trouver : sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (conteneur) ; la démo l’affiche. Une autre : sudo lares key create
 rejected: La centrale n’accepte pas cette clé. Saisis-en une autre.
 secret: Clé
 use: Ouvrir
@@ -304,7 +309,7 @@ on: Allumé
 off: Éteint
 online: Connecté
 offline: Hors ligne
-unavailable: Indisponible
+unavailable: Indispo­nible
 unknown: Inconnu
 open: Ouvert
 closed: Fermé
@@ -424,4 +429,72 @@ rainfall: Pluie
 weather_condition: Météo
 cloud_coverage: Nuages
 state: État
+[settings]
+devices: Appareils et adaptateurs
+devices.what: Trouver, ajouter, associer
+rooms: Pièces et groupes
+rooms.what: Noms, et la place de chaque appareil
+keys: Clés
+keys.what: Accès pour téléphones, personnes et programmes
+hooks: Hooks
+hooks.what: Adresses qui lancent des automatisations
+backup: Sauvegarde
+backup.what: Tout télécharger en un fichier
+look: Apparence et langue
+look.what: De ce navigateur
+about: À propos
+about.what: Version, mémoire, carte et horloge
+diagnostics: Diagnostic
+diagnostics.what: Journal et événements en direct
+[look]
+scheme: Couleurs
+auto: Comme l’appareil
+light: Clair
+dark: Sombre
+language: Langue
+browser: Comme le navigateur
+hint: Les deux ne sont gardés que dans ce navigateur.
+[summary]
+lit_one: {name} : allumée
+lit_many: {count} lumières allumées
+indoors: {value} dedans
+open_one: {name} : ouvert
+open_many: {count} ouverts
+unlocked_one: {name} : déverrouillé
+unlocked_many: {count} déverrouillés
+locked_one: {name} : verrouillé
+locked_many: Tout verrouillé
+away_one: {name} : injoignable
+away_many: {count} injoignables
+low_one: {name} : pile {share}
+low_many: {count} piles faibles
+alarm_many: {count} alarmes
+[state]
+open: {share} ouvert
+[first]
+search: Chercher dans mon réseau
+add: Relier un broker ou un autre appareil
+docs: Le fichier docs/first-evening.md montre les premiers pas.
+[search]
+close: Fermer la recherche
+[sheet]
+close: Fermer
+more: Tout sur cet appareil
+today: Les dernières 24 heures
+why: Pourquoi est-ce ainsi ?
+[reading]
+detected: Mouvement
+clear: Aucun mouvement
+occupied: Occupé
+unoccupied: Personne
+[chart]
+mean: Moyenne
+span: Minimum à maximum
+[cause]
+wall_clock: À son heure
+cron: À son heure
+date: À son heure
+interval: À son intervalle
+sunrise: Au lever du soleil
+sunset: Au coucher du soleil
 `;

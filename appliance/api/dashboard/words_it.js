@@ -76,11 +76,11 @@ timer.due: finisce {time}
 variables: Variabili
 variable.value: Valore di {name}
 variable.new: Nome di una nuova variabile
+summary: La casa adesso
 [nav]
 home: Casa
 automations: Automa­zioni
-arrange: Stanze
-box: Centrale
+settings: Imposta­zioni
 [error]
 unreachable: La centrale non risponde.
 status: La centrale ha risposto con un errore ({status}).
@@ -107,8 +107,10 @@ unsupported: Questo dispositivo non può farlo: {sentence}
 [home]
 devices: Dispositivi
 unassigned: Senza stanza
-empty: Ancora nessun dispositivo: attiva un adattatore in config/default.toml.
+empty: Ancora nessun dispositivo.
 members: Dispositivi: {count}
+on: Acceso ora
+all: Tutti ({count})
 [device]
 gone: Questo dispositivo non c’è.
 facts: Su questo dispositivo
@@ -143,7 +145,7 @@ scene: scena
 automation: automazione
 [automation]
 gone: Questa automazione non c’è.
-why: Come sta, e perché
+why: Quando si esegue
 next: La prossima volta
 last: Ultima esecuzione
 off: disattivata
@@ -151,6 +153,9 @@ fill_in: Disattivata: scrivi i nomi in cima al suo file, poi attivala.
 run: Esegui ora
 history: Che cosa è successo
 waits: quando succede qualcosa
+ran: ultima volta {time}{took}
+due: prossima volta {time}
+warned: Fatto, con avvisi
 [reason]
 condition: Non eseguita: condizione {detail}
 cooldown: Non eseguita, troppo presto dopo l’ultima volta: {detail}
@@ -235,7 +240,7 @@ admin: tutto
 automation: tutto, per programmi
 [key]
 ask: La chiave di questa casa
-missing: Il primo avvio della centrale ha mostrato una chiave; «lares key create» ne crea altre.
+missing: Dove si trova: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); la demo la mostra. Un’altra: sudo lares key create
 rejected: La centrale non accetta questa chiave. Inseriscine un’altra.
 secret: Chiave
 use: Apri
@@ -304,7 +309,7 @@ on: Acceso
 off: Spento
 online: Connesso
 offline: Non connesso
-unavailable: Non disponibile
+unavailable: Non dispo­nibile
 unknown: Sconosciuto
 open: Aperto
 closed: Chiuso
@@ -424,4 +429,72 @@ rainfall: Pioggia
 weather_condition: Meteo
 cloud_coverage: Nuvole
 state: Stato
+[settings]
+devices: Dispositivi e adattatori
+devices.what: Trovare, aggiungere, associare
+rooms: Stanze e gruppi
+rooms.what: Nomi, e dove si trova ogni dispositivo
+keys: Chiavi
+keys.what: Accesso per telefoni, persone e programmi
+hooks: Hook
+hooks.what: Indirizzi che avviano automazioni
+backup: Backup
+backup.what: Scaricare tutto in un file
+look: Aspetto e lingua
+look.what: Di questo browser
+about: Informazioni
+about.what: Versione, memoria, scheda e orologio
+diagnostics: Diagnostica
+diagnostics.what: Registro ed eventi in diretta
+[look]
+scheme: Colori
+auto: Come il dispositivo
+light: Chiaro
+dark: Scuro
+language: Lingua
+browser: Come il browser
+hint: Entrambi restano solo in questo browser.
+[summary]
+lit_one: {name}: accesa
+lit_many: {count} luci accese
+indoors: {value} dentro
+open_one: {name}: aperto
+open_many: {count} aperti
+unlocked_one: {name}: sbloccato
+unlocked_many: {count} sbloccati
+locked_one: {name}: chiuso a chiave
+locked_many: Tutto chiuso a chiave
+away_one: {name}: irraggiungibile
+away_many: {count} irraggiungibili
+low_one: {name}: batteria {share}
+low_many: {count} batterie scariche
+alarm_many: {count} allarmi
+[state]
+open: {share} aperto
+[first]
+search: Cercare nella mia rete
+add: Collegare un broker o un altro dispositivo
+docs: Il file docs/first-evening.md mostra i primi passi.
+[search]
+close: Chiudere la ricerca
+[sheet]
+close: Chiudere
+more: Tutto su questo dispositivo
+today: L’ultimo giorno
+why: Perché è così?
+[reading]
+detected: Movimento
+clear: Nessun movimento
+occupied: Occupato
+unoccupied: Nessuno
+[chart]
+mean: Media
+span: Da minimo a massimo
+[cause]
+wall_clock: Alla sua ora
+cron: Alla sua ora
+date: Alla sua ora
+interval: Al suo intervallo
+sunrise: All’alba
+sunset: Al tramonto
 `;

@@ -76,11 +76,11 @@ timer.due: eindigt {time}
 variables: Variabelen
 variable.value: Waarde van {name}
 variable.new: Naam van een nieuwe variabele
+summary: Het huis nu
 [nav]
 home: Thuis
 automations: Automati­sering
-arrange: Kamers
-box: Centrale
+settings: Instel­lingen
 [error]
 unreachable: De centrale antwoordt niet.
 status: De centrale antwoordde met een fout ({status}).
@@ -107,8 +107,10 @@ unsupported: Dat kan dit apparaat niet: {sentence}
 [home]
 devices: Apparaten
 unassigned: Zonder kamer
-empty: Nog geen apparaten: zet een adapter aan in config/default.toml.
+empty: Nog geen apparaten.
 members: Apparaten: {count}
+on: Nu aan
+all: Alle {count}
 [device]
 gone: Dit apparaat bestaat niet.
 facts: Over dit apparaat
@@ -143,7 +145,7 @@ scene: scène
 automation: automatisering
 [automation]
 gone: Deze automatisering bestaat niet.
-why: Hoe het ermee staat, en waarom
+why: Wanneer ze draait
 next: De volgende keer
 last: Laatste keer
 off: uitgeschakeld
@@ -151,6 +153,9 @@ fill_in: Uit: vul bovenaan het bestand de namen in en zet haar dan aan.
 run: Nu uitvoeren
 history: Wat er gebeurde
 waits: als er iets gebeurt
+ran: laatst {time}{took}
+due: volgende keer {time}
+warned: Gedaan, met waarschuwingen
 [reason]
 condition: Niet uitgevoerd: voorwaarde {detail}
 cooldown: Niet uitgevoerd, te snel na de laatste keer: {detail}
@@ -235,7 +240,7 @@ admin: alles
 automation: alles, voor programma’s
 [key]
 ask: De sleutel van dit huis
-missing: De eerste start van de centrale toonde een sleutel; ‘lares key create’ maakt er meer.
+missing: Hier staat hij: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); de demo toont hem. Een nieuwe: sudo lares key create
 rejected: De centrale accepteert deze sleutel niet. Voer een andere in.
 secret: Sleutel
 use: Openen
@@ -304,7 +309,7 @@ on: Aan
 off: Uit
 online: Verbonden
 offline: Niet verbonden
-unavailable: Niet beschikbaar
+unavailable: Niet beschik­baar
 unknown: Onbekend
 open: Open
 closed: Dicht
@@ -424,4 +429,72 @@ rainfall: Regen
 weather_condition: Weer
 cloud_coverage: Wolken
 state: Toestand
+[settings]
+devices: Apparaten en adapters
+devices.what: Vinden, toevoegen, koppelen
+rooms: Kamers en groepen
+rooms.what: Namen, en waar elk apparaat is
+keys: Sleutels
+keys.what: Toegang voor telefoons, mensen en programma’s
+hooks: Hooks
+hooks.what: Adressen die automatiseringen starten
+backup: Back-up
+backup.what: Alles als één bestand downloaden
+look: Uiterlijk en taal
+look.what: Van deze browser
+about: Over de centrale
+about.what: Versie, geheugen, kaart en klok
+diagnostics: Diagnose
+diagnostics.what: Logboek en live gebeurtenissen
+[look]
+scheme: Kleuren
+auto: Zoals het apparaat
+light: Licht
+dark: Donker
+language: Taal
+browser: Zoals de browser
+hint: Beide worden alleen in deze browser bewaard.
+[summary]
+lit_one: {name} aan
+lit_many: {count} lampen aan
+indoors: {value} binnen
+open_one: {name} open
+open_many: {count} open
+unlocked_one: {name} niet op slot
+unlocked_many: {count} niet op slot
+locked_one: {name} op slot
+locked_many: Alles op slot
+away_one: {name} onbereikbaar
+away_many: {count} onbereikbaar
+low_one: {name}: batterij {share}
+low_many: {count} batterijen zwak
+alarm_many: {count} alarmen
+[state]
+open: {share} open
+[first]
+search: Mijn netwerk doorzoeken
+add: Een broker of ander apparaat verbinden
+docs: Het bestand docs/first-evening.md toont de eerste stappen.
+[search]
+close: Zoeken sluiten
+[sheet]
+close: Sluiten
+more: Alles over dit apparaat
+today: De laatste dag
+why: Waarom is het zo?
+[reading]
+detected: Beweging
+clear: Geen beweging
+occupied: Bezet
+unoccupied: Niemand
+[chart]
+mean: Gemiddelde
+span: Laagste tot hoogste
+[cause]
+wall_clock: Op haar tijd
+cron: Op haar tijd
+date: Op haar tijd
+interval: Op haar interval
+sunrise: Bij zonsopkomst
+sunset: Bij zonsondergang
 `;

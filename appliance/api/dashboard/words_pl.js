@@ -76,11 +76,11 @@ timer.due: kończy się {time}
 variables: Zmienne
 variable.value: Wartość: {name}
 variable.new: Nazwa nowej zmiennej
+summary: Dom teraz
 [nav]
 home: Dom
 automations: Automaty­zacje
-arrange: Pokoje
-box: Centrala
+settings: Ustawienia
 [error]
 unreachable: Centrala nie odpowiada.
 status: Centrala odpowiedziała błędem ({status}).
@@ -107,8 +107,10 @@ unsupported: To urządzenie tego nie potrafi: {sentence}
 [home]
 devices: Urządzenia
 unassigned: Bez pokoju
-empty: Jeszcze brak urządzeń: włącz adapter w config/default.toml.
+empty: Nie ma jeszcze urządzeń.
 members: Urządzenia: {count}
+on: Teraz włączone
+all: Wszystkie ({count})
 [device]
 gone: Nie ma takiego urządzenia.
 facts: O tym urządzeniu
@@ -143,7 +145,7 @@ scene: scena
 automation: automatyzacja
 [automation]
 gone: Nie ma takiej automatyzacji.
-why: Jaki jest jej stan i dlaczego
+why: Kiedy działa
 next: Następnym razem
 last: Ostatnie uruchomienie
 off: wyłączona
@@ -151,6 +153,9 @@ fill_in: Wyłączona: wpisz nazwy na początku jej pliku, potem ją włącz.
 run: Uruchom teraz
 history: Co się wydarzyło
 waits: gdy coś się wydarzy
+ran: ostatnio {time}{took}
+due: następny raz {time}
+warned: Zrobione, z ostrzeżeniami
 [reason]
 condition: Nie wykonano: warunek {detail}
 cooldown: Nie wykonano, za wcześnie po ostatnim razie: {detail}
@@ -235,7 +240,7 @@ admin: wszystko
 automation: wszystko, dla programów
 [key]
 ask: Klucz tego domu
-missing: Pierwszy start centrali pokazał klucz; „lares key create” tworzy kolejne.
+missing: Gdzie jest: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (kontener); demo go wypisuje. Nowy: sudo lares key create
 rejected: Centrala nie przyjmuje tego klucza. Wpisz inny.
 secret: Klucz
 use: Otwórz
@@ -304,7 +309,7 @@ on: Włączone
 off: Wyłączone
 online: Połączone
 offline: Niepołączone
-unavailable: Niedostępne
+unavailable: Niedo­stępne
 unknown: Nieznane
 open: Otwarte
 closed: Zamknięte
@@ -424,4 +429,72 @@ rainfall: Deszcz
 weather_condition: Pogoda
 cloud_coverage: Chmury
 state: Stan
+[settings]
+devices: Urządzenia i adaptery
+devices.what: Znajdź, dodaj, sparuj
+rooms: Pokoje i grupy
+rooms.what: Nazwy i miejsca urządzeń
+keys: Klucze
+keys.what: Dostęp dla telefonów, ludzi i programów
+hooks: Hooki
+hooks.what: Adresy, które uruchamiają automatyzacje
+backup: Kopia zapasowa
+backup.what: Pobierz wszystko jako jeden plik
+look: Wygląd i język
+look.what: Tej przeglądarki
+about: O centrali
+about.what: Wersja, pamięć, karta i zegar
+diagnostics: Diagnostyka
+diagnostics.what: Dziennik i bieżące zdarzenia
+[look]
+scheme: Kolory
+auto: Jak urządzenie
+light: Jasne
+dark: Ciemne
+language: Język
+browser: Jak przeglądarka
+hint: Oba są pamiętane tylko w tej przeglądarce.
+[summary]
+lit_one: {name}: świeci
+lit_many: Włączone światła: {count}
+indoors: {value} w domu
+open_one: {name}: otwarte
+open_many: Otwarte: {count}
+unlocked_one: {name}: niezamknięte
+unlocked_many: Niezamknięte: {count}
+locked_one: {name}: zamknięte
+locked_many: Wszystko zamknięte
+away_one: {name}: nieosiągalne
+away_many: Nieosiągalne: {count}
+low_one: {name}: bateria {share}
+low_many: Słabe baterie: {count}
+alarm_many: Alarmy: {count}
+[state]
+open: otwarte {share}
+[first]
+search: Przeszukaj moją sieć
+add: Połącz z brokerem lub innym urządzeniem
+docs: Pierwsze kroki opisuje plik docs/first-evening.md.
+[search]
+close: Zamknij wyszukiwanie
+[sheet]
+close: Zamknij
+more: Wszystko o tym urządzeniu
+today: Ostatnia doba
+why: Dlaczego tak jest?
+[reading]
+detected: Ruch
+clear: Brak ruchu
+occupied: Ktoś jest
+unoccupied: Nikogo
+[chart]
+mean: Średnia
+span: Od najniższej do najwyższej
+[cause]
+wall_clock: O swojej porze
+cron: O swojej porze
+date: O swojej porze
+interval: W swoim odstępie
+sunrise: O wschodzie słońca
+sunset: O zachodzie słońca
 `;

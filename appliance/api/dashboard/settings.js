@@ -1,38 +1,75 @@
-// The box: how the hub does, what happens, its log, its keys, its backup; and what is in the network.
+// Settings: devices and adapters, rooms, keys, hooks, backup, appearance, the hub itself, and diagnostics.
 
-import { addressOf, download, erase, get, keepToken, post, segment } from "./api.js";
+import { addressOf, download, erase, get, keepToken, post, segment, stored } from "./api.js";
+import { Arrange } from "./arrange.js";
 import { connect } from "./connection.js";
 import { tags, use, useRef, useState } from "./dom.js";
+import { icon } from "./icons.js";
 import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
-import { act, confirm, mayAdmin, state } from "./store.js";
+import { act, changed, confirm, mayAdmin, state } from "./store.js";
 import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB, iconButton, line, row, scroll, titled, toCopy, useLoaded } from "./ui.js";
 import { word } from "./values.js";
-import { number, seconds, t, time } from "./words.js";
+import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, seconds, t, time } from "./words.js";
 
-const { div, h1, h2, input, option, p, select, small, span, strong } = tags;
+const { a, div, h1, h2, input, option, p, select, small, span, strong } = tags;
 
 const MIB = 1 << 20;
 const LEVELS = ["error", "warning", "info", "debug"];
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 const ROLES = ["read", "write", "admin", "automation"];
 
-export function Box() {
+// The pages of the settings, in the order of the list; those for an admin are left out for others.
+const PAGES = {
+	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && use(Discovery)] },
+	rooms: { symbol: "group", draw: () => use(Arrange) },
+	keys: { symbol: "keys", isForAdmin: true, draw: () => use(Keys) },
+	hooks: { symbol: "hooks", isForAdmin: true, draw: () => use(Hooks) },
+	backup: { symbol: "backup", isForAdmin: true, draw: () => use(Backup) },
+	look: { symbol: "look", draw: () => use(Look) },
+	about: { symbol: "about", draw: () => [mayAdmin() && use(Figures), use(ThisPage)] },
+	diagnostics: { symbol: "diagnostics", draw: () => [mayAdmin() && use(Log), use(Events)] },
+};
+
+export function Settings({ id }) {
+	const found = Object.entries(PAGES).filter(([, { isForAdmin }]) => mayAdmin() || !isForAdmin);
+	const page = found.find(([name]) => name === id)?.[1];
+	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
+	return [h1({ tabindex: "-1" }, t("nav.settings")), card(found.map(([name, { symbol }]) =>
+		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
+}
+
+const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");
+
+const Adapters = () => titled(t("box.adapters"), card(state.adapters.length ? state.adapters.map((each) => use(Adapter, { key: each.name, ...each })) : empty(t("nothing"))));
+
+const Events = () => titled(t("box.events"), scroll(t("box.events"), state.events.map(({ at, number: key, type, ...more }) => line(key, "", seconds(at), type, textOf(more)))));
+
+function ThisPage() {
 	const forget = () => {
 		keepToken(null);
 		connect();
 	};
-	return [
-		h1({ tabindex: "-1" }, t("nav.box")),
-		titled(t("box.adapters"), card(state.adapters.length ? state.adapters.map((each) => use(Adapter, { key: each.name, ...each })) : empty(t("nothing")))),
-		mayAdmin() && use(Figures),
-		titled(t("box.events"), scroll(t("box.events"), state.events.map(({ at, number: key, type, ...more }) => line(key, "", seconds(at), type, textOf(more))))),
-		mayAdmin() && [use(Discovery), use(Log), use(Keys), use(Backup)],
-		titled(t("box.page"), card(row(span(`Lares ${state.version} · ${t("box.role", { role: t(`role.${state.role}`) })}`),
-			use(Button, { label: t("box.forget"), onClick: forget })))),
-	];
+	return titled(t("box.page"), card(row(span(`Lares ${state.version} · ${t("box.role", { role: t(`role.${state.role}`) })}`),
+		use(Button, { label: t("box.forget"), onClick: forget }))));
 }
 
-const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");
+// Colours and language of this browser.
+function Look() {
+	const choose = (label, now, options, onChoose) => div({ class: "row" }, span(label), select({ "aria-label": label, value: now, onchange: ({ target }) => onChoose(target.value) },
+		options.map(([value, name]) => option({ key: value, value }, name))));
+	const setScheme = (scheme) => {
+		keepScheme(scheme);
+		changed();
+	};
+	const speak = (chosen) => {
+		stored(LANGUAGE, chosen || null);
+		location.reload();
+	};
+	return card(
+		choose(t("look.scheme"), stored(SCHEME) ?? "", ["", "light", "dark"].map((each) => [each, t(`look.${each || "auto"}`)]), setScheme),
+		choose(t("look.language"), stored(LANGUAGE) ?? "", [["", t("look.browser")], ...Object.entries(LANGUAGES)], speak),
+		p({ class: "hint" }, t("look.hint")));
+}
 
 function Adapter({ name, status }) {
 	const { data } = useLoaded(() => get(`adapters/${segment(name)}`), [status, state.faults]);
@@ -66,36 +103,44 @@ function Log() {
 		span({ class: "buttons" }, levels, use(Button, { label: t("refresh"), onClick: reload })));
 }
 
-function Keys() {
+// The keys or the hooks: list, make, and revoke.
+function useKeys(target, isHook) {
 	const [made, setMade] = useState(null);
-	const role = useRef();
 	const { data, error, reload } = useLoaded(() => get("auth/keys"), []);
-	const make = (part, fields) => async (text) => {
-		const key = await act(part, "make", () => post("auth/keys", fields(text)));
+	const make = async (fields) => {
+		const key = await act(target, "make", () => post("auth/keys", fields));
 		if (key) setMade(key);
 		reload();
 		return key !== undefined;
 	};
-	const onSend = make("keys", (label) => ({ label, role: role.current.value }));
-	const onHook = make("hooks", (hook) => ({ label: hook.slice(0, 100), role: "hook", hook }));
 	const revoke = async ({ id, label }) => {
 		if (!(await confirm(t("confirm.revoke", { name: label }), t("key.revoke")))) return;
-		await act("keys", id, () => erase(`auth/keys/${segment(id)}`));
+		await act(target, id, () => erase(`auth/keys/${segment(id)}`));
 		reload();
 	};
-	const roles = select({ ref: role, "aria-label": t("key.role") }, ROLES.map((each) => option({ value: each }, t(`role.${each}`))));
-	const shown = (key, what) => div({ key: key.id, class: "row" },
-		span({ class: "title" }, strong(key.label), small(`${what} · ${time(key.created_at)}`)),
+	const shown = (key) => div({ key: key.id, class: "row" },
+		span({ class: "title" }, strong(key.label), small(`${isHook ? hookAddress(key).href : t(`role.${key.role}`, {}, key.role)} · ${time(key.created_at)}`)),
 		iconButton("remove", t("key.revoke.what", { name: key.label }), () => revoke(key)));
-	const keys = data?.filter((key) => key.role !== "hook").map((key) => shown(key, t(`role.${key.role}`, {}, key.role)));
-	const hooks = data?.filter((key) => key.role === "hook").map((key) => shown(key, hookAddress(key).href));
+	const rows = data?.filter((key) => (key.role === "hook") === isHook).map(shown) ?? [];
+	return { make, rows, error: error && empty(error), secret: made && newKey(made, () => setMade(null)) };
+}
+
+function Keys() {
+	const role = useRef();
+	const { make, rows, error, secret } = useKeys("keys", false);
+	const roles = select({ ref: role, "aria-label": t("key.role") }, ROLES.map((each) => option({ value: each }, t(`role.${each}`))));
 	return [
-		titled(t("box.keys"), card(error && empty(error), keys,
-			use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", onSend, children: roles }), errorLine("keys"))),
-		titled(t("box.hooks"), card(hooks?.length ? hooks : p(t("hook.what")),
-			use(Field, { label: t("hook.label"), action: t("create"), maxlength: "263", onSend: onHook }), errorLine("hooks"))),
-		made && newKey(made, () => setMade(null)),
+		titled(t("box.keys"), card(error, rows,
+			use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", children: roles, onSend: (label) => make({ label, role: role.current.value }) }), errorLine("keys"))),
+		use(ThisPage),
+		secret,
 	];
+}
+
+function Hooks() {
+	const { make, rows, error, secret } = useKeys("hooks", true);
+	return [titled(t("box.hooks"), card(error, rows.length ? rows : p(t("hook.what")),
+		use(Field, { label: t("hook.label"), action: t("create"), maxlength: "263", onSend: (hook) => make({ label: hook.slice(0, 100), role: "hook", hook }) }), errorLine("hooks"))), secret];
 }
 
 const hookAddress = ({ hook }) => addressOf(`hooks/${segment(hook)}`);

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from appliance.errors import StartFailed
@@ -31,6 +32,8 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.check_place: Callable[[], None] = lambda: None
+        """Raise `OSError` if another folder is now at this path; called before names in it are changed."""
         self.bytes_written = 0
         self.syncs = 0
 
@@ -64,12 +67,14 @@ class Disk:
 
         Its name is durable after `sync_folder`.
         """
+        self.check_place()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
         """Open a new file of this name for writing, in place of one that may exist; the descriptor."""
+        self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
@@ -89,6 +94,7 @@ class Disk:
 
     def open(self, name: str) -> int:
         """Open a file that exists for writing; the descriptor."""
+        self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
 
     def write(self, descriptor: int, data: bytes, offset: int) -> None:
@@ -119,10 +125,12 @@ class Disk:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name, in place of one that may have it."""
+        self.check_place()
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
         """Give a file a second name, or a copy where the filesystem has no links; nothing where that name exists."""
+        self.check_place()
         try:
             os.link(self.folder / old, self.folder / new)
         except FileExistsError:
@@ -134,6 +142,7 @@ class Disk:
 
     def remove(self, name: str) -> None:
         """Remove a file; a missing one is not an error."""
+        self.check_place()
         with contextlib.suppress(FileNotFoundError):
             (self.folder / name).unlink()
 

@@ -25,7 +25,7 @@ from appliance.errors import LaresError, StoreFailed
 from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.file_format import EncodedChanges
-from appliance.store.files import Files
+from appliance.store.files import Files, explain_os_error
 from appliance.store.records import items_of
 from appliance.store.recovery import Recovered, unreadable
 
@@ -219,7 +219,7 @@ class Document:
         """Tell who waits, and write what has come meanwhile."""
         for each in batch:
             each.end()
-        if self._files.is_compaction_due:  # only changes that come meanwhile wait for it
+        if self._failure is None and self._files.is_compaction_due:  # only changes that come meanwhile wait for it
             self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()
@@ -281,10 +281,8 @@ def _attempt(work: Callable[[], None]) -> LaresError | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Why the card takes nothing, in lower case; the name of the exception where it is no `OSError`."""
-    if isinstance(error, OSError):
-        return (error.strerror or str(error)).lower()
-    return type(error).__name__
+    """Return why the card takes nothing as the end of a sentence; the exception's name unless it is an `OSError`."""
+    return explain_os_error(error) if isinstance(error, OSError) else type(error).__name__
 
 
 def _on_compacted(_: object, error: BaseException | None) -> None:

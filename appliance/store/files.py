@@ -42,6 +42,12 @@ MIGRATIONS: Migrations = {}
 log = logging.getLogger("store")
 
 
+def explain_os_error(error: OSError) -> str:
+    """Return what the system reports as the end of a sentence."""
+    said = error.strerror or str(error)
+    return said[:1].lower() + said[1:]
+
+
 class Journal:
     """A generation's journal. It takes records while it is open; a failed append leaves it to be closed.
 
@@ -171,7 +177,7 @@ class Files:
             self._make_ready()
             self._remove_leftovers(oldest=0)
         except OSError as error:
-            self.refusal = (error.strerror or str(error)).lower()
+            self.refusal = explain_os_error(error)
         return found
 
     def begin(self, values: Mapping[str, bytes], *, above: int, sequence: int) -> None:
@@ -185,6 +191,7 @@ class Files:
 
     def append(self, changes: EncodedChanges) -> None:
         """Write the changes; on the device when this returns."""
+        self._disk.check_place()
         self._make_ready()
         try:
             self._journal.append(changes)

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import re
+import stat
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -78,6 +79,7 @@ class DirectoryLock:
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
+        self._folder = folder
         self._descriptor: int | None = _acquire(folder, 1 if is_brief else MAX_TRIES)
         before = self._before = _read(self._descriptor).removeprefix(_BRIEF)
         self.stopped_at = _parse_stop(before)
@@ -86,6 +88,21 @@ class DirectoryLock:
         self.is_crash = bool(boot) and self.was_cut_off and before.split()[1:] == [boot]
         self._own = b"%d\n%b\n" % (os.getpid(), boot)
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
+
+    def check_place(self) -> None:
+        """Raise `OSError` unless the lock that is held is the one at the path, which costs two system calls.
+
+        Else the data directory was moved, replaced, or unmounted: what is written there would be another hub's.
+        """
+        if self._descriptor is None:
+            return
+        held, place = os.fstat(self._descriptor), self._folder
+        if not stat.S_ISDIR(held.st_mode):
+            place /= LOCK
+        with contextlib.suppress(OSError):
+            if os.path.samestat(held, place.stat(follow_symlinks=False)):
+                return
+        raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
 
     def note_stop(self) -> None:
         """Note that the process was asked to end: however it ends from now on, that is no crash (`is_crash`)."""

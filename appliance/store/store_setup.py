@@ -112,6 +112,7 @@ class Store:
     async def __aenter__(self) -> Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
+            self._disk.check_place = lock.check_place
             stack.callback(self._release, lock)  # the last of all: until then nobody else may read what is written
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:

@@ -1,0 +1,101 @@
+"""A data directory that is moved, replaced, or unmounted under a running hub: nothing is written where it was."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from appliance.store.files import Files
+from appliance.store.lock import DirectoryLock
+from tests.fakes.app import open_app
+
+ROOM = {"id": "den", "name": "Den"}
+
+
+def move(folder: Path) -> Path:
+    """Move the folder away."""
+    return folder.rename(folder.with_name("data.old"))
+
+
+def replace(folder: Path) -> Path:
+    """Move the folder away, and make an empty one."""
+    old = move(folder)
+    folder.mkdir()
+    return old
+
+
+def restore_copy(folder: Path) -> Path:
+    """Move the folder away, and put a copy in its place, as a restored backup is."""
+    old = move(folder)
+    shutil.copytree(old, folder)
+    return old
+
+
+def replace_by_link(folder: Path) -> Path:
+    """Move the folder away, and let a link at its place lead to a copy."""
+    old = move(folder)
+    shutil.copytree(old, folder.with_name("other"))
+    folder.symlink_to("other")
+    return old
+
+
+def list_contents(folder: Path) -> dict[str, bytes]:
+    """List all files of the folder, but for the lock."""
+    files = (each for each in folder.rglob("*") if each.is_file() and each.name != "lock")
+    return {str(each.relative_to(folder)): each.read_bytes() for each in files}
+
+
+@pytest.mark.parametrize("take_away", [move, replace, restore_copy, replace_by_link])
+@pytest.mark.parametrize("compacts", [False, True], ids=["append", "compaction"])
+async def test_a_folder_that_is_gone_is_503_and_one_line_and_nothing_is_written_until_it_returns(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    take_away: Callable[[Path], Path],
+    *,
+    compacts: bool,
+) -> None:
+    caplog.set_level(logging.INFO)
+    folder = tmp_path / "Data"
+    folder.mkdir()
+    async with open_app(data_dir=folder, adapters={}) as app:
+        assert (await app.post("/rooms", ROOM)).status == 200
+        if compacts:
+            files: Files = app.hub.document._files
+            files._compact_at = 0
+        old = take_away(folder)
+        before = list_contents(old), list_contents(folder)
+        for _ in range(3):
+            answer = await app.post("/rooms", {"id": "attic", "name": "Attic"})
+            assert (answer.status, answer.json["code"]) == (503, "store_unavailable")
+            assert f"the data directory {folder} was moved, replaced, or unmounted" in answer.json["error"]
+            assert (await app.get("/rooms/attic")).status == 404 and (await app.get("/rooms/den")).status == 200
+        await app.hub.recorder.flush()
+        assert (list_contents(old), list_contents(folder)) == before
+        assert caplog.text.count("was moved, replaced, or unmounted") == 1
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            with_other_hub = DirectoryLock(folder)
+            with_other_hub.release()
+            shutil.rmtree(folder)
+        old.rename(folder)
+        assert (await app.post("/rooms", {"id": "attic", "name": "Attic"})).status == 200
+        assert "changes are stored again" in caplog.text
+    async with open_app(data_dir=folder, adapters={}) as app:
+        assert [each["id"] for each in (await app.get("/rooms")).json] == ["attic", "den"]
+
+
+async def test_the_folder_may_be_gone_when_the_hub_stops(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    async with open_app(data_dir=folder, adapters={}) as app:
+        assert (await app.post("/rooms", ROOM)).status == 200
+        old = replace(folder)
+        assert (await app.ask("PUT", "/variables/a", json={"value": 1})).status == 503
+    assert list_contents(folder) == {}
+    async with open_app(data_dir=old, adapters={}) as app:
+        assert [each["id"] for each in (await app.get("/rooms")).json] == ["den"]

@@ -130,20 +130,10 @@ class Variables:
             self._apply(name, value, pending.size, source)
 
     def _check(self, name: str, value: Value) -> int:
-        """The bytes that the value takes as JSON."""
-        try:
-            variable_name(name)
-        except Invalid as fault:
-            raise Invalid(f"the variable's name {fault}") from None
+        """Return the bytes of the value as JSON; raise `Invalid` if the variable may not be set to it now."""
+        size = check_variable(name, value)
         if value is None:
             return 0
-        try:
-            _check_depth(value, MAX_VALUE_DEPTH)
-            size = len(orjson.dumps(value))
-        except (orjson.JSONEncodeError, RecursionError):
-            raise Invalid(f"variable '{name}': the value is no JSON") from None
-        if size > MAX_VALUE_BYTES:
-            raise Invalid(f"variable '{name}': the value takes {size} bytes as JSON; {MAX_VALUE_BYTES} are allowed")
         others = self._bytes_used()
         others.pop(name, None)
         if len(others) >= MAX_VARIABLES:
@@ -184,6 +174,24 @@ class Variables:
         else:
             self._values[name] = value
             self._sizes[name] = size
+
+
+def check_variable(name: str, value: Value) -> int:
+    """Return the bytes of a variable's value as JSON; raise `Invalid` if no variable may have this name or value."""
+    try:
+        variable_name(name)
+    except Invalid as fault:
+        raise Invalid(f"the variable's name {fault}") from None
+    if value is None:
+        return 0
+    try:
+        _check_depth(value, MAX_VALUE_DEPTH)
+        size = len(orjson.dumps(value))
+    except (orjson.JSONEncodeError, RecursionError):
+        raise Invalid(f"variable '{name}': the value is no JSON") from None
+    if size > MAX_VALUE_BYTES:
+        raise Invalid(f"variable '{name}': the value takes {size} bytes as JSON; {MAX_VALUE_BYTES} are allowed")
+    return size
 
 
 def _stored(value: Value, last: tuple[Value, ...]) -> dict[str, Value] | None:

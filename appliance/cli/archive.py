@@ -14,25 +14,38 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import orjson
 from msgspec import Struct
 
+from appliance.api.keyring import KEY_BODY
+from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
+from appliance.api.routes.keys import check_preferences
+from appliance.api.routes.lua_files import VARIABLE_BODY
+from appliance.api.routes.places import GROUP_BODY, ROOM_BODY
+from appliance.automations.environment import VARIABLE_PREFIX, check_variable
+from appliance.automations.running_timers import check_timer
+from appliance.cli.logs import one_line
 from appliance.cli.owner import read_named
 from appliance.config import MASTER_KEY_PATH, line_finder, parse_toml
 from appliance.errors import ConfigFailed, Fault, Invalid, StartFailed
-from appliance.home.texts import identifier, name
+from appliance.home.texts import identifier
+from appliance.home.texts import name as check_name
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
+from appliance.store.recorder import TIMER_PREFIX
 from appliance.store.records import (
     ALIAS_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
+    KEY_PREFIX,
+    NAME_PREFIX,
     PLACE_PREFIX,
+    PREFERENCES_PREFIX,
     ROOM_PREFIX,
     STATE_PREFIX,
     read_devices,
@@ -57,6 +70,18 @@ MAX_ARCHIVE_BYTES = 64 << 20
 
 MAX_HISTORY_BYTES = 256 << 20
 """Bytes that its history may have when it is unpacked: months at the whole budget of a day."""
+
+MAX_FILES = 10_000
+"""Files of an archive; a home has some hundred."""
+
+MAX_DEPTH, MAX_NAME_BYTES, MAX_PATH_BYTES = 20, 255, 1000
+"""The depth of a path in an archive, and the lengths of each part and of all."""
+
+MAX_SHOWN_CHARS = 60
+
+_GZIP = b"\x1f\x8b"
+_OF_MACOS = ("._", ".DS_Store")
+"""The beginnings of file names that macOS adds to an archive."""
 
 _MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 
@@ -116,20 +141,26 @@ def read(file: Path) -> Archive:
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:
-        return _understand(_unpack(packed), file, packed)
-    except Invalid as fault:
-        raise StartFailed(f"{file} holds an id or a name that {fault}", os.EX_DATAERR) from None
+        return _parse(_unpack(packed), file, packed)
+    except _Refused as fault:
+        raise StartFailed(f"{file} {fault}; nothing was restored", os.EX_DATAERR) from None
     except UNREADABLE:
         raise StartFailed(f"{file} is not a backup of Lares, or not all of one", os.EX_DATAERR) from None
 
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
-    """The months that an archive holds, by their file names, each with its content, to be read before the next."""
-    plain = gzip.GzipFile(fileobj=io.BytesIO(archive.packed))
-    with plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+    """Yield the months of an archive by their file names, each with its content, to be read before the next."""
+    with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for entry in tar:
-            if _MONTH.fullmatch(entry.name) and (stream := tar.extractfile(entry)) is not None:
-                yield PurePosixPath(entry.name).name, stream
+            path = PurePosixPath(entry.name)
+            if _MONTH.fullmatch(str(path)) and (stream := tar.extractfile(entry)) is not None:
+                yield path.name, stream
+
+
+def _open_plain(packed: bytes) -> IO[bytes]:
+    """Return the tar, which may be compressed: browsers and people unpack what they download."""
+    stream = io.BytesIO(packed)
+    return gzip.GzipFile(fileobj=stream) if packed.startswith(_GZIP) else stream  # type: ignore[return-value]
 
 
 def _pack(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
@@ -149,33 +180,43 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
     return entry
 
 
+class _Refused(Exception):
+    """The archive has a fault; the text is the rest of a sentence that begins with its name."""
+
+
 def _unpack(packed: bytes) -> dict[str, bytes]:
-    """Every member's name and bytes, history left out; what would unpack to more than any backup is not unpacked."""
+    """Return the bytes of each member by its path, without history; stop if they are more than any backup has."""
     members: dict[str, bytes] = {}
-    room, room_of_history = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES
-    plain = gzip.GzipFile(fileobj=io.BytesIO(packed))
-    with plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+    room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
+    too_large = _Refused(f"unpacks to more than a backup holds ({(room + room_of_history) >> 20} MiB)")
+    with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for entry in tar:
-            is_month = _MONTH.fullmatch(entry.name) is not None
+            path = PurePosixPath(entry.name)
+            if entry.isdir() or path.name.startswith(_OF_MACOS):
+                continue
+            is_month, count = _MONTH.fullmatch(str(path)) is not None, count + 1
             room -= 0 if is_month else entry.size
             room_of_history -= entry.size if is_month else 0
-            if min(room, room_of_history) < 0:
-                raise ValueError("too large")
-            data = _read_member(tar, entry, is_month=is_month)
+            if min(room, room_of_history) < 0 or count > MAX_FILES:
+                raise too_large
+            data = _read_member(tar, entry, path, is_month=is_month)
             if not is_month:
-                members[entry.name] = data
+                members[str(path)] = data
         while room > 0 and (rest := plain.read(PART_BYTES)):  # at its end the checksum is compared
             room -= len(rest)
-    if room <= 0:
-        raise ValueError("too large")
+    if room <= 0 and members:
+        raise too_large
     return members
 
 
-def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, *, is_month: bool) -> bytes:
-    """The member's bytes, none of a month's. One that is no plain file of an archive of ours ends the reading."""
-    path = PurePosixPath(entry.name)
+def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
+    """Return the bytes of a member, none of a month's; refuse all but the plain files of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
-    is_ours = is_config or is_month or entry.name in (MANIFEST_FILE, STATE_FILE)
+    sizes = [len(os.fsencode(part)) for part in path.parts]
+    if len(sizes) > MAX_DEPTH or max(sizes, default=0) > MAX_NAME_BYTES or sum(sizes) > MAX_PATH_BYTES:
+        shown = one_line(entry.name[:MAX_SHOWN_CHARS])
+        raise _Refused(f"holds a file whose path is too deep or too long ({shown}…)")
+    is_ours = is_config or is_month or str(path) in (MANIFEST_FILE, STATE_FILE)
     stream = tar.extractfile(entry) if entry.isreg() else None
     if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
         raise ValueError(entry.name)
@@ -188,7 +229,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, *, is_month: bool
     return data
 
 
-def _understand(members: dict[str, bytes], file: Path, packed: bytes) -> Archive:
+def _parse(members: dict[str, bytes], file: Path, packed: bytes) -> Archive:
     """The archive that the members are; raises what the missing and the wrong raise."""
     page = orjson.loads(members.pop(MANIFEST_FILE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
@@ -206,23 +247,44 @@ def _understand(members: dict[str, bytes], file: Path, packed: bytes) -> Archive
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG_FOLDER)
     found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files, packed=packed)
-    _check_texts(found)
+    _check_records(found)
     read_devices(found, read_layout(found))
     read_keys(found)
     return found
 
 
-def _check_texts(found: Archive) -> None:
-    """Raise `Invalid`, a sentence, for an id or a name that the API would refuse."""
-    for prefix in (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX):
-        for id_, value in found.items(prefix):
-            identifier(id_)
-            if value is not None and prefix in (ROOM_PREFIX, GROUP_PREFIX):
-                name(value["name"])
-            for each in value["members"] if prefix == GROUP_PREFIX and value is not None else ():
-                identifier(each)
-            if value is not None and prefix == PLACE_PREFIX:
-                identifier(value)
+CHECKS: Mapping[str, Callable[[str, Any], object]] = {
+    ROOM_PREFIX: lambda id_, value: ROOM_BODY({**value, "id": id_}),
+    GROUP_PREFIX: lambda id_, value: GROUP_BODY({**value, "id": id_}),
+    PLACE_PREFIX: lambda _, value: ASSIGNMENT_BODY({"room_id": value}),
+    NAME_PREFIX: lambda _, value: NAME_BODY({"name": value}),
+    ALIAS_PREFIX: lambda _, value: ALIAS_BODY({"alias": value}),
+    KEY_PREFIX: lambda _, value: KEY_BODY({**value}),
+    VARIABLE_PREFIX: lambda name, value: check_variable(
+        name, VARIABLE_BODY({**value})["value"] if "value" in value else None
+    ),
+    TIMER_PREFIX: lambda name, value: check_timer(name, 0, value.get("payload")),
+    PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
+    DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
+}
+"""The check of each kind of record, which is that of the route or call that makes one."""
+
+_WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
+
+
+def _check_records(found: Archive) -> None:
+    """Refuse records that the API would refuse."""
+    for key, value in found.values.items():
+        prefix, slash, id_ = key.partition("/")
+        prefix += slash
+        try:
+            if prefix in _WITH_IDS:
+                identifier(id_)
+            if value is not None and prefix in CHECKS:
+                CHECKS[prefix](id_, value)
+        except Invalid as fault:
+            shown, why = one_line(key[:MAX_SHOWN_CHARS]), one_line(str(fault)[: 2 * MAX_SHOWN_CHARS])
+            raise _Refused(f"holds a record that this hub does not accept ({shown}: {why})") from None
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:

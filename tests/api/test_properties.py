@@ -24,7 +24,7 @@ from appliance.api.app import ROUTES
 from appliance.api.connections import ApiLimits
 from appliance.api.metrics import CONTENT_TYPE
 from appliance.api.route import Route
-from appliance.api.routes.system import GZIP
+from appliance.api.routes.system import TAR
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request
 from tests.fakes import contract_recorder
@@ -138,7 +138,7 @@ def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
     if answer.status in range(300, 400):  # the way to the page
         assert body == b"" and answer.getheader("location")
         return
-    if answer.getheader("content-type") in (CONTENT_TYPE, GZIP):  # the metrics, and a backup
+    if answer.getheader("content-type") in (CONTENT_TYPE, TAR):  # the metrics, and a backup
         return
     assert answer.getheader("content-type") == "application/json"
     if method != "HEAD":

@@ -446,7 +446,6 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "empty": lambda file: _raw(file, b""),
     "junk": lambda file: _raw(file, os.urandom(5000)),
     "text": lambda file: _raw(file, b"hello\n" * 500),
-    "a plain tar": lambda file: _raw(file, gzip.decompress(pack(file, entries()).read_bytes())),
     "an empty tar": lambda file: pack(file, {}),
     "no page": lambda file: pack(file, {archive.STATE_FILE: b"{}"}),
     "no state": lambda file: pack(file, {archive.MANIFEST_FILE: json.dumps(PAGE).encode()}),
@@ -484,11 +483,77 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "hard link": lambda file: pack(file, entries(), _link(tarfile.LNKTYPE, linkname="config/default.toml")),
     "device": lambda file: pack(file, entries(), _link(tarfile.CHRTYPE, devmajor=1, devminor=5)),
     "pipe": lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)),
-    "folder": lambda file: pack(file, entries(), _link(tarfile.DIRTYPE)),
     "zero in a name": lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
-    "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES)}),
-    "says huge": lambda file: _raw(file, _lying_size(file)),
     "larger than all memory": lambda file: _sparse(file, 4 << 40),
+}
+
+
+TOO_DEEP = "holds a file whose path is too deep or too long"
+TOO_LARGE = "unpacks to more than a backup holds (320 MiB)"
+RECORD = "holds a record that this hub does not accept"
+ESCAPES = "a\x1b]0;PWN\x07"
+KEY_RECORD = {"label": "x", "role": "read", "hash": "x", "created_at": "2026-01-01T00:00:00.000Z"}
+
+RECORDS: dict[str, tuple[dict[str, Any], str]] = {
+    "a name of a room": ({"room/x": {"name": ESCAPES}}, "room/x: name must not contain control characters"),
+    "a room without one": ({"room/x": {}}, "room/x: name is missing"),
+    "a name of a group": ({"group/x": {"name": "", "members": []}}, "group/x: name must have 1 to 1000"),
+    "a member": ({"group/x": {"name": "X", "members": ["\n"]}}, "group/x: members at index 0 must have 1"),
+    "a place": ({"place/lamp": "\x1b"}, "place/lamp: room_id must not contain control characters"),
+    "a name of a device": ({"name/lamp": ESCAPES}, "name/lamp: name must not contain control characters"),
+    "a long name of a device": ({"name/lamp": "x" * 5_000_000}, "name/lamp: name must have 1 to 1000"),
+    "an alias": ({"alias/lamp": "A b"}, "alias/lamp: alias must begin with a letter"),
+    "a label of a key": ({"key/key_1": {**KEY_RECORD, "label": ESCAPES}}, "key/key_1: label must not contain"),
+    "a long label": ({"key/key_1": {**KEY_RECORD, "label": "x" * 101}}, "key/key_1: label must have 1 to 100"),
+    "a role": ({"key/key_1": {**KEY_RECORD, "role": "root"}}, "key/key_1: role must be"),
+    "a variable's name": ({"variable/A B": {"value": 1}}, "variable/A B: the variable's name must"),
+    "a variable": ({"variable/a": {"value": "x" * 20_000}}, "variable/a: variable 'a': the value takes"),
+    "a timer": ({"timer/\x07": {"started_at": 1, "due_at": 2}}, "timer/\\x07: must not contain control"),
+    "preferences": ({"preferences/key_1": {"a": "x" * 20_000}}, "preferences/key_1: preferences have at most"),
+    "an id": ({f"room/{ESCAPES}": {"name": "X"}}, "room/a\\x1b]0;PWN\\x07: must not contain control"),
+}
+
+
+def _with_record(record: Mapping[str, Any]) -> Callable[[Path], Path]:
+    return lambda file: pack(file, entries(state={**HOME, **record}))
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "deep": (lambda file: pack(file, {**entries(), f"config/{'a/' * 2000}b.lua": b""}), TOO_DEEP),
+    "long": (lambda file: pack(file, {**entries(), f"config/{'x' * 300}": b""}), TOO_DEEP),
+    "huge": (lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES)}), TOO_LARGE),
+    "huge by its own account": (lambda file: _raw(file, _lying_size(file)), TOO_LARGE),
+    "many files": (
+        lambda file: pack(file, {**entries(), **{f"config/{n}": b"" for n in range(archive.MAX_FILES)}}),
+        TOO_LARGE,
+    ),
+    **{name: (_with_record(record), f"{RECORD} ({shown}") for name, (record, shown) in RECORDS.items()},
+}
+
+
+def _repack(file: Path, *, prefix: str = "", folders: bool = False, more: Mapping[str, bytes] | None = None) -> Path:
+    """Pack an archive again, as people, browsers, and tar on a Mac do."""
+    with tarfile.open(file, "w:gz") as tar:
+        if folders:
+            for name in ("./", "config", "config/scenes"):
+                _link(tarfile.DIRTYPE, name)(tar)
+        for name, data in {**(more or {}), **entries()}.items():
+            entry = tarfile.TarInfo(prefix + name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return file
+
+
+REPACKED: dict[str, Callable[[Path], Path]] = {
+    "a plain tar": lambda file: _raw(file, gzip.decompress(pack(file, entries()).read_bytes())),
+    "with folders": lambda file: _repack(file, folders=True),
+    "from the present folder": lambda file: _repack(file, prefix="./", folders=True),
+    "a plain tar from the present folder": lambda file: _raw(
+        file, gzip.decompress(_repack(file, prefix="./", folders=True).read_bytes())
+    ),
+    "by tar on a Mac": lambda file: _repack(
+        file, prefix="./", folders=True, more={"._lares-backup.json": b"mac", "config/.DS_Store": b"mac"}
+    ),
 }
 
 
@@ -526,6 +591,28 @@ class TestHostileArchives:
         assert (code, result) == (65, f"lares: {file} is not a backup of Lares, or not all of one\n")
         assert everything(folder) == before
         assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "box"]
+
+    @pytest.mark.parametrize(("make", "said"), REFUSED.values(), ids=REFUSED)
+    def test_the_sentence_names_what_this_hub_does_not_accept(
+        self, tmp_path: Path, command: Command, make: Callable[[Path], Path], said: str
+    ) -> None:
+        file = make(tmp_path / "b")
+        before = everything(home(tmp_path))
+        code, result = command(tmp_path, "restore", str(file))
+        assert code == 65
+        assert result.startswith(f"lares: {file} {said}") and result.endswith("; nothing was restored\n")
+        assert result.count("\n") == 1 and len(result) < 400 and "\x1b" not in result
+        assert everything(tmp_path) == before
+
+    @pytest.mark.parametrize("make", REPACKED.values(), ids=REPACKED)
+    def test_an_archive_that_was_packed_again_is_restored(
+        self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
+    ) -> None:
+        file = make(tmp_path / "b")
+        code, _ = command(home(tmp_path), "restore", str(file))
+        assert code == 0 and stored_values(tmp_path) == HOME
+        names = {each.name for each in (tmp_path / "config").rglob("*")}
+        assert "default.toml" in names and not names & {".DS_Store", "._lares-backup.json"}
 
     def test_one_that_is_cut_or_bent_anywhere_is_refused_or_whole(self, tmp_path: Path) -> None:
         file = pack(tmp_path / "b", entries())
@@ -571,7 +658,10 @@ class TestHostileArchives:
             capture_output=True,
             text=True,
         )
-        assert (result.returncode, result.stderr) == (65, "lares: b is not a backup of Lares, or not all of one\n")
+        assert (result.returncode, result.stderr) == (
+            65,
+            "lares: b is not a backup of Lares, or not all of one\n",
+        )
         assert str(ROOT) not in result.stderr
 
 
@@ -600,11 +690,12 @@ class TestHalfway:
     def test_a_folder_of_configuration_that_cannot_be_renamed_leaves_everything(
         self, tmp_path: Path, command: Command
     ) -> None:
-        home(tmp_path)
-        pack(tmp_path / "b", {**entries(), f"config/{'x' * 300}": b""})
-        before = everything(tmp_path)
-        code, result = command(tmp_path, "restore", "b")
+        folder = tmp_path.joinpath(*["d" * 250] * 13)
+        folder.mkdir(parents=True)
+        home(folder)
+        file = pack(tmp_path / "b", {**entries(), f"config/{('y' * 240 + '/') * 3}{'z' * 240}": b""})
+        before = everything(folder)
+        code, result = command(folder, "restore", str(file))
         assert code == 74
         assert result.endswith("File name too long; everything is as it was\n")
-        assert everything(tmp_path) == before
-        assert not (tmp_path / "config.restore-part").exists()
+        assert everything(folder) == before

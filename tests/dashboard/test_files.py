@@ -248,7 +248,10 @@ async def test_the_backup_that_is_downloaded_can_be_restored(tmp_path: Path) -> 
     async with process.running(tmp_path) as hub:
         assert await hub.post("/rooms", id="attic", name="Attic") == 200
         async with hub.session.get(f"{hub.url}/diagnostics/backup") as answer:
-            assert (answer.status, answer.headers["content-type"]) == (200, "application/gzip")
+            assert (answer.status, answer.headers["content-type"]) == (200, "application/x-tar")
+            assert re.fullmatch(
+                r"attachment; filename=\"lares-backup-\d{4}-\d\d-\d\d\.tar\"", answer.headers["content-disposition"]
+            )
             packed = await answer.read()
         assert (await hub.get("/openapi.json"))["paths"]["/diagnostics/backup"]
         _, made = await hub.ask("POST", "/auth/keys", {"label": "w", "role": "write"})

@@ -183,7 +183,7 @@ function Backup() {
 	const save = () => act("backup", "download", async () => {
 		const link = document.createElement("a");
 		link.href = URL.createObjectURL(await download("diagnostics/backup"));
-		link.download = `lares-${new Date().toISOString().slice(0, 10)}.tar.gz`;
+		link.download = `lares-backup-${new Date().toISOString().slice(0, 10)}.tar`;
 		link.click();
 		setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 	});

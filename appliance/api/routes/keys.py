@@ -69,7 +69,8 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _check_preferences(raw: Any) -> dict[str, Any]:
+def check_preferences(raw: Any) -> dict[str, Any]:
+    """Return the preferences of a key; raise `Invalid` if they are none that a key may have."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     checked: dict[str, Any] = table(raw)
@@ -78,7 +79,7 @@ def _check_preferences(raw: Any) -> dict[str, Any]:
     return checked
 
 
-_PREFERENCES_BODY = Check(schema=OBJECT, run=_check_preferences)
+_PREFERENCES_BODY = Check(schema=OBJECT, run=check_preferences)
 
 
 class PreferencesApi(ApiResource):

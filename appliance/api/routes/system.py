@@ -31,7 +31,7 @@ MAX_NUMBER = 999_999_999
 
 MAX_HEARTBEAT_SECS = 3600
 
-GZIP = "application/gzip"
+TAR = "application/x-tar"
 
 _HEALTHY = orjson.dumps({"status": "ok"})
 
@@ -175,13 +175,14 @@ class BackupApi(ApiResource):
         super().__init__(parts)
         self._one_at_a_time = asyncio.Semaphore()
 
-    @route("GET", "/diagnostics/backup", Role.ADMIN, schemas.BINARY, statuses=(200, 400), media_type=GZIP)
+    @route("GET", "/diagnostics/backup", Role.ADMIN, schemas.BINARY, statuses=(200, 400), media_type=TAR)
     async def download(self, call: Call) -> HTTPResponse:
         """The archive that `lares backup` writes and `lares restore` takes."""
         async with self._one_at_a_time:
             body = await asyncio.to_thread(self.parts.make_backup)
-        headers = {"content-disposition": 'attachment; filename="lares-backup.tar.gz"', "cache-control": "no-store"}
-        return Response(body, 200, {"content-type": GZIP, **headers})
+        name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack what is called .tar.gz
+        headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+        return Response(body, 200, {"content-type": TAR, **headers})
 
 
 class EventsApi(ApiResource):

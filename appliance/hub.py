@@ -222,6 +222,10 @@ class Hub:
         self.timers.pause()
         self.automations.engine.disarm()
 
+    def is_working(self, until: float) -> bool:
+        """Whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
+        return any(executor.is_working(until) for executor in self.executors)
+
     def abort_all(self) -> None:
         """Cancel the executions and commands in progress; those who wait get an error."""
         for executor in self.executors:
@@ -288,13 +292,14 @@ class Hub:
     def _inspect(self, source: Source) -> Iterator[Fault]:
         return self._places().inspect(source)
 
-    def _view_names(
+    async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
         """The names that the home has, given what devices sent and showed, and what is switched on."""
-        scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        others = [*(scene.source for scene in scenes), *(() if folder is None else folder.read().sources)]
+        scripts = () if folder is None else (await asyncio.to_thread(folder.read)).sources
+        scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
+        others = [*(scene.source for scene in scenes), *scripts]
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
         known = replace(
             self._places(),
@@ -350,7 +355,7 @@ class Hub:
             self.automations,
             self.kinds,
             [each for each in folders if each is not None],
-            self.names.known,
+            self.names.find_known,
         )
         reloads = {
             kind: self.reloaders[f"{kind}s"].reload_sound for kind in ("scene", "automation", "script", "adapter")

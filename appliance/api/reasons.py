@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -77,7 +76,7 @@ class Reasons:
             changes = (await self._hub.find_config_changes()).sentences()
             summary = [*found["summary"], *changes]
             return {"id": id_, **found, "summary": summary, "decisions": [], "automation": None}
-        known = await asyncio.to_thread(self._hub.names.known)
+        known = await self._hub.names.find_known()
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
                 kind, summary, decisions, stated = await explain(id_, known)
@@ -124,7 +123,7 @@ class Reasons:
         removed = [f"it {past[word]}"] if word in past else []
         section = word.partition(":")[0]
         health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
-        if health is None and section in (await asyncio.to_thread(self._hub.names.known)).adapters:
+        if health is None and section in (await self._hub.names.find_known()).adapters:
             off = f"[adapters.{section}] says enabled = false; set it to true, then start the hub again"
             return {"kind": "adapter" if word == section else "device", "summary": [*removed, off]}
         if health is None:

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from sanic import Sanic
 
@@ -184,12 +184,22 @@ ROOT = 0
 log = logging.getLogger("api")
 
 
+class Work(Protocol):
+    """The work in progress besides requests."""
+
+    def is_working(self, until: float) -> bool:
+        """Whether something is in progress that may end by then, in seconds of the monotonic clock."""
+
+    def abort_all(self) -> None:
+        """End everything that is in progress, also what requests wait for."""
+
+
 class Server:
     """Serves the application at the address from entering the context to leaving it.
 
-    Making one binds the socket; raises `StartFailed` where that fails. Leaving takes no new connection, closes event
-    streams with 1001, and gives requests in progress `limits.stop_secs` to end. Then it calls `abort_all`, to end
-    what they wait for, gives them `limits.abort_secs` to respond, and aborts the others.
+    Making one binds the socket; raises `StartFailed` if that fails. Leaving takes no new connection, closes event
+    streams with 1001, and gives requests and executions in progress `limits.stop_secs` to end. Then it aborts the
+    `work`, gives requests `limits.abort_secs` to respond, and aborts the others.
     `control` is a bound Unix socket that serves the same to root and this process's user, who need no key.
     """
 
@@ -200,10 +210,10 @@ class Server:
         limits: ApiLimits,
         clock: Clock,
         *,
-        abort_all: Callable[[], None] = lambda: None,
+        work: Work,
         control: socket.socket | None = None,
     ) -> None:
-        self._abort_all = abort_all
+        self._work = work
         self._clock = clock
         self._app = app
         self._limits = limits
@@ -245,25 +255,24 @@ class Server:
 
     async def _close_connections(self, connections: set[StrictConnection]) -> None:
         closing: set[StrictConnection] = set()
-        await self._drain(connections, closing, self._limits.stop_secs)
-        if connections:
-            self._abort_all()
-            await self._drain(connections, closing, self._limits.abort_secs)
+        until = self._clock.monotonic() + self._limits.stop_secs
+        while self._clock.monotonic() < until and (connections or self._work.is_working(until)):
+            await self._close_idle(connections, closing)
+        self._work.abort_all()
+        until = self._clock.monotonic() + self._limits.abort_secs
+        while self._clock.monotonic() < until and connections:
+            await self._close_idle(connections, closing)
         for connection in tuple(connections):
             connection.abort()
         await self._clock.sleep(0)
 
-    async def _drain(
-        self, connections: set[StrictConnection], closing: set[StrictConnection], seconds: float
-    ) -> None:
-        """Close each connection once it handles no request, add it to `closing`, and wait so many seconds for all."""
-        deadline = self._clock.monotonic() + seconds
-        while connections and self._clock.monotonic() < deadline:
-            for connection in connections - closing:
-                if not connection.is_answering:
-                    closing.add(connection)
-                    _close(connection)
-            await self._clock.sleep(DRAIN_POLL_SECS)
+    async def _close_idle(self, connections: set[StrictConnection], closing: set[StrictConnection]) -> None:
+        """Close each connection that handles no request, add it to `closing`, and wait a moment."""
+        for connection in connections - closing:
+            if not connection.is_answering:
+                closing.add(connection)
+                _close(connection)
+        await self._clock.sleep(DRAIN_POLL_SECS)
 
 
 def _close(connection: StrictConnection) -> None:

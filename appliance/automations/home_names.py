@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct, convert, field
@@ -131,7 +131,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             self,
             aliases=layout.ids_by_alias,
             named=named,
-            removed=removed or {},
+            removed={**(removed or {})},
             rooms=layout.rooms,
             groups=layout.groups,
             members={**rooms, **groups},
@@ -309,7 +309,7 @@ class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
     Where one answers later, it does so with that answer. What a load said already it does not say again. `view` gives
-    the names that the home has now, and the automations that are switched on; it may read the disk. What devices
+    the names that the home has now, and the automations that are switched on; it is called on the loop. What devices
     have sent and shown is remembered over restarts.
     """
 
@@ -320,7 +320,7 @@ class NameWatcher:
         storage: Storage,
         view: Callable[
             [Mapping[str, PastNames], Mapping[str, RemovedDevice]],
-            tuple[HomeNames, list[Asset[AutomationDefinition]]],
+            Awaitable[tuple[HomeNames, list[Asset[AutomationDefinition]]]],
         ],
         has_answered: Callable[[], bool],
     ) -> None:
@@ -333,12 +333,17 @@ class NameWatcher:
         self._past = read_past(storage.stored)
         self.removed = read_removed(storage.stored)
 
-    def known(self) -> HomeNames:
-        """The names that the home has now; it reads the scripts' folder."""
-        return self._view(self._past, self.removed)[0]
+    async def find_known(self) -> HomeNames:
+        """Return the names that the home has now, read from the home on the loop, and from the scripts' folder."""
+        known, _ = await self._view(self._past, self.removed)
+        return known
 
-    def _find(self) -> list[Fault]:
-        known, armed = self._view(self._past, self.removed)
+    async def _find(self) -> list[Fault]:
+        known, armed = await self._view(self._past, self.removed)
+        return await asyncio.to_thread(self._list_new_faults, known, armed)
+
+    @staticmethod
+    def _list_new_faults(known: HomeNames, armed: list[Asset[AutomationDefinition]]) -> list[Fault]:
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
         said = set(at_load.list_faults(armed))
         return [fault for fault in known.list_faults(armed) if fault not in said]
@@ -395,7 +400,7 @@ class NameWatcher:
             self._tasks.start(self._report(), "check of names")
 
     async def _report(self) -> None:
-        for fault in await asyncio.to_thread(self._find):
+        for fault in await self._find():
             log.warning("%s", fault)
 
 

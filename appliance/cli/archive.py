@@ -74,7 +74,7 @@ MAX_HISTORY_BYTES = 256 << 20
 MAX_FILES = 10_000
 """Files of an archive; a home has some hundred."""
 
-MAX_DEPTH, MAX_NAME_BYTES, MAX_PATH_BYTES = 20, 255, 1000
+MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
 """The depth of a path in an archive, and the lengths of each part and of all."""
 
 MAX_SHOWN_CHARS = 60
@@ -213,7 +213,8 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     """Return the bytes of a member, none of a month's; refuse all but the plain files of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
     sizes = [len(os.fsencode(part)) for part in path.parts]
-    if len(sizes) > MAX_DEPTH or max(sizes, default=0) > MAX_NAME_BYTES or sum(sizes) > MAX_PATH_BYTES:
+    is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
+    if len(sizes) > MAX_MEMBER_DEPTH or is_long:
         shown = one_line(entry.name[:MAX_SHOWN_CHARS])
         raise _Refused(f"holds a file whose path is too deep or too long ({shown}…)")
     is_ours = is_config or is_month or str(path) in (MANIFEST_FILE, STATE_FILE)

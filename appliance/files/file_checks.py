@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class CheckedText(Struct, frozen=True, kw_only=True):
 
 
 class FileChecks:
-    """Checks texts in the home as it is. `names` returns the names that the home has; it may read the disk."""
+    """Checks texts in the home as it is. `names` returns the names that the home has."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class FileChecks:
         automations: Automations,
         kinds: KindCatalog,
         folders: Sequence[Folder],
-        names: Callable[[], HomeNames],
+        names: Callable[[], Awaitable[HomeNames]],
     ) -> None:
         self._config = settings
         self._pool = pool
@@ -129,7 +129,7 @@ class FileChecks:
 
     async def _names_with(self, source: Source) -> HomeNames:
         """The names of the home with this text in place of its file's."""
-        return (await asyncio.to_thread(self._names)).with_source(source)
+        return (await self._names()).with_source(source)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
         def read() -> list[Source]:

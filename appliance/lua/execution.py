@@ -100,6 +100,7 @@ class LuaExecution:
     _resumed_at: float | None = None
     _computes_since: float | None = None
     _waits_for: tuple[str, bytes, datetime] | None = None
+    _waits_until = -inf
 
     def __init__(
         self,
@@ -140,6 +141,10 @@ class LuaExecution:
         if self._computes_since is None:
             return ("running", "continues") if self.is_begun else ("queued", "waits for the Lua worker")
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
+
+    def is_working(self, until: float) -> bool:
+        """Whether it computes or waits for the home; a wait of its own counts if it ends by then (monotonic)."""
+        return self.is_begun and self._waits_until <= until
 
     def cancel(self) -> None:
         """End it at the next `ctx` call, or at once where Lua runs; a sleep or command under way returns first."""
@@ -221,8 +226,10 @@ class LuaExecution:
         if operation not in READING:
             self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
             self._waits_for = (operation, arguments, self._settings.clock.now().astimezone(self._settings.zone))
+        if not counts:
+            self._waits_until = began + _seconds_of_sleep(operation, arguments)
         answer = await _answer_call(self._calls, operation, arguments)
-        self.deadline, self._waits_for = inf, None
+        self.deadline, self._waits_for, self._waits_until = inf, None, -inf
         if not counts:
             self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
         return answer
@@ -321,6 +328,12 @@ class LuaExecution:
 
 def _lost(sentence: str) -> WorkerFrame:
     return WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),))
+
+
+def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
+    """Return how long a method that waits takes; unknown, and so infinite, if it is not `sleep`."""
+    secs = orjson.loads(arguments)[0] if operation == "sleep" else inf
+    return secs if isinstance(secs, int | float) else inf
 
 
 def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:

@@ -146,6 +146,10 @@ class Executor:
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
+    def is_working(self, until: float) -> bool:
+        """Whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
+        return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
+
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
         """Those that run or wait, of all or of one scene or automation, the oldest first."""
         every = (*self._running, *self._all_waiting())

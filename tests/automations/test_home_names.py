@@ -131,8 +131,9 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
     asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def view(past: Mapping[str, PastNames], _: object) -> tuple[HomeNames, list[Any]]:
-        loop.call_soon_threadsafe(asked.put_nowait, {**past})
+    async def view(past: Mapping[str, PastNames], _: object) -> tuple[HomeNames, list[Any]]:
+        assert asyncio.get_running_loop() is loop, "the home is read on the loop alone"
+        asked.put_nowait({**past})
         return names(), []
 
     card = Card()

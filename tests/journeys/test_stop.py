@@ -106,6 +106,49 @@ async def test_who_waits_for_a_sleeping_flow_is_told_that_the_hub_stopped_and_no
         assert " beat" not in hub.log.read_text().partition("stopping")[2]
 
 
+AT_STOP = """return { id = "busy", name = "Busy", trigger = { type = "adapter_lifecycle", adapter = "roku_tv" },
+  execute = function(ctx)
+    ctx:log("info", "begun")
+    %s
+    ctx:start_timer("again", 3600)
+  end }"""
+COMMAND_TO_TV = 'ctx:command("roku_tv:tv", { capability = "power", action = "off" })'
+
+
+@pytest.mark.parametrize(
+    ("lua", "is_finished"),
+    [
+        (COMMAND_TO_TV, True),
+        ("ctx:sleep(0.7)", True),
+        ("ctx:sleep(600)", False),
+        ('ctx:wait_for("roku_tv:tv", { attribute = "power", equals = "off", timeout_secs = 600 })', False),
+        ("while true do end", False),
+    ],
+    ids=["a command", "a short sleep", "a long sleep", "a wait", "a loop without an end"],
+)
+async def test_what_an_automation_is_doing_has_the_same_time_as_a_request(
+    tmp_path: Path, lua: str, *, is_finished: bool
+) -> None:
+    file = tmp_path / "config" / "automations" / "busy.lua"
+    configure(tmp_path)
+    file.parent.mkdir()
+    file.write_text(AT_STOP % lua)
+    async with TvSimulator() as tv:
+        configure(tmp_path, tv_section(tv))
+        tv.faults.delay = 0.6
+        async with running(tmp_path) as hub:
+            await until(lambda: "begun" in hub.log.read_text())
+            began = time.monotonic()
+            assert await hub.stop() == 0
+            took = time.monotonic() - began
+            log = hub.log.read_text().partition("stopping")[2]
+            assert ("is cut off by the stop" in log) == (not is_finished), log
+            assert took < (2.5 if "600" in lua else 4.8), took
+        tv.faults.delay = 0
+        async with running(tmp_path) as hub:
+            assert [each["name"] for each in await hub.get("/timers")] == ["again"] * is_finished
+
+
 HANGING = """
 import socket, sys, time
 asked = socket.getaddrinfo

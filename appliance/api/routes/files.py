@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from appliance.api.auth import Role
@@ -217,7 +216,7 @@ class CompletionsApi(ApiResource):
     async def list_all(self, call: Call) -> object:
         """Return the names that Lua files can use now, for editors."""
         hub = self.hub
-        names = await asyncio.to_thread(hub.names.known)
+        names = await hub.names.find_known()
         attributes, events = names.devices or {}, names.events
         devices = [
             {

@@ -14,7 +14,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.lua_kinds.section import KindHost
+from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, keep_published, published_topics
 from appliance.adapters.publisher import Publisher

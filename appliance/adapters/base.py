@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 from msgspec import Struct
 
 from appliance.adapters.address_gates import AddressGate, AddressGates
-from appliance.adapters.lua_kinds.section import KindHost
+from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError, NotFound, Unanswered, Unreachable, Unsupported

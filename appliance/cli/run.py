@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from appliance import config
-from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
+from appliance.adapters.lua_kinds.host import SectionFault
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.api.frames import frame_of
 from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_keyring

@@ -17,9 +17,10 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.calls import KeptTexts
 from appliance.adapters.lua_kinds.connection import PushSource
-from appliance.adapters.lua_kinds.function_calls import KeptTexts
-from appliance.adapters.lua_kinds.recording import (
+from appliance.adapters.lua_kinds.host import SectionFault
+from appliance.adapters.lua_kinds.recorder import (
     RecordingPush,
     RecordingTransport,
     ReplayPush,
@@ -27,7 +28,7 @@ from appliance.adapters.lua_kinds.recording import (
     recording_of,
 )
 from appliance.adapters.lua_kinds.redaction import Redaction
-from appliance.adapters.lua_kinds.section import LuaSection, SectionFault
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.publisher import Publisher
 from appliance.cli.check import open_pool

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.kind_definition import KNOWN_SETTINGS
+from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
 from appliance.clock import Clock, from_millis
 from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import orjson
 
-from appliance.adapters.lua_kinds.section import LuaCalls
+from appliance.adapters.lua_kinds.host import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, ScriptFailed
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require

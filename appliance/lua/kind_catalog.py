@@ -15,16 +15,9 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.kind_definition import BUNDLED_KINDS, KIND_NAME, KindDefinition, parse_kind
-from appliance.adapters.lua_kinds.section import (
-    LoadedSection,
-    LuaCalls,
-    LuaSection,
-    SectionFault,
-    SectionFaults,
-    SectionSettings,
-    read_section,
-)
+from appliance.adapters.lua_kinds.host import LoadedSection, LuaCalls, SectionFault
+from appliance.adapters.lua_kinds.kind import BUNDLED_KINDS, KIND_NAME, KindDefinition, parse_kind
+from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus

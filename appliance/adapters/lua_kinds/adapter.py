@@ -25,18 +25,19 @@ from appliance.adapters.base import (
     Operation,
 )
 from appliance.adapters.done import ExpectedState
+from appliance.adapters.lua_kinds.calls import FunctionCalls, KeptTexts
 from appliance.adapters.lua_kinds.computing import compute_apart
 from appliance.adapters.lua_kinds.connection import PushConnection
-from appliance.adapters.lua_kinds.function_calls import FunctionCalls, KeptTexts
-from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
-from appliance.adapters.lua_kinds.section import KindHost, LoadedSection, LuaSection, SectionFault
-from appliance.adapters.lua_kinds.told_devices import (
+from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.reader import (
     DeviceReader,
     HappenedEvent,
     ToldDevices,
     ToldUpdate,
     device_for_lua,
 )
+from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter

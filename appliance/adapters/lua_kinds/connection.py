@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from appliance.adapters.http_push import DecodeMessage, Messages, ServerEvent
-from appliance.adapters.lua_kinds.kind_definition import ListenDefinition
+from appliance.adapters.lua_kinds.kind import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from appliance.tasks import time_limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.adapters.base import Adapter, AdapterContext, AdapterReplaced, CommandResult
-from appliance.adapters.lua_kinds.section import LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
 from appliance.errors import AdapterFailed
 from appliance.home.commands import Command
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
-from appliance.adapters.lua_kinds.section import LoadedSection, LuaSection, SectionFault
+from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus

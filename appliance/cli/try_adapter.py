@@ -18,18 +18,11 @@ from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.calls import KeptTexts
-from appliance.adapters.lua_kinds.connection import PushSource
 from appliance.adapters.lua_kinds.host import SectionFault
-from appliance.adapters.lua_kinds.recorder import (
-    RecordingPush,
-    RecordingTransport,
-    ReplayPush,
-    ReplayTransport,
-    recording_of,
-)
+from appliance.adapters.lua_kinds.recorder import Recorder, Replay
 from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.web_request import Origins, Transport
+from appliance.adapters.lua_kinds.web_request import Origins
 from appliance.adapters.publisher import Publisher
 from appliance.cli.check import open_pool
 from appliance.cli.owner import as_owner, find_owner
@@ -84,7 +77,7 @@ def _read_recording(file: Path) -> Any:
     except orjson.JSONDecodeError:
         recording = None
     if not isinstance(recording, dict) or not isinstance(recording.get("settings", {}), dict):
-        raise StartFailed(f"{file} is no recording of lares try-adapter", os.EX_DATAERR)
+        raise StartFailed(f"{file} is not a recording of lares try-adapter", os.EX_DATAERR)
     return recording
 
 
@@ -158,23 +151,25 @@ class _Attempt:
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
             context = self._context(session, file)
-            inner: Transport = (origins := Origins(loaded.settings, context))
-            source: PushSource = origins.main
+            origins = Origins(loaded.settings, context)
+            recorder = Recorder(origins, origins.main)
             if self._replay is not None:
                 redact = Redaction(origins.secrets, KeptTexts(context.secrets))
                 try:
-                    inner, source = ReplayTransport(self._replay, redact.in_value), ReplayPush(self._replay)
+                    replay = Replay(self._replay, redact.in_value)
                 except Invalid as fault:
                     raise StartFailed(str(fault), os.EX_DATAERR) from None
-            transport, push = RecordingTransport(inner), RecordingPush(source)
-            adapter = LuaAdapter(context, catalog, loaded, transport)
+                recorder = Recorder(replay, replay)
+            adapter = LuaAdapter(context, catalog, loaded, recorder)
             try:
                 async with Tasks() as tasks:
                     has_poll = loaded.definition.has_poll
                     if (connection := adapter.connection) is not None:
-                        connection.http = push
+                        connection.http = recorder
                         tasks.start(adapter.listen(), "listening")
-                        if not await self._wait(lambda: connection.is_open or push.kept):
+                        if not await self._wait(
+                            lambda: connection.is_open or connection.is_unused or recorder.messages_kept
+                        ):
                             self._miss(f"the connection is not open after {LISTEN_SECS:g} s", is_fatal=not has_poll)
                     await self._attempt(adapter)
                     if not has_poll and connection is None:
@@ -182,7 +177,7 @@ class _Attempt:
                     elif not has_poll and not await self._wait(self._registry.list_devices):
                         self._miss(f"nothing that tells of a device was pushed within {LISTEN_SECS:g} s")
             finally:
-                self._tell(adapter, transport, push, loaded.definition.settings)
+                self._show(adapter, recorder, loaded.definition.settings)
 
     def _context(self, session: Any, file: Path) -> AdapterContext:
         return AdapterContext(
@@ -228,21 +223,17 @@ class _Attempt:
             raise result.error
         say(f"done: {command}")
 
-    def _tell(self, adapter: LuaAdapter, transport: RecordingTransport, push: RecordingPush, fields: Fields) -> None:
-        """Print what was asked and what is shown, and write the recording if one is wanted."""
-        for exchange in transport.exchanges:
-            say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in exchange.told()))
-        for each in push.kept:
-            say(adapter.redact(each.told())[:MAX_SHOWN_LINE_CHARS])
+    def _show(self, adapter: LuaAdapter, recorder: Recorder, fields: Fields) -> None:
+        """Print requests, answers, and devices, and write the recording if one is requested."""
+        say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in recorder.lines()))
         for device in self._registry.list_devices():
             say(*_describe(device))
         for drop in self._dropped:
             say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
         if self._record is not None:
             raw = {name: value for name, value in self._section.raw.items() if name not in ("type", "enabled")}
-            went = (transport.exchanges, push.kept)
-            made = recording_of(self._section.kind, raw, fields, *went, adapter.redact.in_value)
-            write_private(Path(self._record), orjson.dumps(made, option=orjson.OPT_INDENT_2))
+            recording = recorder.recording(self._section.kind, raw, fields, adapter.redact.in_value)
+            write_private(Path(self._record), orjson.dumps(recording, option=orjson.OPT_INDENT_2))
             say(f"wrote {self._record}")
 
 

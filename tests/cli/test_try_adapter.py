@@ -212,7 +212,7 @@ async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> N
         code, said = await lares(
             tmp_path, "try-adapter", "shelly", "--set", "base_url=http://x", "--replay", "odd.json"
         )
-        assert code == os.EX_DATAERR and "no recording of lares try-adapter" in said, (text, said)
+        assert code == os.EX_DATAERR and "not a recording of lares try-adapter" in said, (text, said)
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "default.toml").touch()
     (tmp_path / "config" / "adapters" / "mine.lua").write_text("return {\n  name = 'x',\n  poll = 7,\n}\n")

@@ -1,5 +1,5 @@
--- Kinds of adapter: the ctx that their functions are given, and the tables json, xml and crypto. What needs the hub is
--- a request, as in ctx.lua. Bytes cross as text, each as the character of its number.
+-- Kinds of adapter: the ctx of their functions, and the tables json, xml, and crypto. Calls of the hub are requests, as
+-- in ctx.lua. Bytes cross as text, each as the character with its number.
 local lares = ...
 local type, tostring, rawequal, next, ipairs, select, error = type, tostring, rawequal, next, ipairs, select, error
 local find, gsub, char, byte, utf8char, floor = string.find, string.gsub, string.char, string.byte, utf8.char, math.floor
@@ -35,7 +35,7 @@ end
 ---------------------------------------------------------------- json, xml, crypto
 local json, xml, crypto = {}, {}, {hex = {}, base64 = {}}
 
--- The value that a text holds; or nil and a sentence where it is no JSON.
+-- Return the value of a JSON text, or nil and a sentence.
 function json.decode(text)
   expect(text, 'string', 1, 'json.decode')
   if not utf8.len(text) then return nil, 'is not UTF-8' end
@@ -93,19 +93,19 @@ for _, form in next, {'hex', 'base64'} do
   end
 end
 
----------------------------------------------------------------- reading what a vendor answers
--- A measurement, or with a period an accumulation; nil where the value is no number. `parts` of it make one unit.
+---------------------------------------------------------------- reading answers
+-- Return a measurement, or an accumulation if there is a period; nil if the value is not a number. One unit has `parts`.
 local function measure(value, unit, period, parts)
   if type(value) ~= 'number' then return nil end
   return {value = parts and value / parts or value, unit = unit, period = period}
 end
 
--- The nearest integer; nil where the value is no number.
+-- Return the nearest integer; nil if the value is not a number.
 local function round(value)
   return type(value) == 'number' and floor(value + 0.5) or nil
 end
 
--- The table that stands under these names in a table, one in the other; an empty one where there is none.
+-- Return the nested table under these names; an empty one if it is missing.
 local function part(of, ...)
   for index = 1, select('#', ...) do
     local name = select(index, ...)
@@ -114,7 +114,7 @@ local function part(of, ...)
   return type(of) == 'table' and of or {}
 end
 
--- The tables in the list that stands there.
+-- Return the tables in the list under these names.
 local function rows(of, ...)
   local found = {}
   for _, each in ipairs(part(of, ...)) do
@@ -123,7 +123,7 @@ local function rows(of, ...)
   return found
 end
 
--- The tables under each name there, in order, `for name, each in parts(of) do`; an empty one for what is no table.
+-- Iterate over the names of a table in order, with their tables: `for name, each in parts(of) do`.
 local function parts(of, ...)
   local found, names, index = part(of, ...), {}, 0
   for name in next, found do
@@ -136,7 +136,7 @@ local function parts(of, ...)
   end
 end
 
--- The first of the values that is a text with something in it; nil where none is.
+-- Return the first value that is a non-empty text.
 local function text(...)
   for index = 1, select('#', ...) do
     local value = select(index, ...)
@@ -144,13 +144,13 @@ local function text(...)
   end
 end
 
--- The file of a kind sees them. Scenes do not: in their states this file is not run.
+-- Only files of kinds see them: states of scenes do not run this file.
 environment.json, environment.xml, environment.crypto = json, xml, crypto
 environment.measure, environment.round, environment.text = measure, round, text
 environment.part, environment.parts, environment.rows = part, parts, rows
 
 ---------------------------------------------------------------- ctx
-local METHODS = {http = 'table', send = 'string or table', ask = 'table', keep = 'string', kept = 'string'}   -- what the first argument must be
+local METHODS = {http = 'table', send = 'string or table', ask = 'table', keep = 'string', kept = 'string'}   -- types of the first argument
 
 -- The bodies of ctx:http are bytes, in both directions.
 local function exchange(given)
@@ -162,7 +162,7 @@ local function exchange(given)
   return answer
 end
 
--- What a function is called with first; `bytes` of the job are that, or the body in it.
+-- Return the first argument of a function; `bytes` of the job are the argument, or the body in it.
 local function first_of(job)
   local first = job.first
   if not job.bytes then return first end
@@ -171,7 +171,7 @@ local function first_of(job)
   return first
 end
 
--- The JSON of an answer that has the field, where one is named. Of any other, `reasons` has the sentence by its status.
+-- Return the JSON of an answer that has the field, if one is named. Raise the sentence of `reasons` for any other status.
 local function fetch(kind, given, field, reasons)
   local asked = type(given) == 'string' and {path = given} or given
   expect(asked, 'table', 1, 'ctx:fetch')
@@ -180,11 +180,11 @@ local function fetch(kind, given, field, reasons)
   if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
   local lack = found == nil and 'not JSON' or type(found) ~= 'table' and 'no table' or 'without ' .. tostring(field)
   local place = ' (' .. asked.path .. ': status ' .. answer.status .. (answer.status == 200 and ', ' .. lack or '') .. ')'
-  local fault = answer.status >= 500 and 'what answers at this address has a fault of its own' or 'what answers at this address is no ' .. kind
+  local fault = answer.status >= 500 and 'the device at this address failed' or 'the device at this address is not a ' .. kind
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
--- What a function returned, as JSON. Devices of its list that cannot be are left out alone, with a sentence in their place.
+-- Return the result of a function as JSON. Replace each device that is not data by a sentence.
 local function returned(value, what, tells_devices)
   local text, refusal = encode(value, what)
   if text then return text end

@@ -73,11 +73,11 @@ async def test_nobody_answers_is_an_outage_and_not_a_fault_of_the_file(pool: Wor
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        ((404, ""), r"what answers at this address is no Mine \(/x: status 404\)"),
-        ({"other": 1}, r"what answers at this address is no Mine \(/x: status 200, without here\)"),
-        (7, r"is no Mine \(/x: status 200, no table\)"),
-        ((200, '{"here": NaN}'), r"is no Mine \(/x: status 200, not JSON\)"),
-        ((503, ""), r"what answers at this address has a fault of its own \(/x: status 503\)"),
+        ((404, ""), r"the device at this address is not a Mine \(/x: status 404\)"),
+        ({"other": 1}, r"the device at this address is not a Mine \(/x: status 200, without here\)"),
+        (7, r"is not a Mine \(/x: status 200, no table\)"),
+        ((200, '{"here": NaN}'), r"is not a Mine \(/x: status 200, not JSON\)"),
+        ((503, ""), r"the device at this address failed \(/x: status 503\)"),
         ((401, ""), "set the password"),
     ],
 )

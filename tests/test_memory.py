@@ -17,16 +17,14 @@ class Node:
     me: object = None
 
 
-def test_present_objects_are_kept_once_and_later_cycles_are_still_freed() -> None:
+def test_cycles_that_are_made_after_the_start_are_freed() -> None:
     keep_present()
-    frozen = gc.get_freeze_count()
     later = Node()
     later.me = later
     gone = weakref.ref(later)
     del later
     gc.collect()
-    assert gone() is None and gc.get_freeze_count() <= frozen
-    assert not gc.callbacks, "nothing freezes objects again while clients are connected"
+    assert gone() is None
 
 
 def test_returning_memory_goes_on_until_it_is_cancelled() -> None:

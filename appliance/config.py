@@ -13,6 +13,7 @@ import tomli
 from msgspec.structs import asdict, replace
 
 import appliance
+from appliance.adapters.address_keys import hint_of_addresses
 from appliance.adapters.kinds import KINDS, kind_of
 from appliance.adapters.lua_kinds.kind import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection
@@ -22,6 +23,7 @@ from appliance.tables.checks import TOML, boolean, nearest, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Problem, S, Table, dotted, hint_of_keys, line_at, located
 from appliance.tables.fields import Path as ValuePath
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
+from appliance.tables.toml_hints import explain
 
 MIN_MASTER_KEY_CHARS = 16
 
@@ -117,19 +119,12 @@ def _risks(
             yield Fault(file, line_at(path, line_of), f"{dotted(path)} {found[1]}")
 
 
-_STATED_TWICE = {
-    "Cannot declare": "the section of this line stands above already; put what belongs to it there",
-    "Cannot overwrite": "the key of this line stands above already; remove one of the two",
-}
-"""What to do, by how the parser's sentence begins, which names neither."""
-
-
 def parse_toml(text: str, name: str) -> dict[str, Any]:
     """A TOML text as it stands, unchecked; `ConfigFailed` where it is none."""
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        hint = next((what for said, what in _STATED_TWICE.items() if error.msg.startswith(said)), error.msg)
+        hint = explain(text, error.msg, error.lineno)
         raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {hint}")]) from None
     except RecursionError as error:
         raise ConfigFailed([Fault(name, 0, f"is not TOML that Lares can read: {error}")]) from None
@@ -229,7 +224,8 @@ def _read_adapter(
         return LuaSection(name=name, kind=kind, raw=raw, file=str(file), line_of=line_of)
     fields = KINDS[kind].settings.FIELDS
     found = table.read({**_ADAPTER_FIELDS, **fields}, is_needed=is_enabled)
-    _refuse_others(table, dotted(table.path))
+    hint = hint_of_keys(dotted(table.path), _EVERY_KEY)
+    table.refuse_others("a key of Lares", hint_of_addresses(kind, raw, hint))
     if not is_enabled or len(faults) > before:
         return None
     try:

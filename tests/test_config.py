@@ -417,7 +417,7 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
         ("[apl]", "1: apl is not a key of Lares; did you mean api"),
         (
             "[API]",
-            "1: API is not a key of Lares; there are api, auth, dashboard, logging, runtime, locale, scenes, "
+            "1: API is not a key of Lares; there are api, auth, dashboard, files, logging, runtime, locale, scenes, "
             "automations, scripts, history, notify, persistence, adapters",
         ),
         ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
@@ -637,7 +637,7 @@ class TestHostileFiles:
     @each_row("text", ["[api]\n[api]", "[auth]\nmaster_key = 'a'\nmaster_key = 'b'"])
     def test_what_is_stated_twice_is_named(self, text: str) -> None:
         [fault] = faults(text)
-        assert re.search(r"is not TOML: the (section|key) of this line stands above already; ", fault)
+        assert re.search(r"is not TOML: (section \[api\]|master_key) already exists in line [12]; ", fault)
 
     @pytest.mark.parametrize(
         "text",

@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.adapters.address_keys import hint_of_addresses
 from appliance.adapters.lua_kinds.kind import KindDefinition
+from appliance.adapters.lua_kinds.kind_definition import KindDefinition
 from appliance.errors import Fault, Invalid
 from appliance.tables import addresses
 from appliance.tables.checks import TOML, is_number
@@ -62,7 +64,8 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
     findings = Findings(TOML)
     table = Table(section.raw, findings, ("adapters", section.name))
     values = table.read(definition.settings)
-    table.refuse_others(f"a setting of the kind {section.kind}", hint_of_keys(dotted(table.path), ()))
+    hint = hint_of_addresses(section.kind, section.raw, hint_of_keys(dotted(table.path), ()))
+    table.refuse_others(f"a setting of the kind {section.kind}", hint)
     for one, other in _EXCLUSIVE:
         if values.get(one) is not None and values.get(other) is not None:
             table.fault(other, f"stands beside {one}; keep one of them")

@@ -1,0 +1,45 @@
+"""The keys under which sections state an address, and the right one if a section states another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+ADDRESS_KEYS = ("base_url", "host", "ip_address", "url")
+"""The keys of the kinds: `base_url` is `http://host:port`, `host` and `ip_address` are without scheme and port."""
+
+_SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
+
+_DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
+"""The form of `url`, by kind; otherwise `http://host`."""
+
+Hint = Callable[[str, list[str]], str]
+
+
+def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
+    """Return the hint about a key that the section of this kind does not have: for an address, the right line."""
+
+    def hint(key: str, known: list[str]) -> str:
+        right = next((each for each in ADDRESS_KEYS if each in known), None)
+        if key.lower() not in _SYNONYMS or right is None or right in raw:
+            return otherwise(key, known)
+        return f'write {right} = "{_convert(right, kind, raw)}"'
+
+    return hint
+
+
+def _convert(right: str, kind: str, raw: Mapping[str, Any]) -> str:
+    """Return the stated address as the right key has it; an example if it states none."""
+    stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
+    try:
+        parts = urlsplit(stated if "//" in stated else f"//{stated}")
+        host, port = parts.hostname or "192.168.1.20", parts.port or raw.get("port")
+    except ValueError:
+        parts, host, port = urlsplit(""), "192.168.1.20", None
+    if right in ("host", "ip_address"):
+        return host
+    if right == "url" and kind in _DEFAULT_URL:
+        return _DEFAULT_URL[kind].format(host)
+    scheme = parts.scheme if parts.scheme in ("http", "https") else "http"
+    return f"{scheme}://{host}" + (f":{port}" if isinstance(port, int) else "")

@@ -1,0 +1,147 @@
+"""What is wrong with a text that is not TOML, in words that name the remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_CURLY_QUOTES = "“”„‟‘’‚‛«»″′`"
+
+_WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
+_KEY = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?\Z")
+_ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=\s*(.*?)\s*\Z")
+_NUMBER = r"[+-]?[0-9]+"
+_SECRET = re.compile(r"password|secret|token|key")
+"""Names of keys whose values no message shows."""
+
+_PLAIN = re.compile(r"[^\"'\[{][^#]*")
+_BOOLEANS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+_NOTHING = frozenset({"", "null", "none", "nil", "~"})
+
+
+def explain(text: str, message: str, number: int) -> str:
+    """Return the fault in line `number` and its remedy; `message` is the sentence of the parser."""
+    lines = text.split("\n")
+    line = lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+    if (quote := next((each for each in line.partition("#")[0] if each in _CURLY_QUOTES), None)) is not None:
+        return f'the line has the quote {quote}; write plain quotes: "…"'
+    for begin, hint in _HINTS.items():
+        if message.startswith(begin) and (found := hint(lines, number, line)):
+            return found
+    return message
+
+
+def _stated_twice(lines: list[str], number: int, line: str) -> str:
+    """The section or key exists; name its other line."""
+    section, first = _section_before(lines, number), _HEADER.match(line)
+    if first is not None:
+        path = _path(first[2])
+        other = next((n for n, each in enumerate(lines[: number - 1], 1) if _is_header(each, path)), 0)
+        if other:
+            return f"section [{'.'.join(path)}] already exists in line {other}; merge the two"
+        return f"[{'.'.join(path)}] already exists above, as a key; keep one of the two"
+    stated = _ASSIGNMENT.match(line)
+    if stated is None:
+        return ""
+    path = _path(stated[1])
+    current: tuple[str, ...] = ()
+    for n, each in enumerate(lines[: number - 1], 1):
+        if header := _HEADER.match(each):
+            current = _path(header[2])
+        elif (earlier := _ASSIGNMENT.match(each)) and (*current, *_path(earlier[1])) == (*section, *path):
+            return f"{'.'.join(path)} already exists in line {n}; remove one of the two"
+    return f"{'.'.join(path)} already exists above; remove one of the two"
+
+
+def _section_before(lines: list[str], number: int) -> tuple[str, ...]:
+    for each in reversed(lines[: number - 1]):
+        if header := _HEADER.match(each):
+            return _path(header[2])
+    return ()
+
+
+def _is_header(line: str, path: tuple[str, ...]) -> bool:
+    header = _HEADER.match(line)
+    return header is not None and _path(header[2]) == path
+
+
+def _path(dotted: str) -> tuple[str, ...]:
+    return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
+
+
+def _bad_value(lines: list[str], number: int, line: str) -> str:
+    stated = _ASSIGNMENT.match(line)
+    if stated is None:
+        return "a value is missing, or a list is not closed; close it with ]"
+    name, value = stated[1], stated[2].partition(" #")[0].strip()
+    if value.casefold() in _NOTHING:
+        return f"the value of {name} is missing; remove the line, or write {name} = …"
+    if (word := _BOOLEANS.get(value.casefold())) is not None:
+        return f"write {name} = {word}"
+    if re.fullmatch(rf"{_NUMBER}(\.[0-9]+)?", value) or not _PLAIN.fullmatch(value):
+        return "a list above is not closed; close it with ]"
+    return _needs_quotes(name, value)
+
+
+def _needs_quotes(name: str, value: str) -> str:
+    value = "…" if _SECRET.search(name) else value
+    return f'the text needs quotes: {name} = "{value}"'
+
+
+def _unclosed_text(lines: list[str], number: int, line: str) -> str:
+    return "a quote is missing; close the text with the quote that it begins with"
+
+
+def _no_equals(lines: list[str], number: int, line: str) -> str:
+    key, colon, value = line.partition(":")
+    if colon and re.fullmatch(rf"\s*{_KEY}\s*", key):
+        return f"write = instead of the colon: {key.strip()} = {value.strip() or '…'}"
+    if line.lstrip().startswith("- "):
+        return "a list is written in brackets: name = [1, 2]"
+    return "write a key as name = value; a name has only letters, digits, _ and -"
+
+
+def _bad_statement(lines: list[str], number: int, line: str) -> str:
+    if line.lstrip().startswith(("//", ";", "--", "/*")):
+        return "a comment begins with #"
+    return "write a key as name = value, or a section as [name]"
+
+
+def _bad_end(lines: list[str], number: int, line: str) -> str:
+    if line.lstrip().startswith("["):
+        return "write a section as [name], alone on its line"
+    stated = _ASSIGNMENT.match(line)
+    value = "" if stated is None else stated[2]
+    if "=" in value:
+        return "write one key per line"
+    if re.match(rf"{_NUMBER},[0-9]+\s*(#.*)?\Z", value):
+        return f"write a number with a point: {value.partition('#')[0].strip().replace(',', '.')}"
+    if re.match(r"0[0-9]", value):
+        return "a number does not begin with 0; remove it, or write quotes"
+    if re.match(rf"{_NUMBER}[^\s#,]", value) or re.match(rf"{_NUMBER}(\.[0-9]+)?\s+[^\s#]", value):
+        return _needs_quotes("name" if stated is None else stated[1], value.partition(" #")[0].strip())
+    return "the line goes on after the value; write one key per line, and # before a comment"
+
+
+_Hint = Callable[[list[str], int, str], str]
+
+_HINTS: dict[str, _Hint] = {
+    "Cannot declare": _stated_twice,
+    "Cannot overwrite": _stated_twice,
+    "Cannot mutate": _stated_twice,
+    "Invalid value": _bad_value,
+    "Illegal character '\\n'": _unclosed_text,
+    "Expected '\"'": _unclosed_text,
+    'Expected "\'"': _unclosed_text,
+    "Unterminated string": _unclosed_text,
+    "Expected '=' after a key": _no_equals,
+    "Invalid initial character for a key": _bad_statement,
+    "Invalid statement": _bad_statement,
+    "Expected newline or end of document": _bad_end,
+    "Expected ']'": lambda *_: "close the section with ]",
+    "Unclosed array": lambda *_: "the list is not closed; write ] at its end, and a comma between its values",
+    "Unclosed inline table": lambda *_: "the table is not closed; write it on one line, with } at its end",
+    "Unescaped '": lambda *_: "write a backslash twice, or the text in single quotes",
+}
+"""The remedies, by the beginning of the parser's sentence."""

@@ -1,0 +1,43 @@
+"""Sections of adapters: an address under the wrong key is answered with the right line."""
+
+from __future__ import annotations
+
+import pytest
+from appliance.adapters.lua_kinds.kind_definition import KNOWN_SETTINGS, KindDefinition
+
+from appliance import config
+from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, read_section
+from appliance.errors import ConfigFailed
+from tests.fakes.rows import each_row
+
+
+@each_row(
+    "section, line",
+    [
+        ('elgato_lights]\nhost = "192.168.1.9"', 'base_url = "http://192.168.1.9"'),
+        ('elgato_lights]\nip_address = "192.168.1.9"\nport = 9123', 'base_url = "http://192.168.1.9:9123"'),
+        ('elgato_lights]\nurl = "https://lamp.local:9123/x"', 'base_url = "https://lamp.local:9123"'),
+        ('wled]\naddress = "strip.local"', 'base_url = "http://strip.local"'),
+        ("wled]\nip = 5", 'base_url = "http://192.168.1.20"'),
+        ('mqtt]\nbase_url = "mqtt://broker.lan:1883"', 'host = "broker.lan"'),
+        ('mqtt]\nip_address = "192.168.1.4"', 'host = "192.168.1.4"'),
+        ('mqtt]\nBroker = "[fd00::1]:1883"', 'host = "fd00::1"'),
+        ('roku_tv]\nhost = "192.168.1.30"', 'ip_address = "192.168.1.30"'),
+        ('roku_tv]\nbase_url = "http://192.168.1.30:8060"', 'ip_address = "192.168.1.30"'),
+        ('matter]\nhost = "127.0.0.1"', 'url = "ws://127.0.0.1:5580/ws"'),
+        ('x]\ntype = "notify"\nbase_url = "https://example.org"', 'url = "https://example.org"'),
+        ('wled]\nhost = "http://[::1"', 'base_url = "http://192.168.1.20"'),
+    ],
+)
+def test_the_wrong_key_is_answered_with_the_right_line(section: str, line: str) -> None:
+    with pytest.raises(ConfigFailed) as failed:
+        config.parse(f"[adapters.{section}\n", "f", {})
+    assert any(f"; write {line}" in str(fault) for fault in failed.value.faults), failed.value
+
+
+def test_a_section_of_a_kind_in_lua_is_answered_alike() -> None:
+    raw = {"host": "192.168.1.9"}
+    section = LuaSection(name="plug", kind="plug", raw=raw, file="f", line_of=lambda path: 1)
+    found = read_section(section, KindDefinition(name="Plug", settings=KNOWN_SETTINGS))
+    assert isinstance(found, SectionFaults)
+    assert any('; write base_url = "http://192.168.1.9"' in each.message for each in found.faults)

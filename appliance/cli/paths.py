@@ -27,12 +27,12 @@ MARKER = ".restored"
 
 
 class HubPaths(Struct, frozen=True, kw_only=True):
-    """What was asked for on the command line, and where to look otherwise."""
+    """The command line's paths, and the places to look otherwise; `working_dir` is None if it was deleted."""
 
     config_flag: str | None
     data_flag: str | None
     environment: Mapping[str, str]
-    working_dir: Path
+    working_dir: Path | None
     executable_dir: Path
 
     @staticmethod
@@ -42,7 +42,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
             config_flag=config_flag,
             data_flag=data_flag,
             environment=os.environ,
-            working_dir=Path.cwd(),
+            working_dir=_find_working_dir(),
             executable_dir=Path(sys.argv[0]).resolve().parent,
         )
 
@@ -50,7 +50,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         """The configuration file, whether it exists or not; one that was named must, or `StartFailed`."""
         named = self.config_flag or self.environment.get("LARES_CONFIG")
         if named:
-            file = Path(named).absolute()
+            file = self._from_here(Path(named))
             if not file.is_file():
                 other = f"{file} is no plain file" if file.exists() else f"there is no configuration file {file}"
                 raise StartFailed(other, os.EX_CONFIG)
@@ -78,15 +78,28 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         """The data directory, whether it exists or not."""
         named = self.data_flag or self.environment.get("LARES_DATA_DIR")
         if named:
-            return Path(named).absolute()
+            return self._from_here(Path(named))
         by_systemd = self.environment.get("STATE_DIRECTORY")
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
         """The path under the working directory or beside the executable, where it is seen; else the former."""
         beside = self.executable_dir / path
-        here = self.working_dir / path
+        here = self._from_here(path)
         return beside if os.access(beside, os.F_OK) and not os.access(here, os.F_OK) else here
+
+    def _from_here(self, path: Path) -> Path:
+        if self.working_dir is None and not path.is_absolute():
+            raise StartFailed("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
+        return path if self.working_dir is None else self.working_dir / path
+
+
+def _find_working_dir() -> Path | None:
+    """Return the working directory; None if it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 def config_folder(file: Path) -> Path:

@@ -68,7 +68,19 @@ def fits():  # type: () -> bool
     return sys.version_info >= (3, 11) and tag() in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
 
 
+def open_standard_streams():  # type: () -> None
+    """Let closed standard streams lead nowhere; else the next file that is opened would take their place."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))
+
+
 if __name__ == "__main__":
+    open_standard_streams()
     if not fits():
         sys.stderr.write("lares: this file needs %s; %s\n" % (needs(), has()))
         sys.exit(EX_UNAVAILABLE)

@@ -138,7 +138,12 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     if given:
         return given
     beside = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "data")
-    return beside if os.path.isdir(beside) and not os.path.isdir("data") else os.path.abspath("data")
+    if os.path.isdir(beside) and not os.path.isdir("data"):
+        return beside
+    try:
+        return os.path.abspath("data")
+    except FileNotFoundError:
+        return "/proc/self/cwd/data"  # the working directory was deleted, which the command itself reports
 
 
 def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False) -> str:

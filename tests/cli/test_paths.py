@@ -182,3 +182,20 @@ def test_a_folder_that_may_not_be_looked_into_holds_nothing(tmp_path: Path, monk
         config_flag=None, data_flag=None, environment={}, working_dir=tmp_path, executable_dir=Path("/root")
     )
     assert hub.find_data_dir() == tmp_path / "data"
+
+
+def test_a_working_directory_that_was_deleted_is_a_sentence_unless_no_path_depends_on_it(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    file = tmp_path / "config" / "default.toml"
+    file.write_text("")
+    gone = HubPaths(
+        config_flag=str(file), data_flag=str(tmp_path), environment={}, working_dir=None, executable_dir=Path("/root")
+    )
+    assert (gone.find_config(), gone.find_data_dir()) == (file, tmp_path)
+    for flag in (None, "relative"):
+        lost = HubPaths(
+            config_flag=flag, data_flag=flag, environment={}, working_dir=None, executable_dir=Path("/root")
+        )
+        for find in (lost.find_config, lost.find_data_dir):
+            with pytest.raises(StartFailed, match="the working directory was deleted; change to another one"):
+                find()

@@ -128,3 +128,21 @@ def test_a_file_that_is_cut_off_says_so(tmp_path: Path) -> None:
         file.write_bytes(whole.getvalue()[:length])
         done = subprocess.run([sys.executable, file], capture_output=True, text=True)
         assert done.returncode == code and sentence in done.stderr, (length, done.stderr)
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_standard_streams_lead_nowhere(boot: Path, tmp_path: Path, closed: str) -> None:
+    (boot / "lares_launcher.py").write_text(
+        "import os, sys\n"
+        "def launch():\n"
+        "    made = os.open(sys.argv[5], os.O_CREAT | os.O_WRONLY)\n"
+        "    print('seen by nobody', file=sys.stderr)\n"
+        "    os.write(made, b'%d' % made)\n"
+        "    return 7 if sys.stdin.read() == '' and sys.stdout and sys.stderr else 8\n"
+    )
+    feigned = ["3.11.2", "cpython-311-x86_64-linux-gnu", "glibc 2.28"]
+    command = [sys.executable, "-S", "-c", FEIGN, str(boot), *feigned, str(tmp_path / "made")]
+    script = f'exec "$@" {closed}'
+    done = subprocess.run(["/bin/sh", "-c", script, "sh", *command], stdin=subprocess.DEVNULL, timeout=60)
+    assert done.returncode == 7
+    assert int((tmp_path / "made").read_text()) > 2, "no file is taken for a standard stream"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from appliance.clock import EPOCH, to_millis
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
+from appliance.tasks import Tasks
 
 
 class Wait(Struct, kw_only=True):
@@ -44,6 +45,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
     trigger: Trigger
     due: Alarm | TimerHandle | None = None
     waits: dict[str, Wait] = field(default_factory=dict)
+    is_stopped: bool = False
 
     @property
     def id(self) -> str:
@@ -198,6 +200,8 @@ class Waits:
         self._clock = environment.clock
         self._trust = environment.trust
         self._fire = fire
+        self._tasks = Tasks()
+        self._is_disarmed = False
         self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
         scheduler.on_step(self._date_anew)
 
@@ -222,8 +226,17 @@ class Waits:
         self._states.note_wait(active.id, f"{active.key} {device_id}", None)
         self._drop(active, device_id)
 
+    def disarm(self) -> None:
+        """Let no wait that is over fire any longer; it does so after the next start."""
+        self._is_disarmed = True
+
+    async def aclose(self) -> None:
+        """End the removals that are under way."""
+        await self._tasks.__aexit__()
+
     def stop(self, active: ActiveTrigger) -> None:
         """Let nothing come of any wait of the trigger in this run of the hub."""
+        active.is_stopped = True
         for device_id in list(active.waits):
             self._drop(active, device_id)
 
@@ -278,14 +291,28 @@ class Waits:
         wait = active.waits.get(device_id)
         if wait is None:
             return
-        gone = self._states.end_wait(active.id, f"{active.key} {device_id}")
+        removing = self._states.end_wait(active.id, f"{active.key} {device_id}")
         self._drop(active, device_id)
         device = next(iter(self._registry.find_devices([device_id])), None)
-        if device is not None and not trigger.devices.include(device, self._registry):
-            return
-        match = trigger.resolve(wait.match, device)
-        if match is not None:
-            self._fire(active, Match(event=match.event, after=gone))
+        is_meant = device is None or trigger.devices.include(device, self._registry)
+        match = trigger.resolve(wait.match, device) if is_meant else None
+        if removing is not None:
+            self._tasks.start(self._fire_removed(removing, active, device_id, wait, match), "end of a wait")
+        elif match is not None:
+            self._fire(active, match)
+
+    async def _fire_removed(
+        self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
+    ) -> None:
+        """Fire what is over once it is off the card, so that it never fires twice."""
+        try:
+            await removing
+        finally:
+            if self._is_disarmed:
+                secs = active.trigger.wait_secs if isinstance(active.trigger, DeviceTrigger) else None
+                self._store(active, device_id, wait.match, secs or 0.0)
+        if match is not None and not active.is_stopped:
+            self._fire(active, match)
 
     def _drop(self, active: ActiveTrigger, device_id: str) -> None:
         wait = active.waits.pop(device_id, None)

@@ -46,7 +46,7 @@ class AutomationExecutor:
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         outcome = self._check_conditions(definition, self._states.of(definition.id), event)
-        request = _request(asset, event, outcome, after=match.after)
+        request = _request(asset, event, outcome)
         if not outcome.holds:
             self.executor.skip(request, outcome.reason)
         elif self.executor.submit(request).decision is not Decision.DROP:
@@ -121,7 +121,6 @@ def _request(
     outcome: ConditionResult,
     *,
     by_hand: bool = False,
-    after: asyncio.Event | None = None,
 ) -> ExecutionRequest:
     definition = asset.definition
     return ExecutionRequest(
@@ -132,6 +131,5 @@ def _request(
         mode=definition.mode,
         event=event,
         by_hand=by_hand,
-        after=after,
         steps=_steps(definition, outcome),
     )

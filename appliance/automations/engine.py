@@ -78,10 +78,12 @@ class Engine:
 
     async def __aexit__(self, *_: object) -> None:
         self.disarm()
+        await self._waits.aclose()
 
     def disarm(self) -> None:
         """Let nothing set off an automation any more, whatever is reloaded; what runs goes on."""
         self._is_disarmed = True
+        self._waits.disarm()
         self._listening.close()
         for active in self._list_active():
             self._stop(active)

@@ -165,7 +165,7 @@ class Scheduler:
             self._left_at = None if self._is_trusted else self._left_at
             self._fire_timers()
             self._fire_alarms()
-            if self._timers or self._alarms:
+            if self._timers or self._alarms or not self._is_trusted:
                 await self._clock.wait(self._changed, self._secs_to_next())
             else:
                 await self._changed.wait()

@@ -7,14 +7,13 @@ back, what lies in the future counts from now on, so that no cooldown lasts long
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import json
 import logging
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -291,10 +290,10 @@ class States:
             state.waits = waits
             self._store(id_, state)
 
-    def end_wait(self, id_: str, key: str) -> asyncio.Event | None:
-        """Forget a wait that is over; where it is on the card, what is set once it is there no more.
+    def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
+        """Forget a wait that is over; if it is on the card, return what removes it there.
 
-        It may also be on its way there: by a flush, or beside another wait of the automation that is being removed.
+        It may also be on its way there: by a flush, or together with another wait that is being removed.
         """
         stored_as = AUTOMATION_PREFIX + id_
         on_card = dict(self._stored.items(stored_as)).get("")
@@ -302,19 +301,15 @@ class States:
         self.note_wait(id_, key, None)
         if not is_on_its_way and key not in State.from_json(on_card).waits:
             return None
-        gone = asyncio.Event()
         self._removing[id_] += 1
-        self._tasks.start(self._remove_wait(id_, gone), f"end of a wait of {id_}")
-        return gone
+        return self._remove_wait(id_)
 
-    async def _remove_wait(self, id_: str, gone: asyncio.Event) -> None:
+    async def _remove_wait(self, id_: str) -> None:
         try:
-            await self._put({AUTOMATION_PREFIX + id_: self.of(id_).to_json() or None})
-        except StoreFailed:
-            return  # the home runs on; the next flush takes it off the card
+            with contextlib.suppress(StoreFailed):  # the home runs on; the next flush removes it
+                await self._put({AUTOMATION_PREFIX + id_: self.of(id_).to_json() or None})
         finally:
             self._removing[id_] -= 1
-            gone.set()
 
     def forget_others(self, ids: Collection[str]) -> None:
         """Forget automations that there are no more, their switches too, as soon as the card takes it."""

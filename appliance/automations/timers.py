@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime, timedelta
+from contextlib import AsyncExitStack
+from datetime import datetime
+from enum import Enum
 from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
 
+import orjson
 from msgspec import Struct
 
 from appliance.automations.alarms import TimerHandle
-from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
-from appliance.automations.running_timers import RunningTimer, check_timer
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.states import read_instant
-from appliance.clock import to_millis
+from appliance.clock import from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
+from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
 TIMER_PREFIX = "timer/"
-"""Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload}`, times in milliseconds since
-1970; `is_dated`: whether the clock was trusted then."""
+"""Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload, unheard_since?}`, times in
+milliseconds since 1970; `is_dated`: whether the clock was trusted then."""
 
 MAX_TIMERS = 10_000
+MAX_SECS = 400 * 86_400
+MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 MAX_BYTES_IN_ALL = 1 << 20
 """Of the payloads of all timers together, as JSON."""
 
@@ -41,29 +44,71 @@ MAX_LISTENER_WAIT_SECS = 86_400.0
 MIN_DELAY_SECS = 0.1
 """A timer of less has no delay: what it sets off counts for the brake."""
 
+MAX_MILLIS = 253_402_300_799_999
+"""The end of the year 9999."""
+
+NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
+"""Why timers are paused: the hub stops or runs without automations, or it has just started."""
+
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """One timer. `due_at` is by the clock as it is now; `payload` is what its event bears, None for nothing."""
+    """One timer as others see it. `due_at` is by the clock as it is now; `payload` is part of its event."""
 
     name: str
     due_at: datetime
     payload: Value
 
 
-NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
-"""Why timers are paused: the hub stops or runs without automations, or it has just started."""
+class TimerState(Enum):
+    """What a timer waits for."""
+
+    STORED = "a trusted clock"
+    RUNNING = "its end"
+    HELD = "the end of a pause"
+    UNHEARD = "an automation that listens for it"
+
+
+class RunningTimer(Struct, eq=False, kw_only=True):
+    """A timer that is under way. `due` and `unheard_since` are in seconds of the monotonic clock.
+
+    While it is `STORED`, only its times on the card are known: `due_at` and `unheard_at`, in milliseconds since 1970.
+    If it `is_late`, it could not fire when it was due. `handle` ends it, or its wait for a listener.
+    """
+
+    name: str
+    payload: bytes
+    secs: float
+    state: TimerState = TimerState.RUNNING
+    due: float = 0.0
+    unheard_since: float | None = None
+    due_at: int = 0
+    unheard_at: int | None = None
+    is_late: bool = False
+    handle: TimerHandle | None = None
+
+    @staticmethod
+    def load(name: str, raw: Any) -> RunningTimer | None:
+        """Return the stored timer; None if it has another form."""
+        fields = raw if isinstance(raw, dict) else {}
+        started_at, due_at = _millis(fields.get("started_at")), _millis(fields.get("due_at"))
+        if started_at is None or due_at is None:
+            return None
+        return RunningTimer(
+            name=name,
+            payload=to_bytes(fields.get("payload")),
+            secs=(due_at - started_at) / 1000,
+            state=TimerState.RUNNING if fields.get("is_dated") is False else TimerState.STORED,
+            due_at=due_at,
+            unheard_at=_millis(fields.get("unheard_since")),
+        )
 
 
 class Timers:
     """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
 
-    Changes that come at the same time, ends too, are one record on the card. A timer that is over while no automation
-    listens for it waits up to a day for one.
-
-    One that is over fires, and in the same step of the loop its removal is handed to the card; what runs because of
-    it can do nothing until the removal is durable. So a cut before that leaves a timer that has done nothing and
-    fires after the start, and a cut behind it one whose runs had begun: none fires twice, and none never.
-    Where the card takes nothing, the runs go on, and the timer fires again only if the hub dies before a flush.
+    Changes that come at the same time, ends too, are one record on the card. A timer that is over is removed from the
+    card, and then fires: after a power cut before that it fires again. If the card takes nothing, it fires all the
+    same, and again only if the hub dies before a flush. One that nobody listens for waits for up to a day.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -72,19 +117,16 @@ class Timers:
         self._clock = environment.clock
         self._trust = environment.trust
         self._bus = environment.bus
-        self._brake: Brake = environment.brake
+        self._brake = environment.brake
         self._tasks = Tasks()
-        self._changing: Counter[str] = Counter()
-        self._undated: set[str] = set()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._paused_by: set[str] = set()
-        self._over_in_pause: dict[str, RunningTimer] = {}
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
-        self._withheld: dict[str, RunningTimer] = {}
-        self._awaiting_listener: dict[str, TimerHandle] = {}
+        self._clock_steps = 0
         stored = environment.storage.stored.items(TIMER_PREFIX)
-        self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
-        self._bytes = sum(len(timer.payload) for timer in self._running.values())
+        self._timers = {name: timer for name, raw in stored if (timer := RunningTimer.load(name, raw)) is not None}
+        self._bytes = sum(len(timer.payload) for timer in self._timers.values())
         environment.list_timers = lambda: {timer.name: timer.due_at for timer in self.list_all()}
 
     async def __aenter__(self) -> Timers:
@@ -96,16 +138,15 @@ class Timers:
     def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
         """Set going what was under way at the last stop, and follow the clock from now on.
 
-        `has_listener` says whether an automation that is switched on listens for the timer of a name.
+        `has_listener` returns whether an automation that is switched on listens for the timer of a name.
         """
         self._scheduler, self._has_listener = scheduler, has_listener
-        scheduler.on_step(self._date_anew)
-        scheduler.when_trusted(self._resume_dated)
-        for timer in self._running.values():
-            if self._trust.is_trusted() and timer.is_dated:
-                self._resume(timer)
-            elif not timer.is_dated:  # how much of it is over is not known
-                self._run(timer, timer.whole_secs)
+        scheduler.on_step(self._write_all)
+        scheduler.when_trusted(self._on_trusted)
+        for timer in self._list(TimerState.RUNNING):  # started without a trusted clock: nobody knows when
+            self._run(timer, self._clock.monotonic() + timer.secs)
+        if self._trust.is_trusted():
+            self._resume_stored()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
         """Let none fire until `resume` was called for each reason; what falls due stays on the card."""
@@ -114,45 +155,38 @@ class Timers:
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
         """Let them fire again, if there was no other reason; what fell due meanwhile fires at once, late."""
         self._paused_by.discard(reason)
-        if self._paused_by:
-            return
-        now, over, self._over_in_pause = self._clock.monotonic(), self._over_in_pause, {}
-        for timer in over.values():
-            if timer.alarm is not None:
-                timer.late_secs = (timer.late_secs or 0.0) + now - timer.alarm.due
-                self._end(timer)
-        self._resume_waiting()
+        for timer in self._list(TimerState.HELD) if not self._paused_by else ():
+            self._end(timer)
 
     def recheck(self) -> None:
-        """Fire what is over and waited for an automation that listens for it, where there is one by now."""
-        for name in [each for each in self._awaiting_listener if self._has_listener(each)]:
-            timer = self._running[name]
-            timer.late_secs = (self._clock.now() - self._due_at(timer)).total_seconds()
-            self._stop_awaiting(name)
-            self._end(timer)
+        """Fire what is over and waited for an automation that listens for it, if there is one by now."""
+        for timer in self._list(TimerState.UNHEARD):
+            if self._has_listener(timer.name):
+                self._end(timer)
 
     def list_all(self) -> list[Timer]:
         """Every timer that is under way, by name."""
         return [
-            Timer(name=name, due_at=self._due_at(timer), payload=timer.load_payload())
-            for name, timer in sorted(self._running.items())
+            Timer(name=name, due_at=from_millis(self._due_at(timer)), payload=orjson.loads(timer.payload))
+            for name, timer in sorted(self._timers.items())
         ]
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start the timer, anew where it is under way; returns when it is on the card.
+        """Start the timer, anew if it is under way; returns when it is on the card.
 
-        `Invalid` where something is not allowed, `StoreFailed` where the card takes nothing now.
+        Raises `Invalid` for what is not allowed, `StoreFailed` if the card takes nothing now.
         """
         name = check_timer(name, secs, payload)
-        started_at = to_millis(self._clock.now())
-        due_at = started_at + round(secs * 1000)
-        timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
+        due = self._clock.monotonic() + secs
+        timer = RunningTimer(name=name, payload=to_bytes(payload), secs=secs, due=due)
         self._reserve(timer)
         try:
-            await self._change(name, timer, source)
+            await self._tasks.finish(self._start(timer), f"start of the timer {name}")
         finally:
             self._starting -= 1
             self._starting_bytes -= len(timer.payload)
+        if secs < MIN_DELAY_SECS:
+            self._brake.note_effect(source, "timer", name)
 
     async def cancel(self, name: str) -> bool:
         """Cancel it; returns when that is on the card, and whether there was such a timer. Raises `StoreFailed`."""
@@ -160,58 +194,65 @@ class Timers:
             name = strip_id(name)
         except Invalid:
             return False
-        if name not in self._running:
-            return False
-        await self._change(name)
-        return True
+        return name in self._timers and await self._tasks.finish(self._cancel(name), f"end of the timer {name}")
 
     async def remove(self, name: str) -> None:
-        """Cancel it; `NotFound` where there is no such timer, or `StoreFailed`."""
+        """Cancel it; raises `NotFound` if there is no such timer, or `StoreFailed`."""
         if not await self.cancel(name):
             raise NotFound("timer", name)
 
-    async def _change(self, name: str, timer: RunningTimer | None = None, source: str = "") -> None:
-        """Put the timer, or None, in the place of the one that runs, once it is on the card.
+    async def _start(self, timer: RunningTimer) -> None:
+        name = timer.name
+        async with self._lock(name):
+            steps = self._clock_steps
+            try:
+                await self._put({TIMER_PREFIX + name: self._encode(timer)})
+                self._drop(name)
+                self._timers[name] = timer
+                self._bytes += len(timer.payload)
+                self._run(timer, timer.due)
+            finally:
+                if steps != self._clock_steps and name in self._timers:
+                    self._write(self._timers[name])
 
-        Until then the one that runs does not fire. Once begun this is finished even if the caller is cancelled.
-        """
-        self._changing[name] += 1
-        work = self._store(name, timer, source, self._clock.monotonic())
-        await self._tasks.finish(work, f"change of the timer {name}")
+    async def _cancel(self, name: str) -> bool:
+        async with self._lock(name):
+            if name not in self._timers:
+                return False
+            steps = self._clock_steps
+            try:
+                await self._put({TIMER_PREFIX + name: None})
+                self._drop(name)
+            finally:
+                if steps != self._clock_steps and name in self._timers:
+                    self._write(self._timers[name])
+        return True
 
-    async def _store(self, name: str, timer: RunningTimer | None, source: str, began: float) -> None:
-        try:
-            await self._put({TIMER_PREFIX + name: None if timer is None else timer.to_json()})
-            self._replace(name, timer, self._clock.monotonic() - began)
-        finally:
-            self._changing[name] -= 1
-            if not self._changing[name]:
-                del self._changing[name]
-                if name in self._undated:
-                    self._undated.discard(name)
-                    self._date(name)
-            if name in self._withheld:
-                self._end(self._withheld.pop(name))
-        if timer is not None and timer.whole_secs < MIN_DELAY_SECS:
-            self._brake.note_effect(source, "timer", name)
+    def _lock(self, name: str) -> asyncio.Lock:
+        """The lock of the timer of this name: while it is held, the timer neither fires nor is written."""
+        lock = self._locks.get(name)
+        if lock is None:
+            lock = self._locks[name] = asyncio.Lock()
+        return lock
 
-    def _replace(self, name: str, timer: RunningTimer | None = None, elapsed: float = 0.0) -> None:
-        before = self._running.pop(name, None)
-        self._over_in_pause.pop(name, None)
-        self._stop_awaiting(name)
-        if before is not None:
-            self._bytes -= len(before.payload)
-            if before.alarm is not None:
-                self._scheduler.cancel(before.alarm)
+    def _is_changing(self, name: str) -> bool:
+        lock = self._locks.get(name)
+        return lock is not None and lock.locked()
+
+    def _list(self, state: TimerState) -> list[RunningTimer]:
+        return [timer for timer in self._timers.values() if timer.state is state]
+
+    def _drop(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
         if timer is not None:
-            self._running[name] = timer
-            self._bytes += len(timer.payload)
-            self._run(timer, timer.whole_secs - elapsed)
+            self._bytes -= len(timer.payload)
+            if timer.handle is not None:
+                self._scheduler.cancel(timer.handle)
 
     def _reserve(self, timer: RunningTimer) -> None:
-        """Count it among those that start; `Invalid` where there is no room for it."""
-        name, before = timer.name, self._running.get(timer.name)
-        if before is None and len(self._running) + self._starting >= MAX_TIMERS:
+        """Count it among those that start; raises `Invalid` if there is no room for it."""
+        name, before = timer.name, self._timers.get(timer.name)
+        if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
         size = len(timer.payload) - (0 if before is None else len(before.payload))
         if self._bytes + self._starting_bytes + size > MAX_BYTES_IN_ALL:
@@ -219,48 +260,25 @@ class Timers:
         self._starting += 1
         self._starting_bytes += len(timer.payload)
 
-    def _resume(self, timer: RunningTimer) -> None:
-        left = timer.due_at / 1000 - self._clock.now().timestamp()
-        timer.late_secs = -left if left < 0 else None
-        self._run(timer, min(left, timer.whole_secs))
+    def _on_trusted(self) -> None:
+        self._resume_stored()
+        self._write_all()
 
-    def _run(self, timer: RunningTimer, secs: float) -> None:
-        """Let it be over so many seconds from now."""
-        timer.alarm = self._scheduler.after(f"timer '{timer.name}'", max(0.0, secs), partial(self._end, timer))
+    def _resume_stored(self) -> None:
+        """Continue those of which only the end by the clock is known."""
+        now, monotonic = self._clock.now().timestamp(), self._clock.monotonic()
+        for timer in self._list(TimerState.STORED):
+            left = timer.due_at / 1000 - now
+            timer.is_late = left < 0
+            if timer.unheard_at is not None:
+                timer.unheard_since = monotonic - max(0.0, now - timer.unheard_at / 1000)
+            self._run(timer, monotonic + min(left, timer.secs))
 
-    def _resume_dated(self) -> None:
-        """The clock is trusted: those that waited for the time go on, and the others get their right times."""
-        self._resume_waiting()
-        self._date_anew()
-
-    def _resume_waiting(self) -> None:
-        for name, timer in self._running.items():
-            if timer.alarm is None and name not in self._awaiting_listener:
-                self._resume(timer)
-
-    def _date_anew(self) -> None:
-        """The clock was set: what runs, or waits for a listener, has other times by it.
-
-        What is being changed gets them once that is on the card: until then it is open which timer it is.
-        """
-        self._undated.update(self._changing)
-        for name in self._running.keys() - self._undated:
-            self._date(name)
-
-    def _date(self, name: str) -> None:
-        """Have the timer, if there is one, on the card with its times by the clock as it is now."""
-        timer, awaiting = self._running.get(name), self._awaiting_listener.get(name)
-        if timer is None or (timer.alarm is None and awaiting is None):
-            return
-        if awaiting is None:
-            shift = to_millis(self._due_at(timer)) - timer.due_at
-        else:
-            assert timer.unheard_since is not None
-            since = to_millis(self._instant_of(awaiting)) - round(MAX_LISTENER_WAIT_SECS * 1000)
-            shift, timer.unheard_since = since - timer.unheard_since, since
-        timer.started_at, timer.due_at = timer.started_at + shift, timer.due_at + shift
-        timer.is_dated = self._trust.is_trusted()
-        self._remember(TIMER_PREFIX + name, timer.to_json())
+    def _run(self, timer: RunningTimer, due: float) -> None:
+        """Let it be over at that second of the monotonic clock."""
+        timer.state, timer.due = TimerState.RUNNING, due
+        left = max(0.0, due - self._clock.monotonic())
+        timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
         """It is over; those that are over at the same time end together."""
@@ -269,75 +287,115 @@ class Timers:
             self._tasks.start(self._end_all(), "end of timers")
 
     async def _end_all(self) -> None:
-        """Fire what is over, and in the same step take it off the card."""
+        """Remove what is over from the card, then fire it."""
         over, self._over = self._over, []
-        stored = asyncio.Event()
-        ended: dict[str, None] = {}
-        for timer in over:
-            if self._changing[timer.name]:
-                self._withheld[timer.name] = timer
-            elif self._fire(timer, stored):
-                ended[TIMER_PREFIX + timer.name] = None
-                self._remember(TIMER_PREFIX + timer.name, None)
-        with suppress(StoreFailed):  # the home runs on; the next flush takes it off the card
-            await self._put(ended)
-        stored.set()
+        ending = [timer for timer in dict.fromkeys(over) if self._may_fire(timer)]
+        if not ending:
+            return
+        async with AsyncExitStack() as stack:
+            for timer in ending:
+                await stack.enter_async_context(self._lock(timer.name))
+            try:
+                await self._put({TIMER_PREFIX + timer.name: None for timer in ending})
+            except StoreFailed:  # the home runs on; the next flush removes it
+                for timer in ending:
+                    self._remember(TIMER_PREFIX + timer.name, None)
+            except asyncio.CancelledError:  # the hub stops; it fires after the next start
+                for timer in ending:
+                    self._write(timer)
+                raise
+            for timer in ending:
+                self._drop(timer.name)
+        for timer in ending:
+            self._fire(timer)
 
-    def _fire(self, timer: RunningTimer, stored: asyncio.Event) -> bool:
-        """Publish that the timer is over, if an automation listens for it; whether it was published.
-
-        What runs because of it may act once `stored` is set.
-        """
-        name = timer.name
-        if self._running.get(name) is not timer:
+    def _may_fire(self, timer: RunningTimer) -> bool:
+        """Return whether it fires now; otherwise let it wait for what it needs."""
+        if self._timers.get(timer.name) is not timer:
             return False
-        if self._paused_by:  # it keeps its alarm, by which it is late however the clock is set
-            self._over_in_pause[name] = timer
+        if self._is_changing(timer.name):
+            self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return False
-        timer.alarm = None
-        if not self._has_listener(name):
+        if self._paused_by:
+            timer.state, timer.is_late = TimerState.HELD, True
+            return False
+        if not self._has_listener(timer.name):
             self._await_listener(timer)
             return False
-        del self._running[name]
-        self._bytes -= len(timer.payload)
-        late = None if timer.late_secs is None else round(timer.late_secs, 3)
-        payload, due_at = timer.load_payload(), read_instant(timer.due_at)
-        assert due_at is not None  # as it was checked when it was read
-        log.debug("timer '%s' is over", name)
-        self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
         return True
 
+    async def _end_later(self, timer: RunningTimer) -> None:
+        """End it once the change that is under way has ended, unless that put another in its place."""
+        async with self._lock(timer.name):
+            pass
+        self._end(timer)
+
+    def _fire(self, timer: RunningTimer) -> None:
+        late = round(self._clock.monotonic() - timer.due, 3) if timer.is_late else None
+        payload, due_at = orjson.loads(timer.payload), from_millis(self._due_at(timer))
+        log.debug("timer '%s' is over", timer.name)
+        self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
+
     def _await_listener(self, timer: RunningTimer) -> None:
-        """Keep what is over up to a day from now, or from when it was over in an earlier run of the hub."""
-        now = to_millis(self._clock.now())
-        if timer.unheard_since is None or not self._trust.is_trusted():
+        """Keep what is over for up to a day after it was."""
+        now = self._clock.monotonic()
+        timer.state, timer.is_late = TimerState.UNHEARD, True
+        if timer.unheard_since is None:
             log.info("timer '%s' is over, and no automation that is switched on listens for it yet", timer.name)
             timer.unheard_since = now
-            self._remember(TIMER_PREFIX + timer.name, timer.to_json())
-        left = MAX_LISTENER_WAIT_SECS - max(0, now - timer.unheard_since) / 1000
-        on_due = partial(self._give_up, timer)
-        self._awaiting_listener[timer.name] = self._scheduler.after(f"timer '{timer.name}'", max(0.0, left), on_due)
+            self._write(timer)
+        left = max(0.0, timer.unheard_since + MAX_LISTENER_WAIT_SECS - now)
+        timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
         """Remove one that nobody has listened for; it is off the card with the next flush."""
-        if self._changing[timer.name]:  # who cancels it, or starts it anew, has the last word
+        if self._is_changing(timer.name):
+            self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
         log.warning("timer '%s' is removed: for a day no automation has listened for it", timer.name)
-        self._replace(timer.name)
+        self._drop(timer.name)
         self._remember(TIMER_PREFIX + timer.name, None)
 
-    def _stop_awaiting(self, name: str) -> None:
-        handle = self._awaiting_listener.pop(name, None)
-        if handle is not None:
-            self._scheduler.cancel(handle)
+    def _write_all(self) -> None:
+        """Write all with their times by the clock, which was set or is trusted now; a change does its own."""
+        self._clock_steps += 1
+        for name, timer in self._timers.items():
+            if timer.state is not TimerState.STORED and not self._is_changing(name):
+                self._write(timer)
 
-    def _due_at(self, timer: RunningTimer) -> datetime:
-        """When it is due by the clock as it is now."""
-        if timer.alarm is not None:
-            return self._instant_of(timer.alarm)
-        due_at = read_instant(timer.due_at)
-        assert due_at is not None
-        return due_at
+    def _write(self, timer: RunningTimer) -> None:
+        self._remember(TIMER_PREFIX + timer.name, self._encode(timer))
 
-    def _instant_of(self, handle: TimerHandle) -> datetime:
-        return self._clock.now() + timedelta(seconds=handle.due - self._clock.monotonic())
+    def _encode(self, timer: RunningTimer) -> dict[str, Any]:
+        due_at = self._due_at(timer)
+        started_at = due_at - round(timer.secs * 1000)
+        unheard = {} if timer.unheard_since is None else {"unheard_since": self._millis_at(timer.unheard_since)}
+        times = {"started_at": started_at, "due_at": due_at, "is_dated": self._trust.is_trusted(), **unheard}
+        return {**times, "payload": orjson.loads(timer.payload)}
+
+    def _due_at(self, timer: RunningTimer) -> int:
+        """When it is due by the clock as it is now, in milliseconds since 1970."""
+        return timer.due_at if timer.state is TimerState.STORED else self._millis_at(timer.due)
+
+    def _millis_at(self, monotonic: float) -> int:
+        return round((self._clock.now().timestamp() + monotonic - self._clock.monotonic()) * 1000)
+
+
+def _millis(raw: Value) -> int | None:
+    return int(raw) if is_number(raw) and 0 <= raw <= MAX_MILLIS else None
+
+
+def check_timer(name: str, secs: float, payload: Value) -> str:
+    """Return the name without the white space around it; raises `Invalid` for what is not allowed."""
+    name = strip_id(name)
+    if not is_number(secs) or not 0 <= secs <= MAX_SECS:
+        raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
+    try:
+        size = len(orjson.dumps(payload))
+    except (orjson.JSONEncodeError, RecursionError):
+        raise Invalid(f"timer '{name}': the payload is no JSON") from None
+    if size > MAX_TIMER_PAYLOAD_BYTES:
+        raise Invalid(
+            f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_TIMER_PAYLOAD_BYTES} are allowed"
+        )
+    return name

@@ -7,7 +7,6 @@ what it waits for (`describe`), and gives the event table that Lua gets, as plai
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
@@ -37,20 +36,19 @@ from appliance.tables.fields import Table
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """The event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`).
+    """The event table for the automation's Lua.
 
     With `began_in_stop` the change was found at the start: it happened while the hub was off, or before.
     """
 
     event: Mapping[str, Value]
-    after: asyncio.Event | None = None
     began_in_stop: bool = False
 
     def dated(self, home: Environment) -> Match:
         """Return the match with how late it can be, in seconds, if that depends on the last stop."""
         if not self.began_in_stop:
             return self
-        return Match(event={**self.event, "late_secs": home.secs_since_stop()}, after=self.after)
+        return Match(event={**self.event, "late_secs": home.secs_since_stop()})
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
@@ -224,7 +222,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
         if event.payload is not None:
             table["payload"] = event.payload
         late = {} if event.late_secs is None else {"late_secs": event.late_secs}
-        return Match(event={**table, **late}, after=event.stored)
+        return Match(event={**table, **late})
 
 
 class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):

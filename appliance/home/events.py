@@ -5,7 +5,6 @@ The docstring of one that has a frame on the event stream is what clients read o
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -211,15 +210,13 @@ class VariableChanged(Event, frozen=True, kw_only=True):
 class TimerFired(Event, frozen=True, kw_only=True):
     """A timer of the automations fell due. Internal: it fires triggers.
 
-    `late_secs` is how late in seconds, where it fell due while the hub was stopped. `stored` is set once its end is
-    stored: what it triggers must wait for that; None where there is nothing to wait for.
+    `late_secs` is how late in seconds, if it fell due while the hub was stopped or could not fire it.
     """
 
     name: str
     payload: Value
     due_at: datetime
     late_secs: float | None
-    stored: asyncio.Event | None = None
 
 
 class HookCalled(Event, frozen=True, kw_only=True):

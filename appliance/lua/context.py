@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -134,7 +133,6 @@ class Context:
         self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = source
         self.chain: tuple[str, ...] = (source,)
-        self.after: asyncio.Event | None = None
         self.counted_secs = 0.0
         self.trace = Trace(clock)
         self.warnings: list[str] = []
@@ -150,8 +148,6 @@ class Context:
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
-        if self.after is not None:
-            await self.after.wait()
         return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:

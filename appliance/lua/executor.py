@@ -35,7 +35,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
     `name` is that of the scene or automation of the `id`. One that is run `by_hand` is admitted whatever its mode,
     and not counted for it. `chain` are the labels of the executions that led to it, `steps` what the trace begins
-    with. No call of its `ctx` is done before `after` is set.
+    with.
     """
 
     id: str
@@ -45,7 +45,6 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     mode: Mode
     event: Mapping[str, Any] | None = None
     by_hand: bool = False
-    after: asyncio.Event | None = None
     chain: tuple[str, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
 
@@ -224,7 +223,7 @@ class Executor:
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
             execution.context = context = self._new_context(request.label)
-            context.chain, context.after = (*request.chain, request.label), request.after
+            context.chain = (*request.chain, request.label)
             execution.lua = self._pool.start(
                 request.source,
                 context,

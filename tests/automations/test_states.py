@@ -326,7 +326,7 @@ class HeldDisk(Disk):
 async def _fire(them: States, document: Document, key: str) -> None:
     gone = them.end_wait("a", key)
     if gone is not None:
-        await gone.wait()
+        await gone
     assert key not in _on_card(document)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.running_timers import MAX_TIMER_PAYLOAD_BYTES
-from appliance.automations.timers import MAX_BYTES_IN_ALL, NO_DEVICES
+from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMER_PAYLOAD_BYTES, NO_DEVICES
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -357,3 +356,20 @@ async def test_timers_due_together_are_one_record(tmp_path: Path) -> None:
         card.puts = 0
         await it.pass_by(60)
         assert len(it.fired) == 100 and card.puts == 1
+
+
+async def test_a_timer_is_due_by_the_clock_once_it_is_trusted_though_the_adapters_start_before(
+    tmp_path: Path,
+) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await start(it, secs=86_400)
+    async with bench(tmp_path, automation(OFF), card=card, start=BOOT, believed_after=NOW) as it:
+        it.parts.timers.pause(NO_DEVICES)
+        it.parts.timers.resume(NO_DEVICES)
+        await it.set(NOW + timedelta(hours=23))
+        [timer] = it.parts.timers.list_all()
+        assert timer.due_at == NOW + timedelta(hours=24)
+        it.clock.recheck_secs = 3600.0
+        await it.pass_by(3600)
+        assert it.fired == ["a"]

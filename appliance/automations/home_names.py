@@ -34,7 +34,7 @@ from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source, called_names
-from appliance.store.records import DocumentReader, Storage
+from appliance.store.records import DocumentReader, Storage, read_all, skip
 from appliance.tables.checks import nearest, shown
 from appliance.tables.fields import Path, Problem, located
 from appliance.tasks import Tasks
@@ -296,13 +296,13 @@ def _list(names: Collection[str]) -> str:
 
 
 def read_past(stored: DocumentReader) -> dict[str, PastNames]:
-    """What devices have sent and shown, by id."""
-    return {device_id: convert(value, PastNames) for device_id, value in stored.items(SENT_PREFIX)}
+    """Return what devices have sent and shown, by id; values of another form are left out."""
+    return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), skip)
 
 
 def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
-    """Return the removed devices, by id."""
-    return {device_id: convert(value, RemovedDevice) for device_id, value in stored.items(REMOVED_PREFIX)}
+    """Return the removed devices, by id; values of another form are left out."""
+    return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), skip)
 
 
 class NameWatcher:

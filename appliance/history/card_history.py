@@ -116,9 +116,7 @@ class CardHistory:
             try:
                 written = await self._write_on(partial(self._writer.append, parts, now))
             except Exception as error:
-                log.error("history cannot be written: %s: %s", type(error).__name__, error, exc_info=error)
-                self._failures += 1
-                return
+                written = Written(left=list(parts.values()), error=error)
             if written.error is not None:
                 self._index.forget()
             for left in written.left:
@@ -237,9 +235,15 @@ class CardHistory:
     def _note(self, written: Written, now: int) -> None:
         self._bytes += written.bytes
         if written.error is not None:
-            reason = (written.error.strerror or str(written.error)).lower()
+            error = written.error
+            if isinstance(error, OSError):
+                reason = (error.strerror or str(error)).lower()
+            else:
+                reason = f"{type(error).__name__}: {error}"
             if self._failure is None:
-                log.error("history cannot be written: %s; the home runs on, and it is tried again", reason)
+                trace = None if isinstance(error, OSError) else error
+                sentence = "history cannot be written: %s; the hub keeps it and tries again"
+                log.error(sentence, reason, exc_info=trace)
             self._failure = reason
             self._failures += 1
             return

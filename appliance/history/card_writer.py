@@ -37,7 +37,7 @@ class Written(Struct, kw_only=True):
     left_out: list[AttributeKey] = field(default_factory=list)
     entries_left_out: int = 0
     left: list[Collected] = field(default_factory=list)
-    error: OSError | None = None
+    error: Exception | None = None
 
 
 class _Candidate(Struct, kw_only=True):
@@ -152,7 +152,7 @@ class CardWriter:
                 self._ledger = ledger
                 remaining.pop(0)
             self._remove_old(ledger)
-        except OSError as error:
+        except Exception as error:  # out of memory, say: what was gathered must not be lost
             written.error = error
         written.left = [part for _, part in remaining]
         return written

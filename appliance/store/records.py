@@ -12,6 +12,7 @@ kept: it is not known after a start.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -29,6 +30,8 @@ from appliance.home.texts import alias
 from appliance.tables.checks import shown
 
 T = TypeVar("T")
+
+log = logging.getLogger("store")
 
 ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
@@ -114,6 +117,11 @@ OnFault = Callable[[str, Exception], None]
 def refuse(key: str, error: Exception) -> None:
     """Raise the error: nothing may be left out."""
     raise error
+
+
+def skip(key: str, error: Exception) -> None:
+    """Leave the value out, with a line in the log."""
+    log.warning("the stored value '%s' is left out: %s", key, error)
 
 
 def read_all(

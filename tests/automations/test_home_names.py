@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
-from appliance.automations.home_names import HomeNames, NameWatcher, PastNames, read_past
+from appliance.automations.home_names import HomeNames, NameWatcher, PastNames, read_past, read_removed
 from appliance.home.commands import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
@@ -322,3 +322,9 @@ def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     definition = parse(fields).definition
     assert definition is not None
     return [*definition.explain(app, AT)]
+
+
+def test_stored_names_of_another_form_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    card = Card({"sent/a:1": ["single"], "sent/a:2": {"events": ["double"]}, "removed/a:3": 7})
+    assert read_past(card) == {"a:2": PastNames(events={"double"})} and read_removed(card) == {}
+    assert "the stored value 'sent/a:1' is left out" in caplog.text

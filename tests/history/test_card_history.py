@@ -51,6 +51,7 @@ class Box:
         self.settings = HistorySettings(**settings)
         self.zone = ZoneInfo(zone)
         self.is_trusted = True
+        self.fault: Exception | None = None
         self._shape = _a_device()
 
     @asynccontextmanager
@@ -60,6 +61,8 @@ class Box:
         self.devices: dict[str, Device] = {}
 
         async def write_on(work: Callable[[], Written]) -> Written:
+            if self.fault is not None:
+                raise self.fault
             return work()
 
         self.history = HomeHistory(
@@ -289,6 +292,22 @@ async def test_a_card_that_takes_nothing_ends_the_writing_alone(
             assert caplog.records[-1].message == "history is written again" and len(caplog.records) == 2
     async with box.run():
         assert len(await box.values("temperature", Resolution.HOUR)) == 9, "nothing was lost"
+
+
+async def test_what_cannot_be_written_for_another_reason_is_kept_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        box.show(power="on", temperature=20)
+        box.pass_time(hours=7)
+        box.fault = MemoryError("no room")
+        await box.card.beat()
+        assert box.card.figures()["failure"] == "MemoryError: no room"
+        box.fault = None
+    assert "history cannot be written: MemoryError: no room" in caplog.text
+    async with box.run():
+        assert await box.values("power") == ["on"] and len(await box.values("temperature", Resolution.HOUR)) == 1
 
 
 async def test_a_damaged_file_costs_its_own_lines_and_is_counted(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ class _Attempt:
         try:
             report = await adapter.within_limit(adapter.poll())
             self._registry.apply(report)
-            await adapter.tell_events()
+            await adapter.publish_events()
             adapter.publish.started()
             if self._wanted is not None:
                 await self._command(adapter, *self._wanted)

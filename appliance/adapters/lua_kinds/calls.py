@@ -1,4 +1,4 @@
-"""What a function of a kind in Lua can ask of the hub: HTTP, kept texts, JSON, XML, digests, lines of the log."""
+"""Requests of a running function to the hub: HTTP, messages, kept texts, JSON, XML, digests, log lines."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
-"""How many texts a section keeps, and the bytes of each."""
+"""Texts that a section keeps, and the bytes of each."""
 
 KEPT = "kept"
-"""The name under which a section's secrets hold what `ctx:keep` was given, as one JSON object."""
+"""Key in the secrets of a section; the value holds all kept texts as one JSON object."""
 
 MIN_INNER_CHARS = 8
-"""Shorter texts within one that is kept as JSON are words."""
+"""Shorter texts inside a kept JSON text are words, not secrets."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -63,18 +63,18 @@ class KeptTexts:
         stored = secrets.get(KEPT)
         self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
         self.secrets = _secrets_in(self._texts.values())
-        """Every text, and the texts in it that are long enough to be secrets, where it is JSON."""
+        """Every text and, if it is JSON, the texts in it that are long enough to be secrets."""
 
     def get(self, key: str) -> str | None:
-        """The text under the key, None if there is none."""
+        """Return a text; None if the key is unknown."""
         return self._texts.get(key)
 
     async def put(self, key: Any, text: Any) -> None:
-        """Store the text, on the card when this returns; None forgets it. Raises `Invalid` or `StoreFailed`."""
+        """Store a text durably; None removes it. Raises `Invalid` or `StoreFailed`."""
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
             raise Invalid("ctx:keep: the key must be 1 to 64 of a-z, 0-9, _, - and .")
         if text is not None and not isinstance(text, str):
-            raise Invalid("ctx:keep: what is kept must be a text; json.encode makes one of a table")
+            raise Invalid("ctx:keep: the value must be a text; use json.encode for a table")
         if text is not None and len(text.encode()) > MAX_KEPT_BYTES:
             raise Invalid(f"ctx:keep: the text is larger than {MAX_KEPT_BYTES} bytes")
         async with self._lock:
@@ -131,10 +131,10 @@ class FunctionCalls:
         self._redact = redact
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
+        """Run `ctx:<operation>(…)`. Raises a `LaresError`."""
         first, second, *_ = arguments
         if operation not in _CALLS:
-            raise Invalid(f"ctx:{operation} is not there in a kind of adapter")
+            raise Invalid(f"ctx:{operation} is not available in a kind of adapter")
         self.is_asking = operation in ASKING
         try:
             return await _CALLS[operation](self, first, second)
@@ -145,14 +145,14 @@ class FunctionCalls:
             self.is_asking = False
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a line of the file's to the log, without secrets."""
+        """Write a log line of the file, without secrets."""
         stated = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
         named = self._redact.in_value(stated)
         extra = own_fields({**dict(sorted(named.items())), "adapter": self._section})
         log.log(_LEVELS[level], "%s", self._redact(message), extra=extra)
 
     async def http(self, request: Any, _: Any) -> Any:
-        """The response, `{status, headers, body, json?}`."""
+        """Return the response: `{status, headers, body, json?}`."""
         asked = read_request(request, self._request_secs, once=not self._repeats)
         response = await self._transport.exchange(asked)
         if len(self._answers) < MAX_DESCRIBED:
@@ -168,7 +168,7 @@ class FunctionCalls:
         await self._over_connection("send").send(message)
 
     async def ask(self, message: Any, timeout_secs: Any) -> Any:
-        """The message that answers this one."""
+        """Return the reply to a message."""
         connection = self._over_connection("ask")
         try:
             secs = DEFAULT_REPLY_SECS if timeout_secs is None else number_within(0.05, MAX_REPLY_SECS)(timeout_secs)
@@ -178,7 +178,7 @@ class FunctionCalls:
 
     def _over_connection(self, method: str) -> PushConnection:
         if self._connection is None:
-            raise Invalid(f"ctx:{method} is there for kinds that listen")
+            raise Invalid(f"ctx:{method} is only available in kinds that listen")
         return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:
@@ -187,22 +187,22 @@ class FunctionCalls:
         await self._redact.prepare()
 
     async def kept(self, key: Any, _: Any) -> str | None:
-        """A text that is kept."""
+        """Return a kept text."""
         return self._kept.get(key)
 
     async def parse_json(self, text: Any, _: Any) -> Any:
-        """The value that a text holds, or why it holds none."""
+        """Return the value of a JSON text as `{value}`, or `{fault}`."""
         try:
             return {"value": orjson.Fragment(compact_json(text))}
         except Invalid as fault:
             return {"fault": str(fault)}
 
     async def parse_xml(self, text: Any, _: Any) -> Any:
-        """The element that a text holds, or why it holds none."""
+        """Return the root element of an XML text as `{value}`, or `{fault}`."""
         return await compute_apart(decode_xml, text.encode("latin-1"))
 
     async def crypto(self, name: Any, given: Any) -> str:
-        """A result of the table `crypto`."""
+        """Return a result of the table `crypto`."""
         if name == "pbkdf2":
             return await compute_apart(compute, name, given)
         return compute(name, given)

@@ -17,24 +17,24 @@ from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from appliance.tasks import time_limit
 
 SOCKET_PING_SECS = 20.0
-"""Seconds without a message before a ping is sent over a WebSocket."""
+"""Silence after which a WebSocket gets a ping."""
 
 EVENTS_SILENCE_SECS = 600.0
-"""Seconds without a byte after which server-sent events are asked for anew."""
+"""Silence after which the stream of server-sent events is opened again."""
 
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
-"""Messages that wait for the file, and their bytes; while there are so many, nothing is read."""
+"""Messages that wait for the file, and their bytes; at this limit, reading pauses."""
 
 MAX_TEXT = 1 << 20
-"""Bytes or characters of a message that is no JSON; larger ones must be."""
+"""Bytes or characters of a message; a larger one must be JSON."""
 
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
-"""Questions that wait for their answer at a time."""
+"""Messages of `ctx:ask` that wait for their replies at a time."""
 
 
 class Pushed(NamedTuple):
-    """A message as the file gets it, how many bytes or characters it had, and its JSON where it is some."""
+    """A message for the file, its size in bytes or characters, and its JSON if it is JSON."""
 
     size: int
     value: Any
@@ -42,23 +42,23 @@ class Pushed(NamedTuple):
 
 
 class PushSource(Protocol):
-    """Opens connections of one address, as `HttpClient` does."""
+    """Opens connections to one address, like `HttpClient`."""
 
     address: str
 
     def messages(self, path: str, *, silence_secs: float, max_bytes: int, parse: DecodeMessage) -> PushContext:
-        """A WebSocket."""
+        """Open a WebSocket."""
 
     def events(self, path: str, *, silence_secs: float, max_bytes: int) -> PushContext:
-        """Server-sent events."""
+        """Open a stream of server-sent events."""
 
 
 PushContext = AbstractAsyncContextManager[Any]
-"""Gives the messages as they come; those of a WebSocket can `send`, too."""
+"""Iterates over messages; a WebSocket can also `send`."""
 
 
 class PushConnection:
-    """One section's connection, opened again and again by its adapter, whose file takes each `next_message`.
+    """The connection of one section. The adapter opens it repeatedly, and passes each `next_message` to the file.
 
     `hello` returns the first message, None for nothing; `on_open` is called once that is sent. `find_path` returns
     the path if the file has a function for it; with None, the connection stays unused. Until it is opened, `http` can
@@ -91,21 +91,21 @@ class PushConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it stands, as far as is known."""
+        """Whether the connection appears open."""
         return self._is_open
 
     @property
     def can_send(self) -> bool:
-        """Whether anything can be sent over it."""
+        """Whether messages can be sent."""
         return self._listen.kind != "sse"
 
     @property
     def waiting(self) -> int:
-        """How many messages wait for the file."""
+        """Number of messages that wait for the file."""
         return self._waiting.qsize()
 
     async def next_message(self) -> Any:
-        """The next message for the file, once there is one."""
+        """Wait for the next message for the file."""
         pushed = await self._waiting.get()
         self._waiting_bytes -= pushed.size
         self._has_room.set()
@@ -113,7 +113,7 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """The connection, as an iterator of its messages; each has been handed on when it comes out."""
+        """Open the connection, and iterate over its messages; each one is already a reply or in the queue."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None and self._find_path else self._listen.path
         if path is None:
@@ -122,15 +122,15 @@ class PushConnection:
         assert path is not None
         if self._listen.kind == "sse":
             async with self.http.events(path, silence_secs=EVENTS_SILENCE_SECS, max_bytes=size) as events:
-                async with self._standing(None):
-                    yield self._read(_message_of(each, self.http.address) async for each in events)
+                async with self._opened(None):
+                    yield self._read(_parse_event(each, self.http.address) async for each in events)
             return
-        async with self.http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_pushed) as socket:
-            async with self._standing(socket):
+        async with self.http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_parse) as socket:
+            async with self._opened(socket):
                 yield self._read(socket)
 
     @asynccontextmanager
-    async def _standing(self, socket: Messages | None) -> AsyncIterator[None]:
+    async def _opened(self, socket: Messages | None) -> AsyncIterator[None]:
         self._socket, self._is_open = socket, True
         try:
             first = await self._hello() if self._listen.has_hello else None
@@ -146,26 +146,26 @@ class PushConnection:
                     future.exception()
 
     async def send(self, message: Any) -> None:
-        """Send a text, or anything else as JSON. Raises `Unreachable` where the connection is not open."""
+        """Send a text, or any other value as JSON. Raises `Unreachable` if the connection is not open."""
         if not self.can_send:
-            raise Invalid("ctx:send: nothing can be sent over server-sent events")
+            raise Invalid("ctx:send: server-sent events are receive-only")
         if self._socket is None:
             raise Unreachable(f"{self.http.address}: the connection is not open")
         try:
             async with asyncio.timeout(SOCKET_SEND_SECS):
                 await self._socket.send(message)
         except TimeoutError:
-            raise Unanswered(f"{self.http.address} does not read what is sent to it") from None
+            raise Unanswered(f"{self.http.address} does not read messages") from None
 
     async def ask(self, message: Any, timeout_secs: float) -> Any:
-        """Send the message with a fresh id, and wait for the one that bears it."""
+        """Send the message with a new id, and wait for the reply with that id."""
         field = self._listen.reply
         if field is None:
-            raise Invalid("ctx:ask: listen has no reply, the field that bears the id of a message")
+            raise Invalid("ctx:ask: set reply in listen, the field with the id of a message")
         if not isinstance(message, dict):
             raise Invalid("ctx:ask: the message must be a table with named fields")
         if len(self._asked) >= MAX_ASKED:
-            raise Invalid(f"ctx:ask: {MAX_ASKED} questions wait for their answer already")
+            raise Invalid(f"ctx:ask: {MAX_ASKED} messages already wait for their replies")
         self._last_id += 1
         number = self._last_id
         future = self._asked[number] = asyncio.get_running_loop().create_future()
@@ -174,12 +174,12 @@ class PushConnection:
             async with time_limit(timeout_secs):
                 return await future
         except TimeoutError:
-            raise Unanswered(f"{self.http.address} gave no answer within {timeout_secs:g} s") from None
+            raise Unanswered(f"{self.http.address} did not reply within {timeout_secs:g} s") from None
         finally:
             del self._asked[number]
 
     async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
-        """Hand each message to who asked for it, else let it wait for the file."""
+        """Pass each reply to its question, and put any other message into the queue of the file."""
         async for message in messages:
             if not self._is_reply(message):
                 while self._waiting_bytes > 0 and self._waiting_bytes + message.size > MAX_PUSHED_BYTES:
@@ -203,17 +203,17 @@ class PushConnection:
         return True
 
 
-def _message_of(event: ServerEvent, address: str) -> Pushed:
-    data = _pushed(event.data, address)
+def _parse_event(event: ServerEvent, address: str) -> Pushed:
+    data = _parse(event.data, address)
     return Pushed(data.size, {"event": event.event, "data": data.value, "id": event.id}, data.json)
 
 
-def _pushed(body: bytes | str, address: str) -> Pushed:
-    """The message as JSON where it is some, else as it came: text or bytes. Raises `BadAnswer` for much of those."""
+def _parse(body: bytes | str, address: str) -> Pushed:
+    """Parse a message: JSON, otherwise text or bytes. Raises `BadAnswer` if these are too long."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)
     except Invalid as fault:
         if len(body) > MAX_TEXT:
-            raise BadAnswer(f"{address} sent a large message, which {fault}") from None
+            raise BadAnswer(f"{address} sent a large message that {fault}") from None
         return Pushed(len(body), body)

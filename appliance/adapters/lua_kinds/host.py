@@ -14,19 +14,19 @@ from appliance.errors import Fault
 
 
 class LuaCalls(Protocol):
-    """What Lua reaches in the hub. `counted_secs` is for how long, as their backstops count, what it ran has run."""
+    """Answers the calls of Lua. `counted_secs` is the time of nested executions that counts for the backstop."""
 
     counted_secs: float
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
+        """Run `ctx:<operation>` and return JSON data; a `LaresError` is raised at the line of the user."""
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Take a line that Lua logs or prints."""
+        """Log a line of Lua."""
 
 
 class LoadedSection(Struct, frozen=True, kw_only=True):
-    """A section whose kind is sound: both as they are in force. `changed` is set when that is no longer so."""
+    """A section and its loaded kind. `changed` is set when the kind is replaced."""
 
     section: LuaSection
     definition: KindDefinition
@@ -35,7 +35,7 @@ class LoadedSection(Struct, frozen=True, kw_only=True):
 
 
 class SectionFault(Struct, frozen=True, kw_only=True):
-    """A section whose kind cannot be used, and why; `changed` is set when that may be different."""
+    """A section whose kind cannot be loaded, with the faults. `changed` is set when the file changes."""
 
     faults: tuple[Fault, ...]
     changed: asyncio.Event
@@ -45,7 +45,7 @@ class KindHost(Protocol):
     """Runs the functions of kinds; methods may be called concurrently."""
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
-        """The section as its kind is loaded now."""
+        """Return the section with its kind as loaded now."""
 
     async def call(
         self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
@@ -53,5 +53,5 @@ class KindHost(Protocol):
         """Run the function at this path of the kind's table: `{first, second, memory}`. Raises `ScriptFailed`.
 
         `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`.
-        What may be repeated is, where another's fault cut it off. Cancelling the call ends the function.
+        With `repeat`, a call that another one cut off runs again. Cancelling the call ends the function.
         """

@@ -1,4 +1,4 @@
-"""What the file of a kind returns, as a value: its settings, its defaults, and which functions it has."""
+"""The definition of a kind, as its file returns it: settings, defaults, and functions."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from appliance.tables.checks import (
 from appliance.tables.fields import Field, Fields, Table
 
 BUNDLED_KINDS = Path(__file__).parent / "bundled"
-"""The folder of the kinds that come with Lares."""
+"""Folder of the bundled kinds."""
 
 
 @cache
 def list_bundled_kinds() -> tuple[str, ...]:
-    """The names of those kinds, in order, looked up once: a user that root has become may not read them."""
+    """Return the names of the bundled kinds, read once: without root, the folder can be unreadable."""
     return tuple(sorted(file.stem for file in BUNDLED_KINDS.glob("*.lua")))
 
 
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What a kind may be called; its file has this name and `.lua`."""
+"""Name of a kind; its file adds `.lua`."""
 
 MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS, MAX_VALUES = 64, 16, 32, 200
 MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
@@ -51,7 +51,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def duration(value: Any) -> float:
-    """A check: seconds, as a number or as `"90s"`, `"5m"`, `"1h"`."""
+    """Check seconds: a number, or `"90s"`, `"5m"`, `"1h"`."""
     if isinstance(value, str) and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smh])", value)):
         value = float(found[1]) * _UNITS[found[2]]
     if not is_number(value) or not 0 <= value <= MAX_DURATION_SECS:
@@ -75,15 +75,15 @@ KNOWN_SETTINGS: Fields = {
     "fingerprint": Field(fingerprint, required=False),
     "headers": Field(headers, required=False, secret=True),
 }
-"""The keys that a section of every kind may have."""
+"""Keys that sections of every kind accept."""
 
 
 class KindDefinition(Struct, frozen=True, kw_only=True):
     """One kind as its file defines it.
 
-    `settings` are the keys that its sections may have, those of every kind included. `origins` are further addresses
-    by name: a URL, or the setting that holds one. `operations` are their time limits in seconds. `descriptions` are
-    those of settings, where the file has some.
+    `settings` are the keys of its sections, including the keys of every kind. `origins` are further addresses by
+    name: a URL, or the setting with a URL. `operations` have their time limits in seconds. `descriptions` belong to
+    settings.
     """
 
     name: str
@@ -103,7 +103,7 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 class ListenDefinition(Struct, frozen=True, kw_only=True):
     """The connection that a kind listens on. `reply` is the field with the id of an answer.
 
-    If `path` is None, a function of the file returns it for each section; it may return nil, then nothing is opened.
+    If `path` is None, a function of the file returns the path for each section; without a path, nothing is opened.
     """
 
     path: str | None
@@ -120,11 +120,11 @@ class OriginSetting(Struct, frozen=True):
 
 
 def _texts(value: Any) -> list[Any]:
-    """A check: an array of strings, numbers and booleans."""
+    """Check an array of strings, numbers, and booleans."""
     if not isinstance(value, list) and value != {}:
         raise Mismatch("an array", value)
     if any(not isinstance(each, str | int | float | bool) for each in value):
-        raise Invalid("must be an array of strings, numbers and booleans")
+        raise Invalid("must be an array of strings, numbers, and booleans")
     return list(value)
 
 
@@ -173,7 +173,7 @@ _SETTING: Fields = {
 
 
 def parse_kind(table: Table) -> KindDefinition | None:
-    """The kind that a file's table defines; None where it has faults, which are noted in the table's findings."""
+    """Return the kind that the table of a file defines; None if the findings of the table have faults."""
     count = len(table.findings.faults)
     found = table.read(_TOP)
     settings = _read_settings(table)
@@ -207,7 +207,7 @@ def _named_tables(table: Table, field: str, most: int) -> dict[str, Table]:
 
 def _is_name(table: Table, name: str) -> bool:
     if KIND_NAME.fullmatch(name) is None:
-        table.fault(name, "is not a name; use a-z, 0-9 and _, a letter first")
+        table.fault(name, "is not a name; use a-z, 0-9, and _, and begin with a letter")
         return False
     return True
 
@@ -258,9 +258,9 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
     kind, low, high, values = (stated[name] for name in ("type", "min", "max", "values"))
     is_numeric = kind in ("integer", "number", "duration")
     if not is_numeric and (low is not None or high is not None):
-        raise Invalid(f"{kind} has neither min nor max; only integer, number and duration do")
+        raise Invalid(f"{kind} has no min and max; only integer, number, and duration have")
     if low is not None and high is not None and low > high:
-        raise Invalid(f"{kind} has a min above its max, {low:g} and {high:g}")
+        raise Invalid(f"{kind} has a min above its max: {low:g}, {high:g}")
     if values is not None and kind == "boolean":
         raise Invalid("boolean has no values; it is true or false")
     if is_secret and kind == "string":
@@ -280,7 +280,7 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
 
 
 def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool) -> Callable[[Any], Any]:
-    """The check, for one of the values alone, or for a list of some. Raises `Invalid` where one of them breaks it."""
+    """Restrict a check to these values, or to lists of them. Raises `Invalid` if the check refuses a value."""
     known = values if is_list else [check(each) for each in values]
 
     def checked(value: Any) -> Any:
@@ -296,13 +296,13 @@ def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool
 
 
 def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
-    """The check of a secret: its sentence does not repeat what was stated."""
+    """Replace the sentence of a check for a secret: it must not repeat the value."""
 
     def checked(value: Any) -> Any:
         try:
             return check(value)
         except Invalid:
-            raise Invalid(f"must be of type {kind}, within what the kind takes") from None
+            raise Invalid(f"must be of type {kind}, within the limits of the kind") from None
 
     return checked
 
@@ -332,7 +332,7 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
         inner.refuse_others("a field of an origin")
         if setting is not None and setting not in settings:
             near = nearest(setting, settings)
-            inner.fault("setting", f"names no setting, {shown(setting)}{f'; did you mean {near}' if near else ''}")
+            inner.fault("setting", f"is not a setting: {shown(setting)}{f'; did you mean {near}' if near else ''}")
         elif setting is not None:
             origins[name] = OriginSetting(setting)
     return origins
@@ -346,7 +346,7 @@ def _read_listen(table: Table) -> ListenDefinition | None:
     found = inner.read(_LISTEN)
     inner.refuse_others("a field of listen")
     if found["kind"] == "sse" and (found["hello"] or found["reply"]) is not None:
-        inner.fault("kind", "is sse, over which nothing can be sent: leave hello and reply away")
+        inner.fault("kind", "is sse, which is receive-only: remove hello and reply")
     if len(inner.findings.faults) > count:
         return None
     stated = {name: found[name] for name in ("path", "kind", "reply", "max_message_kb")}

@@ -1,6 +1,6 @@
-"""The tables `json`, `xml` and `crypto` of kinds in Lua.
+"""The tables `json`, `xml`, and `crypto` of kinds in Lua.
 
-Bytes of `crypto` come and go as text, each as the character of its number.
+Bytes of `crypto` cross as text, each as the character with its number.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
 MAX_JSON_MARKS = 500_000
-"""Commas, brackets, braces and backslashes of a vendor's JSON; checking more of them would hold the loop too long."""
+"""Commas, brackets, braces, and backslashes in JSON; more would hold the loop too long."""
 
 _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
-"""Elements of one text, and how deep they lie; a table of each is two levels of JSON."""
+"""Elements of one text and their depth; the table of an element is two levels of JSON."""
 
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*encoding=["']([\w.-]+)["']""")
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
@@ -41,9 +41,9 @@ MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
 
 
 def compact_json(body: bytes | str) -> bytes:
-    """A vendor's JSON without white space. Raises `Invalid` where it is none, nested too deep, or too large.
+    """Return JSON without white space. Raises `Invalid` if it is invalid, too deep, or too large.
 
-    Its value is not made here, which would hold the loop ten times as long: the worker does that.
+    The worker builds the value: here, that would hold the loop ten times as long.
     """
     text, marks = body if isinstance(body, bytes) else body.encode(errors="replace"), 0
     for start in range(0, len(text), _SLICE_BYTES):
@@ -57,7 +57,7 @@ def compact_json(body: bytes | str) -> bytes:
     except (UnicodeError, msgspec.DecodeError):
         raise Invalid("is not JSON") from None
     except RecursionError:
-        raise Invalid("is nested too deep") from None
+        raise Invalid("is nested too deeply") from None
 
 
 def decode_xml(text: bytes) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _local(name: str) -> str:
 
 
 def compute(name: str, given: Mapping[str, Any]) -> str:
-    """The result of `crypto.<name>`, digests in hexadecimal. Raises `Invalid`. pbkdf2 may take seconds."""
+    """Return the result of `crypto.<name>`, digests in hexadecimal. Raises `Invalid`. pbkdf2 can take a second."""
     try:
         return _FUNCTIONS[name](given)
     except Invalid as fault:

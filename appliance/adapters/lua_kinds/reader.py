@@ -1,4 +1,4 @@
-"""Devices as a Lua file tells them: read into observations, each fault in a sentence, a bad device dropped alone."""
+"""Reads devices and events that a Lua file returns; an invalid one is dropped alone, with a sentence."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from appliance.home.values import CHECKS, Value
 from appliance.tables.checks import LUA, Mismatch, boolean, listed, number, one_of, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 
+MAX_LOCAL_ID_CHARS = 200
+
 MAX_DEVICES = 2000
-"""How many devices one answer may tell."""
+"""Devices of one list."""
 
 MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
 """Entries of one device; each is checked without a pause for others."""
 
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
-"""Actions that a command has only where the file names them."""
+"""Actions that a command has only if the file names them."""
 
 DEVICE_FAULT = "\0fault"
-"""The key, in place of a device that cannot be JSON, of the sentence that says why."""
+"""Key of the sentence that replaces a device that cannot be JSON."""
 
 MAX_DEVICE_FAULTS = 1000
-"""Different faults of one adapter's devices that are said."""
+"""Different faults of the devices of one adapter that are reported."""
 
 
 T = TypeVar("T")
@@ -55,7 +57,7 @@ def _array(value: Any) -> list[Any]:
 
 
 def _listed(each: Callable[[Any], str], value: Any) -> tuple[str, ...]:
-    return listed(each)(_array(value))  # an empty table of Lua may be either
+    return listed(each)(_array(value))  # an empty table of Lua can be either
 
 
 _texts = partial(_listed, string)
@@ -63,7 +65,7 @@ _texts = partial(_listed, string)
 
 def _actions(value: Any) -> tuple[str, ...]:
     if not (found := _texts(value)):
-        raise Invalid("must name an action at least")
+        raise Invalid("must name at least one action")
     return found
 
 
@@ -114,15 +116,15 @@ _UPDATE: Fields = {
     "events": Field(_array, required=False),
 }
 
-HappenedEvent = tuple[str, str, Mapping[str, Value]]
-"""The device's id, the name of the event, and its data."""
+ReadEvent = tuple[str, str, Mapping[str, Value]]
+"""Device id, name, and data of an event."""
 
 
-class ToldRow(Struct, frozen=True, kw_only=True):
+class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list, in the order of the list.
 
-    `attributes` are those that the row names; None if it names none. `seen` is the rest of the description; None if
-    the row only has attributes of a known device.
+    `attributes` is None if the row has no such field. `seen` is the rest of the description; None if the row only has
+    attributes of a known device.
     """
 
     device_id: str
@@ -138,25 +140,26 @@ class ToldRow(Struct, frozen=True, kw_only=True):
         return replace(self.seen, attributes={**kept, **stated}, kept=frozenset(kept), pushed=pushed)
 
 
-class ToldDevices(Struct, kw_only=True):
-    """Rows of a list and events of their devices; `ids` include devices of which only the id was told."""
+class ReadDevices(Struct, kw_only=True):
+    """Rows of a list, and events of their devices; `ids` include devices without a description."""
 
-    rows: list[ToldRow] = field(default_factory=list)
+    rows: list[ReadRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)
-    events: list[HappenedEvent] = field(default_factory=list)
+    kinds: dict[str, DeviceKind] = field(default_factory=dict)
+    events: list[ReadEvent] = field(default_factory=list)
 
 
-class ToldUpdate(Struct, kw_only=True):
-    """What `receive` or `hook` returned."""
+class ReadUpdate(Struct, kw_only=True):
+    """An update, as `receive` or `hook` returns it."""
 
-    devices: ToldDevices = field(default_factory=ToldDevices)
+    devices: ReadDevices = field(default_factory=ReadDevices)
     send: Any = None
     poll: bool = False
     complete: bool = False
 
 
 class DeviceReader:
-    """Reads what the functions of one section return, without secrets. Each fault of a device is published once."""
+    """Reads the results of the functions of one section. Each fault of a device is published once."""
 
     def __init__(self, publish: Publisher) -> None:
         self._section = publish.name
@@ -165,8 +168,8 @@ class DeviceReader:
         self._published: set[tuple[str, str]] = set()
         self._toggles: set[str] = set()
 
-    def read_all(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Add the devices of a list to `told`, one per step. If they are not `in_part`, the list is that of a poll.
+    def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
+        """Add the devices of a list to `read`, one per step. The list of an update is `in_part`.
 
         Raises `Invalid`.
         """
@@ -175,15 +178,15 @@ class DeviceReader:
         except Invalid as fault:
             raise Invalid(f"{what} {fault}") from None
         if len(rows) > MAX_DEVICES:
-            raise Invalid(f"{what} must tell at most {MAX_DEVICES} devices, not {len(rows)}")
+            raise Invalid(f"{what} must have at most {MAX_DEVICES} devices, not {len(rows)}")
         for number_, row in enumerate(rows, 1):
-            self._read(row, f"device {number_} of {what}", told, in_part=in_part)
+            self._read(row, f"device {number_} of {what}", read, in_part=in_part)
             yield
 
-    def read_update(self, raw: Any, what: str, update: ToldUpdate) -> Iterator[None]:
-        """Note in `update` what `receive` or `hook` returned, one device or event a step. Raises `Invalid`.
+    def read_update(self, raw: Any, what: str, update: ReadUpdate) -> Iterator[None]:
+        """Add the result of `receive` or `hook` to `update`, one device or event per step; it can be None.
 
-        Nothing is an update without anything in it.
+        Raises `Invalid`.
         """
         findings = Findings(LUA)
         try:
@@ -196,27 +199,27 @@ class DeviceReader:
         if findings.faults:
             raise Invalid(str(findings.faults[0]))
         update.send, update.poll, update.complete = found["send"], found["poll"], found["complete"]
-        yield from self.read_all(devices, f"devices of {what}", update.devices, in_part=True)
+        yield from self.read_list(devices, f"devices of {what}", update.devices, in_part=True)
         for number_, row in enumerate(found["events"] or [], 1):
             self._read_event(row, f"event {number_} of {what}", update.devices)
             yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
-        """The one device that a command answered, whose id may be left out; None where it tells none."""
-        told = ToldDevices()
+        """Return the device that `command` returned, which can lack its id; None if it is invalid."""
+        read = ReadDevices()
         local = device_id.removeprefix(f"{self._section}:")
         known = self._find(device_id)
         stated = {} if known is None else {"kind": known.kind.value}
         row = {"id": local, **stated, **raw} if isinstance(raw, Mapping) else raw
-        self._read(row, what, told, in_part=True)
+        self._read(row, what, read, in_part=True)
         before = {} if known is None else known.attributes
-        return next((each.observation(before) for each in told.rows if each.device_id == device_id), None)
+        return next((each.observation(before) for each in read.rows if each.device_id == device_id), None)
 
-    def observations(self, told: ToldDevices) -> list[Observation]:
+    def observations(self, read: ReadDevices) -> list[Observation]:
         """Return the rows of a poll as observations. A row without attributes keeps those that the device showed."""
         latest: dict[str, Mapping[str, Value]] = {}
         found = []
-        for row in told.rows:
+        for row in read.rows:
             before: Mapping[str, Value] = {}
             if row.attributes is None:
                 known = self._find(row.device_id)
@@ -230,7 +233,7 @@ class DeviceReader:
         """Return whether the file lists `toggle` among the actions of the device."""
         return device_id in self._toggles
 
-    def _read(self, raw: Any, what: str, told: ToldDevices, *, in_part: bool) -> None:
+    def _read(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool) -> None:
         try:
             row = _mapping(raw)
             if row.get("id") is None:
@@ -238,15 +241,15 @@ class DeviceReader:
             local = string(row["id"])
             if DEVICE_FAULT in row and not local:
                 raise Invalid(str(row[DEVICE_FAULT]).lstrip(". "))
-            if not local or not local.isprintable() or len(local) > 200 or local != local.strip():
-                raise Invalid(f"has the id {shown(local)}, which cannot be one")
+            if not local or not local.isprintable() or len(local) > MAX_LOCAL_ID_CHARS or local != local.strip():
+                raise Invalid(f"must be 1 to {MAX_LOCAL_ID_CHARS} visible characters, not {shown(local)}")
         except Invalid as fault:
             self._fault(what, "id", str(fault))
             return
         id_ = f"{self._section}:{local}"
-        if not in_part and id_ in told.ids:
+        if not in_part and id_ in read.ids:
             self._fault(id_, "id", "is listed more than once; its rows apply in order")
-        told.ids[id_] = None
+        read.ids[id_] = None
         if DEVICE_FAULT in row:
             self._fault(id_, "device", str(row[DEVICE_FAULT]).lstrip(". "))
         elif (
@@ -254,13 +257,13 @@ class DeviceReader:
             and row.keys() == {"id", "attributes"}
             and isinstance(row["attributes"], Mapping)
             and len(row["attributes"]) <= MAX_ATTRIBUTES
-            and self._find(id_)
+            and (id_ in read.kinds or self._find(id_))
         ):
-            told.rows.append(ToldRow(device_id=id_, attributes=row["attributes"]))
+            read.rows.append(ReadRow(device_id=id_, attributes=row["attributes"]))
         elif len(row) > 1:
-            self._describe(row, id_, told)
+            self._describe(row, id_, read)
 
-    def _describe(self, row: Mapping[str, Any], id_: str, told: ToldDevices) -> None:
+    def _describe(self, row: Mapping[str, Any], id_: str, read: ReadDevices) -> None:
         findings, known = Findings(LUA), self._find(id_)
         if isinstance(stated := row.get("commands"), list) and len(stated) > MAX_COMMANDS:
             self._fault(id_, "commands", f"has more than {MAX_COMMANDS} entries")
@@ -273,25 +276,27 @@ class DeviceReader:
         found = table.read(_DEVICE)
         info, commands = self._info(table), self._commands(table, known)
         table.refuse_others("a field of a device")
-        if found["kind"] is None and known is None and not table.has("kind"):
+        kind = read.kinds.get(id_) or (None if known is None else known.kind)
+        if found["kind"] is None and kind is None and not table.has("kind"):
             table.fault("kind", f"is missing; it is one of {', '.join(DeviceKind)}")
         for problem in findings.faults:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
         if findings.faults:
             return
+        kind = read.kinds[id_] = kind if found["kind"] is None and kind else DeviceKind(found["kind"])
         seen = Observation(
             device_id=id_,
-            kind=known.kind if found["kind"] is None and known is not None else DeviceKind(found["kind"]),
+            kind=kind,
             attributes={},
             name=found["name"],
             info=Info(**{**info, **({} if found["class"] is None else {"device_class": found["class"]})}),
             commands=commands,
             is_available=found["state"] != "unavailable",
         )
-        told.rows.append(ToldRow(device_id=id_, attributes=found["attributes"], seen=seen))
+        read.rows.append(ReadRow(device_id=id_, attributes=found["attributes"], seen=seen))
         for number_, each in enumerate(found["events"] or [], 1):
             event = {"event": each} if isinstance(each, str) else each
-            self._read_event(event, f"event {number_} of {id_}", told, id_)
+            self._read_event(event, f"event {number_} of {id_}", read, id_)
 
     def _info(self, table: Table) -> dict[str, str]:
         inner = table.table("info")
@@ -318,14 +323,14 @@ class DeviceReader:
                 inner.read({"actions": Field(partial(_listed, check), required=False)})
             low, high = found["min"], found["max"]
             if low is not None and high is not None and low > high:
-                inner.fault("min", f"is more than max, {shown(low)} and {shown(high)}")
+                inner.fault("min", f"is greater than max: {shown(low)}, {shown(high)}")
             if found["capability"] in specs:
-                inner.fault("capability", f"stands twice, {shown(found['capability'])}")
+                inner.fault("capability", f"is listed twice: {shown(found['capability'])}")
             if len(inner.findings.faults) == count:
                 specs[found["capability"]] = CommandSpec(**{**found, "values": tuple(found["values"] or ())})
         return tuple(sorted(specs.values(), key=lambda spec: spec.capability))
 
-    def _read_event(self, raw: Any, what: str, told: ToldDevices, id_: str | None = None) -> None:
+    def _read_event(self, raw: Any, what: str, read: ReadDevices, id_: str | None = None) -> None:
         findings = Findings(LUA)
         try:
             table = Table(_mapping(raw), findings)
@@ -341,10 +346,10 @@ class DeviceReader:
         except Invalid as fault:
             self._fault(what, "event", str(fault))
             return
-        if id_ not in told.ids and self._find(id_) is None:
-            self._fault(id_, f"event {event}", "is of a device that is not there")
+        if id_ not in read.ids and self._find(id_) is None:
+            self._fault(id_, f"event {event}", "names an unknown device")
             return
-        told.events.append((id_, event, data))
+        read.events.append((id_, event, data))
 
     def _fault(self, where: str, name: str, sentence: str) -> None:
         if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:
@@ -353,7 +358,7 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """A command as a table: a text is the name of a capability, with the actions and the range of the catalog."""
+    """Return a command as a table; a text is a capability with the actions and the range of the catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
     bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}
@@ -368,7 +373,7 @@ def _lists_toggle(command: Any) -> bool:
 
 
 def device_for_lua(device: Device, section: str) -> dict[str, Any]:
-    """The device as it was shown last, with its local id."""
+    """Return the device as last shown, with its local id."""
     return {
         "id": device.id.removeprefix(f"{section}:"),
         "kind": device.kind,

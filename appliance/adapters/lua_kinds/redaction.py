@@ -22,16 +22,16 @@ MIN_SECRET_CHARS = 3
 """Shorter secrets are not replaced in texts: they occur everywhere."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Shorter secrets, and shorter kept texts, can be what a device shows: `50`, `fan_only`."""
+"""Shorter secrets and kept texts can be values of a device: `50`, `fan_only`."""
 
 MAX_SECRETS = 300
 """Secrets of a section that are replaced; the longest if there are more."""
 
 MAX_SHARING = 2
-"""Secrets with the same beginning that are told apart; if more share it, the whole word is replaced."""
+"""Secrets with the same beginning that are compared; if more share it, the whole word is replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
-"""Lengths of the beginnings by which a secret is found, longest first."""
+"""Lengths of the beginnings that find a secret, longest first."""
 
 _WORD = re.compile(r"""[^\s"'<>]*""")
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -68,7 +68,7 @@ class Redaction:
         return _without(self._search(), value)
 
     def in_device(self, value: Any) -> Any:
-        """Return what a device is to show, without the secrets that are too long to be a word or a reading."""
+        """Return values of a device, without the secrets that are too long to be a word or a reading."""
         self._search()
         return _without(self._devices, value)
 
@@ -186,6 +186,6 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _inner_base64(raw: bytes, before: int) -> str:
-    """Return the characters of base64 that depend on these bytes alone, with so many bytes before them."""
+    """Return the characters of base64 that depend only on these bytes, if this number of bytes precedes them."""
     encoded = base64.b64encode(bytes(before) + raw).decode()
     return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]

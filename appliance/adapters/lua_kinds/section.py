@@ -15,15 +15,15 @@ from appliance.tables.checks import TOML, is_number
 from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, hint_of_keys, located
 
 NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
-"""Keys of a section that its file does not see as `ctx.settings`."""
+"""Keys of a section that are not in `ctx.settings`."""
 
 _EXCLUSIVE = (("password", "password_file"), ("token", "token_file"), ("ca_file", "fingerprint"))
 
 
 class LuaSection(Redacted, frozen=True, kw_only=True):
-    """An enabled section as the configuration states it, unchecked but for its kind's name.
+    """An enabled section as the configuration states it; only the name of its kind is checked.
 
-    `line_of` is the line of a path of keys in `file`, 0 where that is not known.
+    `line_of` returns the line of a path of keys in `file`, 0 if it is unknown.
     """
 
     HIDDEN = ("raw",)
@@ -34,13 +34,13 @@ class LuaSection(Redacted, frozen=True, kw_only=True):
     line_of: Callable[[Path], int]
 
     def fault(self, message: str, *path: str) -> Fault:
-        """A fault of the section, or of a key in it."""
+        """Return a fault of the section, or of a key in it."""
         at = ("adapters", self.name, *path)
         return Fault(self.file, self.line_of(at) or self.line_of(at[:2]), f"{dotted(at)} {message}")
 
 
 class SectionSettings(Redacted, frozen=True, kw_only=True):
-    """A section's values, defaults filled in; `secrets` are those that nothing may show."""
+    """The values of a section, with defaults. `secrets` must never be shown."""
 
     HIDDEN = ("values", "secrets")
     values: Mapping[str, Any]
@@ -48,18 +48,18 @@ class SectionSettings(Redacted, frozen=True, kw_only=True):
     origins: Mapping[str, str]
 
     def for_lua(self) -> dict[str, Any]:
-        """What its file sees as `ctx.settings`."""
+        """Return `ctx.settings`."""
         return {name: value for name, value in self.values.items() if name not in NOT_FOR_LUA and value is not None}
 
 
 class SectionFaults(Struct, frozen=True):
-    """What is wrong with a section."""
+    """The faults of a section."""
 
     faults: tuple[Fault, ...]
 
 
 def read_section(section: LuaSection, definition: KindDefinition) -> SectionSettings | SectionFaults:
-    """The section's values as its kind checks them, or every fault with its line and the nearest name."""
+    """Check a section by its kind. Return its values, or every fault with its line and the nearest name."""
     findings = Findings(TOML)
     table = Table(section.raw, findings, ("adapters", section.name))
     values = table.read(definition.settings)
@@ -67,7 +67,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
     table.refuse_others(f"a setting of the kind {section.kind}", hint)
     for one, other in _EXCLUSIVE:
         if values.get(one) is not None and values.get(other) is not None:
-            table.fault(other, f"stands beside {one}; keep one of them")
+            table.fault(other, f"excludes {one}; keep one of them")
     origins: dict[str, str] = {}
     for name, origin in definition.origins.items():
         if isinstance(origin, str):
@@ -87,7 +87,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
 
 
 def _explain(problem: Problem, definition: KindDefinition) -> Problem:
-    """A key that is missing, with what the kind says of it."""
+    """Add the description of the kind to the fault of a missing key."""
     description = definition.descriptions.get(str(problem.path[-1]))
     if not problem.is_missing or description is None:
         return problem
@@ -95,7 +95,7 @@ def _explain(problem: Problem, definition: KindDefinition) -> Problem:
 
 
 def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[str, Any]:
-    """The values, with what the kind says where the section says nothing."""
+    """Fill in the defaults of the kind."""
     for name in ("base_url", "poll_interval_secs", "max_silence_secs"):
         if values[name] is None:
             values[name] = getattr(definition, name)
@@ -103,7 +103,7 @@ def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[s
 
 
 def texts_in(value: Any) -> list[str]:
-    """Every text and number in a value of JSON, as text."""
+    """Return every text and number in a JSON value, as text."""
     if is_number(value):
         return [str(value)]
     if isinstance(value, str):

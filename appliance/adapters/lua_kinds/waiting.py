@@ -1,4 +1,4 @@
-"""A section whose kind has a fault, and the wait of every section of a kind in Lua for another file."""
+"""Waits until the file of a kind changes; the adapter of a section whose kind has a fault does nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from appliance.home.commands import Command
 
 
 class WaitingAdapter(Adapter):
-    """A section whose kind cannot be used now: it says so, and waits for another file."""
+    """A section whose kind cannot be loaded."""
 
     def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
         super().__init__(context)
@@ -17,7 +17,7 @@ class WaitingAdapter(Adapter):
         self._error = AdapterFailed(str(fault.faults[0]))
 
     async def run(self) -> None:
-        """Say what is wrong, and wait; raises `AdapterReplaced` once it may be different."""
+        """Report the fault, and wait. Raises `AdapterReplaced` once the file changes."""
         self.publish.failed(self._error)
         self.publish.started()
         await replace_when(self._fault)
@@ -28,6 +28,6 @@ class WaitingAdapter(Adapter):
 
 
 async def replace_when(known: LoadedSection | SectionFault) -> None:
-    """Wait until the section's kind may be another; raises `AdapterReplaced` then."""
+    """Wait until the kind of the section changes, then raise `AdapterReplaced`."""
     await known.changed.wait()
     raise AdapterReplaced

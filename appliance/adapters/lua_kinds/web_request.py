@@ -1,4 +1,4 @@
-"""`ctx:http` of a kind in Lua: what a file may ask for, and the origins that it reaches: scheme, host and port."""
+"""`ctx:http`: the requests of a file, and the origins (scheme, host, and port) that it reaches."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from appliance.tasks import time_limit
 
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
 MAX_BODY_BYTES = 1 << 20
-"""Bytes of a response that are read."""
+"""Size limit of a response."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
     | {"accept-encoding", "proxy-authorization", "proxy-connection", "keep-alive"}
 )
-"""Headers that the hub alone sets, in lower case."""
+"""Headers that only the hub sets, in lower case."""
 
 MAX_REDIRECTS = 3
 
 MIN_HEADER_WORD_CHARS = 8
-"""Shorter words of a section's headers, such as `Bearer`, are not secret by themselves."""
+"""Shorter words in the headers of a section, such as `Bearer`, are not secret."""
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -46,7 +46,7 @@ _BAD_LINE = re.compile(r"[\0-\x1f\x7f]")
 
 
 class WebRequest(Struct, frozen=True, kw_only=True):
-    """One request, checked. `origin` is the name of a further one, empty for the section's own `base_url`."""
+    """A checked request. `origin` names one of `origins`; empty for `base_url`."""
 
     method: str
     path: str
@@ -67,10 +67,10 @@ class WebRequest(Struct, frozen=True, kw_only=True):
 
 
 class Transport(Protocol):
-    """Does requests of one section."""
+    """Sends the requests of one section."""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """The response. Raises `Invalid` for an origin that there is not, `Unreachable`, and `BadAnswer`."""
+        """Return the response. Raises `Invalid` for an unknown origin, `Unreachable`, and `BadAnswer`."""
 
 
 def _text(value: Any) -> str:
@@ -90,7 +90,7 @@ def _texts(value: Any) -> Mapping[str, str]:
 
 
 def _bytes(value: Any) -> bytes:
-    """Bytes, each as the character of its number, which is how they cross to and from Lua."""
+    """Return bytes from the text in which they cross to and from Lua, one character each."""
     return string(value).encode("latin-1")
 
 
@@ -98,11 +98,11 @@ def _headers(value: Any) -> Mapping[str, str]:
     found = _texts(value)
     for name, text in found.items():
         if _HEADER_NAME.fullmatch(name) is None:
-            raise Invalid(f"holds {shown(name)}, which is no name of a header")
+            raise Invalid(f"contains {shown(name)}, which is not the name of a header")
         if name.lower() in OWN_HEADERS:
-            raise Invalid(f"holds {name}, which the hub sets itself")
+            raise Invalid(f"contains {name}, which only the hub sets")
         if _BAD_LINE.search(text):
-            raise Invalid(f"must state the header {name} as a text of one line")
+            raise Invalid(f"must have a text of one line for {name}")
     return found
 
 
@@ -135,7 +135,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, once: bool = F
 
 
 def for_lua(response: HttpResponse) -> dict[str, Any]:
-    """The response as `ctx:http` returns it, for `orjson.dumps`: `json` is there where the body is JSON."""
+    """Return the response for `ctx:http`, as input of `orjson.dumps`; with `json` if the body is JSON."""
     answer: dict[str, Any] = {
         "status": response.status,
         "headers": dict(response.headers),
@@ -150,9 +150,9 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
 
 
 class Origins:
-    """The `Transport` of a section that reaches its vendor. `main` is the client of `base_url`.
+    """The `Transport` to the device of a section. `main` is the client of `base_url`.
 
-    Credentials of the section go to `base_url` alone. No redirect leads to another origin.
+    Only `base_url` gets the credentials of the section. Redirects to other origins are refused.
     """
 
     def __init__(self, settings: SectionSettings, context: AdapterContext) -> None:
@@ -168,7 +168,7 @@ class Origins:
             self._clients[""] = self.main
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """The response; a request that only reads is sent once more if nothing came back."""
+        """Return the response. A request that only reads is repeated once without an answer."""
         client = self._client(request.origin)
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._within(client, request)
@@ -179,7 +179,7 @@ class Origins:
         raise BadAnswer(f"{client.address} redirects in a circle")
 
     def settings_for_lua(self) -> Mapping[str, Any]:
-        """What the file sees as `ctx.settings`: the section's values, with what its files of secrets hold."""
+        """Return `ctx.settings`: the values of the section, with the contents of its secret files."""
         found = self._settings.for_lua()
         for name in ("password", "token"):
             if (value := getattr(self._access, name)) is not None:
@@ -192,7 +192,7 @@ class Origins:
         if origin == "":
             raise Invalid("ctx:http: this section has no base_url")
         near = nearest(origin, [each for each in self._clients if each])
-        raise Invalid(f"ctx:http: there is no origin {shown(origin)}{f'; did you mean {near}' if near else ''}")
+        raise Invalid(f"ctx:http: unknown origin {shown(origin)}{f'; did you mean {near}' if near else ''}")
 
     async def _within(self, client: HttpClient, request: WebRequest) -> HttpResponse:
         answers = client.answers
@@ -220,12 +220,12 @@ class Origins:
 
 
 def _readable(value: str) -> str:
-    """The value of a header, in which bytes that are no UTF-8 are lone surrogates."""
+    """Replace the lone surrogates of bytes that are not UTF-8."""
     return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _follow(address: str, path: str, location: str) -> str:
-    """The path that a redirect names. Raises `BadAnswer` where it leads to another origin."""
+    """Return the path of a redirect. Raises `BadAnswer` if it leads to another origin."""
     here = urlsplit(address)
     prefix = here.path.rstrip("/")
     try:
@@ -235,7 +235,7 @@ def _follow(address: str, path: str, location: str) -> str:
     except (Invalid, ValueError):
         is_own = False
     if not is_own or "@" in target.netloc:
-        raise BadAnswer(f"{address} redirects to another address, which is not followed")
+        raise BadAnswer(f"{address} redirects to another address, which is refused")
     return found.removeprefix(prefix)
 
 
@@ -245,7 +245,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
-    """The credentials of a section, and every secret in them. Raises `AdapterFailed` for an unreadable file."""
+    """Return the credentials of a section, and their secrets. Raises `AdapterFailed` for an unreadable file."""
     values = settings.values
     token = values["token"] or _read_secret(values["token_file"], "token_file", context)
     password = values["password"] or _read_secret(values["password_file"], "password_file", context)

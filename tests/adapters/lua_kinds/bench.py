@@ -64,7 +64,7 @@ class KindAtWork:
     async def poll(self) -> dict[str, Device]:
         """Poll once: the devices by their local ids."""
         self.registry.apply(await self.adapter.poll())
-        await self.adapter.tell_events()
+        await self.adapter.publish_events()
         return {each.id.partition(":")[2]: each for each in self.registry.list_devices()}
 
     async def command(self, local: str, capability: str, action: str, value: Any = None) -> str | None:

@@ -60,7 +60,7 @@ async def test_nonsense_is_one_sentence_and_no_outage(pool: WorkerPool, tmp_path
     row = BUNDLED[name]
     it = await start(pool, tmp_path, None, row.vendor(), row.kind, **row.stated)
     for answer in NONSENSE:
-        it.adapter._transport, it.adapter._memory = Vendor(always(answer)), {}
+        it.adapter.functions.transport, it.adapter.functions.memory = Vendor(always(answer)), {}
         try:
             assert await it.poll() is not None
         except AdapterFailed as error:
@@ -75,7 +75,7 @@ async def test_nonsense_to_a_command_is_a_sentence_too(pool: WorkerPool, tmp_pat
     await it.poll()
     wish = row.wishes["on"].command
     for answer in NONSENSE:
-        it.adapter._transport = Vendor(always(answer))
+        it.adapter.functions.transport = Vendor(always(answer))
         try:
             said = await it.command(row.device, wish.capability, wish.action, wish.value)
         except AdapterFailed as error:

@@ -44,10 +44,10 @@ async def test_memory_lasts_and_what_others_changed_meanwhile_stays(pool: Worker
     it = await start(pool, tmp_path, kind(count), Vendor({}))
     await it.poll()
     assert (await it.poll())["a"].name == "2"
-    it.adapter._remember({"n": 2, "gone": 1}, {"n": 3})
-    assert it.adapter._memory == {"n": 3}
-    it.adapter._remember({}, {"token": "x"})
-    assert it.adapter._memory == {"n": 3, "token": "x"}
+    it.adapter.functions.remember({"n": 2, "gone": 1}, {"n": 3})
+    assert it.adapter.functions.memory == {"n": 3}
+    it.adapter.functions.remember({}, {"token": "x"})
+    assert it.adapter.functions.memory == {"n": 3, "token": "x"}
 
 
 async def test_ctx_has_the_methods_that_hints_may_name(pool: WorkerPool, tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ async def test_what_is_not_the_answer_that_was_asked_for_says_what_it_is(
     ("poll", "sentence"),
     [
         ("local x = nil\nreturn x.y", r"config/adapters/mine.lua:3: attempt to index a nil value \(local 'x'\)"),
-        ("return 7", "what poll returned cannot be used: poll must be a list, not 7"),
+        ("return 7", "the result of poll is invalid: poll must be a list, not 7"),
         ("error('no weather today', 0)", "no weather today"),
-        ("return {}, 'soon'", "the second thing that poll returned must be seconds, not 'soon'"),
+        ("return {}, 'soon'", "the second result of poll must be seconds, not 'soon'"),
         ('ctx.http{path = "/"}', "mine.lua:2: call it with a colon"),
         ('ctx:http{pth = "/"}', "mine.lua:2: ctx:http: path is missing"),
         ('ctx:http "/"', "mine.lua:2: bad argument #1 to ctx:http"),
@@ -267,11 +267,11 @@ async def test_what_is_kept_lasts_and_stands_in_no_text(
     for name in ("a", "me", "admin"):
         said = base64.b64encode(f"{name}:tok en/1".encode()).decode()
         assert said not in it.adapter.redact(f"Basic {said}") and "***" in it.adapter.redact(f"Basic {said}")
-    await it.adapter.kept.put("pairing", '{"session": ["inner-77f1"], "mode": "eco"}')
+    await it.adapter.functions.kept.put("pairing", '{"session": ["inner-77f1"], "mode": "eco"}')
     assert it.adapter.redact("eco: inner-77f1") == "eco: ***"
     with pytest.raises(Invalid, match="16 texts"):
         for number in range(17):
-            await it.adapter.kept.put(f"k{number}", "x")
+            await it.adapter.functions.kept.put(f"k{number}", "x")
 
 
 async def test_no_device_shows_a_secret(pool: WorkerPool, tmp_path: Path) -> None:
@@ -327,10 +327,10 @@ async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: Work
         ("it:good", "id", "is listed more than once; its rows apply in order"),
         ("it:wild", "commands[1].actions", "must be one of on, off, toggle, not 'explode'"),
         ("it:told", "info.model", "must be a string, not 5"),
-        ("it:told", "commands[1].actions", "must name an action at least"),
+        ("it:told", "commands[1].actions", "must name at least one action"),
         ("it:told", "commands[2].step", "must be a number above 0, not 0"),
-        ("it:told", "commands[2].min", "is more than max, 9 and 1"),
-        ("it:told", "commands[4].capability", "stands twice, 'power'"),
+        ("it:told", "commands[2].min", "is greater than max: 9, 1"),
+        ("it:told", "commands[4].capability", "is listed twice: 'power'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
     ]
 
@@ -375,7 +375,7 @@ async def test_each_fault_of_what_a_hook_returns_is_said(pool: WorkerPool, tmp_p
         ("event 2 of hook", "id", "is missing"),
         ("event 3 of hook", "event", "is missing"),
         ("event 3 of hook", "dat", "is not a field of an event; did you mean data"),
-        ("it:gone", "event a", "is of a device that is not there"),
+        ("it:gone", "event a", "names an unknown device"),
     ]
     assert [each.event for each in it.happened] == ["good", "good"]
 
@@ -665,16 +665,16 @@ async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tm
         ),
         (
             "return { name = 'x', settings = { a = { type = 'number', min = 9, max = 1 } } }",
-            ["settings.a.type number has a min above its max, 9 and 1"],
+            ["settings.a.type number has a min above its max: 9, 1"],
         ),
         (
             "return { name = 'x', listen = { path = '/', kind = 'sse', receive = print, hello = print } }",
-            ["listen.kind is sse, over which nothing can be sent: leave hello and reply away"],
+            ["listen.kind is sse, which is receive-only: remove hello and reply"],
         ),
         ("local x = json.decode('1') return {}", ["json is there in the functions of a kind, not while its file"]),
         ("ctx:now() return {}", ["ctx is the first parameter of execute, or of a function of a kind"]),
         ("return { name = 'x', origins = { api = 'ftp://x' } }", ["origins.api must be an address"]),
-        ("return { name = 'x', origins = { api = { setting = 'nowhere' } } }", ["names no setting, 'nowhere'"]),
+        ("return { name = 'x', origins = { api = { setting = 'nowhere' } } }", ["is not a setting: 'nowhere'"]),
         ("return { name = 'x', operations = { chat = {} } }", ["operations.chat.run is missing"]),
         ("return {\n name = 'x',\n poll = function() end\n base = 1 }", ["mine.lua:4: '}' expected"]),
     ],
@@ -721,12 +721,12 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
         "config/default.toml:7: adapters.it.host is missing: which machine",
         "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
         "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",
-        "config/default.toml:7: adapters.it.pin must be of type string, within what the kind takes",
+        "config/default.toml:7: adapters.it.pin must be of type string, within the limits of the kind",
         "config/default.toml:7: adapters.it.poll_interval_secs must be a whole number from 60 to 90, not 5",
         "config/default.toml:7: adapters.it.zone must be one of 1, 2, not 3",
     ]
     it = await start(pool, tmp_path, kind(more=settings), Vendor({}), host="x", zone=2, days=["tue"], pin="two")
-    assert isinstance(it.adapter, LuaAdapter) and it.adapter._settings["every"] == 300.0
+    assert isinstance(it.adapter, LuaAdapter) and it.adapter.functions.settings["every"] == 300.0
 
 
 async def test_a_function_that_computes_without_end_is_stopped_and_its_line_named(

@@ -228,7 +228,7 @@ async def test_a_hook_that_fails_is_a_line_of_the_log_and_the_last_error(
                 await it.runner.hook(HookRequest(hook="it", method="POST", data=data))
     sentences = [
         "config/adapters/mine.lua:1: no bell",
-        "hook returned something to send, and the kind listens to no WebSocket",
+        "hook returned a message to send, but the kind has no WebSocket",
     ]
     errors = [each.message for each in it.happened if isinstance(each, events.AdapterErrored)]
     assert errors == [sentences[0], *sentences]
@@ -289,7 +289,7 @@ async def test_server_sent_events_are_read_with_their_names(
         await until(lambda: it.shows(brightness=33))
         assert it.registry.get_device("it:lamp").name == "level4"
         await until(lambda: caplog.records)
-    said = "it: receive returned something to send, and the kind listens to no WebSocket"
+    said = "it: receive returned a message to send, but the kind has no WebSocket"
     assert [each.getMessage() for each in caplog.records] == [said]
 
 

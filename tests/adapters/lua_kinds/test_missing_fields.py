@@ -82,13 +82,13 @@ async def test_each_field_may_be_gone_or_something_else(pool: WorkerPool, tmp_pa
     vendor = row.vendor()
     it = await start(pool, tmp_path, None, vendor, row.kind, **row.stated)
     between = Altered(vendor)
-    it.adapter._transport = between
+    it.adapter.functions.transport = between
     await it.poll()
     count = 0
     for path, body in list(between.told.items()):
         for other in altered(body):
             between.path, between.body = path, other
-            it.adapter._memory = {}
+            it.adapter.functions.memory = {}
             count += 1
             try:
                 assert "table: 0x" not in str(await it.adapter.poll()), (path, other)
@@ -114,6 +114,6 @@ async def test_each_field_of_what_hue_pushes_may_be_gone_or_something_else(pool:
     await it.poll()
     for other in altered(json.dumps(PUSHED).encode()):
         message = {"event": "message", "data": json.loads(other), "id": "1"}
-        found = await it.adapter._call(["listen", "receive"], message)
-        await it.adapter._update("receive", found["first"])
+        found = await it.adapter.functions.call(["listen", "receive"], message)
+        await it.adapter.apply_update("receive", found["first"])
     assert it.registry.get_device("it:lamp1").attributes["power"] == "on" and it.happened

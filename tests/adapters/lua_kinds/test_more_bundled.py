@@ -150,8 +150,8 @@ async def test_hue_lamps_sensors_and_what_is_pushed(pool: WorkerPool, tmp_path: 
         "nonsense",
     ]
     message = {"event": "message", "data": [{"type": "update", "data": data}, 7], "id": "1"}
-    pushed = await it.adapter._call(["listen", "receive"], message)
-    await it.adapter._update("receive", pushed["first"])
+    pushed = await it.adapter.functions.call(["listen", "receive"], message)
+    await it.adapter.apply_update("receive", pushed["first"])
     assert it.registry.get_device("it:lamp1").attributes["power"] == "on"
     assert [(each.device_id, each.event) for each in it.happened] == [("it:d2", "single"), ("it:d2", "long")]
 
@@ -166,7 +166,7 @@ async def test_a_hue_bridge_that_answers_no_list_takes_no_lamp_away(pool: Worker
         def answer(asked: WebRequest, path: str = path) -> Any:
             return {"data": "12"} if asked.path == path else bridge.answer(asked)
 
-        it.adapter._transport = Vendor(answer)
+        it.adapter.functions.transport = Vendor(answer)
         with pytest.raises(AdapterFailed, match=f"the bridge answers without a list of {what}"):
             await it.poll()
     assert {"it:lamp1", "it:lamp2"} <= {each.id for each in it.registry.list_devices()}
@@ -213,12 +213,12 @@ async def test_fritzbox(pool: WorkerPool, tmp_path: Path) -> None:
     }
     box.active[ANNA] = "0"
     assert (await it.poll())["anna"].attributes["presence"] is True, "a phone sleeps"
-    it.adapter._memory[ANNA] = int(Clock().now().timestamp()) - 301
+    it.adapter.functions.memory[ANNA] = int(Clock().now().timestamp()) - 301
     assert (await it.poll())["anna"].attributes["presence"] is False and it.dropped == []
     box.active.update(dict.fromkeys(box.active, "1"))
     assert (await it.poll())["anna"].attributes["presence"] is True
     box.active.update(dict.fromkeys(box.active, "0"))
-    it.adapter._memory = {}
+    it.adapter.functions.memory = {}
     assert (await it.poll())["anna"].attributes["presence"] is True, "a phone slept while the hub started again"
     people = [f"Jörg={ANNA}", f"Jürg={ANNA}"]
     assert len(await (await start(pool, tmp_path, None, box, "fritzbox", people=people)).poll()) == 2

@@ -123,8 +123,8 @@ async def test_an_outage_of_a_fritzbox_does_not_count_as_absence(pool: WorkerPoo
     it = await begin(pool, tmp_path, "fritzbox")
     box: Any = it.vendor
     box.active.update(dict.fromkeys(box.active, "0"))
-    for name in [name for name in it.adapter._memory if name != "reported"]:
-        it.adapter._memory[name] -= 3600
+    for name in [name for name in it.adapter.functions.memory if name != "reported"]:
+        it.adapter.functions.memory[name] -= 3600
     assert (await it.poll())["anna"].attributes["presence"] is True, "nobody asked for an hour"
 
 

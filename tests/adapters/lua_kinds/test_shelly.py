@@ -234,7 +234,9 @@ async def test_channels_have_the_names_that_people_gave_them(pool: WorkerPool, t
 
 async def receive(it: KindAtWork, message: Any) -> None:
     """Hand a message to the kind, as its connection does."""
-    await it.adapter._update("receive", (await it.adapter._call(["listen", "receive"], message))["first"])
+    await it.adapter.apply_update(
+        "receive", (await it.adapter.functions.call(["listen", "receive"], message))["first"]
+    )
 
 
 async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp_path: Path) -> None:
@@ -323,7 +325,7 @@ async def test_presses_of_the_first_generation_come_from_counters(pool: WorkerPo
     assert [each.event for each in it.happened] == names and it.happened[0].device_id == "it:input:0"
     await it.adapter.hook(HookRequest(hook="it", method="GET"))
     assert it.adapter._is_poll_due, "the action URL of a press asks for a poll"
-    assert (await it.adapter._call(["listen", "path"]))["first"] is None, "it has no WebSocket"
+    assert (await it.adapter.functions.call(["listen", "path"]))["first"] is None, "it has no WebSocket"
 
 
 async def test_inputs_that_switch_an_output_are_no_devices(pool: WorkerPool, tmp_path: Path) -> None:

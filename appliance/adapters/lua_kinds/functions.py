@@ -1,0 +1,100 @@
+"""The functions of one section's file: each call runs in a Lua state of its own, and `ctx.memory` lasts here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
+from appliance.adapters.lua_kinds.calls import FunctionCalls, KeptTexts
+from appliance.adapters.lua_kinds.computing import compute_apart
+from appliance.adapters.lua_kinds.connection import PushConnection
+from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
+from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
+from appliance.adapters.lua_kinds.web_request import Origins, Transport
+from appliance.errors import AdapterFailed, ScriptFailed
+from appliance.home.values import Value
+
+MAX_REDACTED_AT_ONCE = 1 << 14
+"""Characters that are redacted on the loop; more are redacted on a thread."""
+
+HELLO, PATH = ["listen", "hello"], ["listen", "path"]
+"""Functions whose results go to the device, so that they contain secrets."""
+
+
+class KindFunctions:
+    """Calls the functions of a file, and keeps the memory and the secrets of its section.
+
+    `connection` is that of `listen`, if the kind has one.
+    """
+
+    def __init__(
+        self, context: AdapterContext, host: KindHost, loaded: LoadedSection, origins: Origins, transport: Transport
+    ) -> None:
+        self.section = loaded.section
+        self.kept = KeptTexts(context.secrets)
+        self.redact = Redaction(origins.secrets, self.kept)
+        self.connection: PushConnection | None = None
+        self.settings = origins.settings_for_lua()
+        self.memory: dict[str, Value] = {}
+        self.transport = transport
+        self.idle = ""
+        """The function that was cancelled while it did not wait for the device; empty if it waited."""
+        self._host = host
+
+    def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool = True) -> FunctionCalls:
+        """Return what one call can ask of the hub, with this limit for its requests."""
+        return FunctionCalls(
+            self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
+        )
+
+    async def call(
+        self,
+        path: list[str],
+        first: Any = None,
+        second: Any = None,
+        *,
+        body: bytes | None = None,
+        repeat: bool = False,
+        calls: FunctionCalls | None = None,
+    ) -> Any:
+        """Return `{first, second}`, the results of a function.
+
+        A `first` argument can be bytes, and can have a `body` of bytes. If the function failed because an answer was
+        missing or unreadable, raises the error of that request; otherwise `AdapterFailed` with file and line.
+        """
+        calls = calls or self.new_calls()
+        await self.redact.prepare()
+        if isinstance(first, bytes):
+            first, body = None, first
+        before = self.memory
+        given = {"settings": self.settings, "memory": before, "repeat": repeat, "first": first, "second": second}
+        if body is not None:
+            given["bytes"] = body.decode("latin-1")
+        try:
+            found = await self._host.call(self.section, calls, path, given)
+        except asyncio.CancelledError:
+            self.idle = "" if calls.is_asking else f"{self.section.kind}.lua: {'.'.join(path)}"
+            raise
+        except ScriptFailed as failed:
+            if calls.failure is not None and str(calls.failure) in failed.message:
+                raise type(calls.failure)(self.redact(str(calls.failure))) from None
+            raise AdapterFailed(self.redact(str(failed))) from None
+        self.remember(before, found["memory"] or {})
+        if path in (HELLO, PATH):
+            return found
+        return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
+
+    def remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+        """Apply the changes of one call to the memory; other calls may have changed it meanwhile."""
+        changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
+        gone = before.keys() - after.keys()
+        self.memory = {key: value for key, value in {**self.memory, **changed}.items() if key not in gone}
+
+    async def redacted(self, value: Any, redact: Callable[[Any], Any] | None = None) -> Any:
+        """Return the value as a device may show it, or as `redact` does it; off the loop if it is long."""
+        redact = redact or self.redact.in_device
+        if count_characters(value, MAX_REDACTED_AT_ONCE) <= MAX_REDACTED_AT_ONCE:
+            return redact(value)
+        return await compute_apart(redact, value)

@@ -14,7 +14,8 @@ import aiohttp
 from aiohttp import ClientMiddlewareType
 from msgspec import field
 
-from appliance.errors import AdapterFailed, BadAnswer
+from appliance.adapters.secret_files import open_tls
+from appliance.errors import BadAnswer
 from appliance.tables.fields import Redacted
 
 
@@ -50,15 +51,10 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""),)
 
     def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
-        """How a certificate is verified; raises `AdapterFailed` where `ca_file` holds none."""
+        """Return how a certificate is verified. Raises `AdapterFailed` for an unusable `ca_file`."""
         if self.fingerprint is not None:
             return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
-        if self.ca_file is None:
-            return True
-        try:
-            return ssl.create_default_context(cafile=str(self.ca_file))
-        except OSError as error:
-            raise AdapterFailed(f"{self.ca_file} holds no certificates: {reason_of(error)}") from None
+        return True if self.ca_file is None else open_tls(self.ca_file)
 
 
 class HttpRefused(BadAnswer):

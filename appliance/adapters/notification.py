@@ -1,27 +1,44 @@
-"""A message to people, as the operations of `[notify] targets` are handed it."""
+"""A message to people, as the operations of `[notify] targets` receive it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from appliance.errors import Invalid
+from appliance.home.texts import hook_id, strip_text
 from appliance.home.values import Value
+from appliance.tables.checks import shown, string
 
 MAX_MESSAGE_CHARS = 4096
-"""Characters of a message, and of its title."""
+"""Length of a message, and of its title."""
+
+MAX_ACTIONS, MAX_LABEL_CHARS = 3, 40
+"""Buttons of a message, and the length of their labels. ntfy shows up to three."""
+
+
+EXAMPLE = '{ label = "Feed", hook = "feed" }'
+
+
+class Action(Struct, frozen=True):
+    """A button of a message that calls a hook."""
+
+    label: str
+    hook: str
 
 
 class Notification(Struct, frozen=True):
-    """A message that is not empty, and its title, if it has one."""
+    """A message that is not empty; its title, if any; and its buttons."""
 
     message: str
     title: str | None
+    actions: tuple[Action, ...] = ()
 
     @classmethod
     def parse(cls, payload: Mapping[str, Value]) -> Notification:
-        """The notification of `{message, title?, fields?}`; other fields are not looked at. Raises `Invalid`."""
+        """Parse `{message, title?, fields?}`. Of `fields`, only `actions` counts. Raises `Invalid`."""
         message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
         if not isinstance(message, str) or not message.strip():
             raise Invalid("the notification needs a message, a text that is not empty")
@@ -31,9 +48,30 @@ class Notification(Struct, frozen=True):
             raise Invalid("the fields must be a table with named fields")
         if len(message) > MAX_MESSAGE_CHARS or len(title or "") > MAX_MESSAGE_CHARS:
             raise Invalid(f"message and title may have {MAX_MESSAGE_CHARS} characters each")
-        return cls(message, title if title and title.strip() else None)
+        actions = parse_actions(fields.get("actions")) if isinstance(fields, dict) else ()
+        return cls(message, title if title and title.strip() else None, actions)
 
     @property
     def text(self) -> str:
         """Title and message as one text."""
         return self.message if self.title is None else f"{self.title}: {self.message}"
+
+
+def parse_actions(value: Any) -> tuple[Action, ...]:
+    """Parse the buttons of a message, a list of `{label, hook}`. Raises `Invalid`."""
+    if value is None or value == {}:
+        return ()
+    if not isinstance(value, list) or len(value) > MAX_ACTIONS:
+        raise Invalid(f"actions must be a list of up to {MAX_ACTIONS} tables like {EXAMPLE}")
+    return tuple(map(_parse_action, value))
+
+
+def _parse_action(value: Any) -> Action:
+    if not isinstance(value, dict) or not {"label", "hook"} <= value.keys():
+        raise Invalid(f"each of actions must be like {EXAMPLE}, not {shown(value)}")
+    if unknown := value.keys() - {"label", "hook"}:
+        raise Invalid(f"each of actions has only label and hook, not {shown(min(unknown))}")
+    try:
+        return Action(strip_text(string(value["label"]), MAX_LABEL_CHARS), hook_id.run(value["hook"]))
+    except Invalid as fault:
+        raise Invalid(f"label and hook of actions: {fault}") from None

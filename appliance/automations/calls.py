@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Status
+from appliance.adapters.notification import parse_actions
 from appliance.automations.automation_fields import Matcher, take_attribute, take_matcher
 from appliance.automations.environment import Environment
 from appliance.automations.timers import Timers
@@ -211,6 +212,11 @@ class CtxCalls:
             raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
         if fields is not None and not isinstance(fields, dict) and fields != []:
             raise Invalid("ctx:notify: the fields must be a table with named fields")
+        if isinstance(fields, dict):
+            try:
+                parse_actions(fields.get("actions"))
+            except Invalid as fault:
+                raise Invalid(f"ctx:notify: {fault}") from None
         if not self._targets:
             log.info(message, extra={"source": context.source})  # no "%s": a flood of them is held back
             context.warn("notify", reason := "no targets are configured: [notify] targets")

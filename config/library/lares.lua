@@ -424,7 +424,7 @@ function Context:restore(snapshot) end
 
 ---Tell people something, by the operations that `[notify] targets` names; without any it is a line of the log.
 ---@param message string
----@param fields? table More for those who show it; `title` is shown as such.
+---@param fields? { title?: string, actions?: { label: string, hook: string }[], [string]: any } `title`, buttons that call hooks, and more for programs.
 ---@return GroupResult[] results One for each target.
 function Context:notify(message, fields) end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 import ssl
 from collections.abc import AsyncIterator
@@ -43,13 +44,13 @@ class InstantClock(Clock):
 
 
 @asynccontextmanager
-async def listening(statuses: list[int], received: list[Request]) -> AsyncIterator[str]:
+async def listening(statuses: list[int], received: list[Request], text: str = TOKEN) -> AsyncIterator[str]:
     """A web server that answers with these statuses, one after another, and with 200 then."""
 
     async def answer(request: web.Request) -> web.Response:
         body = (await request.read()).decode()
         received.append((request.method, request.raw_path, dict(request.headers), body))
-        return web.Response(status=statuses.pop(0) if statuses else 200, text=TOKEN)
+        return web.Response(status=statuses.pop(0) if statuses else 200, text=text)
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
@@ -167,6 +168,126 @@ async def test_there_are_three_tries_with_pauses_and_then_a_failure_without_the_
     assert TOKEN not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}', "Bad Request: chat not found"),
+        (
+            '{"user":"invalid","errors":["user key is invalid","try again"],"status":0}',
+            "user key is invalid; try again",
+        ),
+        (
+            '{"error":"Unauthorized","errorCode":401,"errorDescription":"you need a valid token"}',
+            "you need a valid token",
+        ),
+        ('{"code":40301,"http":403,"error":"forbidden"}', "forbidden"),
+        ("too\x1b many\r\nrequests", "too many requests"),
+        (f"no such bot {TOKEN} at /hooks/tok%2Fen-secret", "no such bot *** at ***"),
+        ("<html><body>Forbidden</body></html>", ""),
+        ("[]", ""),
+    ],
+)
+async def test_a_refusal_has_the_service_s_own_words_without_secrets(
+    session: DeviceSession, text: str, reason: str
+) -> None:
+    async with listening([403] * 3, [], text) as url:
+        adapter = section(f"url = '{url}/hooks/{{token}}'\ntoken = '{TOKEN}'", session, InstantClock())
+        with pytest.raises(BadAnswer) as failed:
+            await send(adapter)
+    assert str(failed.value) == f"three tries failed: {url} answered 403 Forbidden" + (reason and f": {reason}")
+
+
+BUTTONS = (
+    "hub_url = 'https://home.example/'\nhook_keys = { feed = 'lrs_a_key', 'device:virtual:bell' = 'lrs_b/key' }\n"
+)
+ACTIONS = [{"label": 'Feed "now", {token}', "hook": "feed"}, {"label": "Bell", "hook": "device:virtual:bell"}]
+
+
+async def test_ntfy_shows_buttons_that_call_hooks(session: DeviceSession) -> None:
+    received: list[Request] = []
+    async with listening([], received) as url:
+        adapter = section(f"service = 'ntfy'\nurl = '{url}'\ntopic = 'home'\n{BUTTONS}", session, InstantClock())
+        await send(adapter, fields={"actions": ACTIONS})
+    [(_, _, headers, body)] = received
+    shared = {"action": "http", "method": "POST", "clear": True}
+    assert json.loads(headers["Actions"]) == [
+        {
+            **shared,
+            "label": 'Feed "now", {token}',
+            "url": "https://home.example/hooks/feed",
+            "headers": {"Authorization": "Bearer lrs_a_key"},
+        },
+        {
+            **shared,
+            "label": "Bell",
+            "url": "https://home.example/hooks/device:virtual:bell",
+            "headers": {"Authorization": "Bearer lrs_b/key"},
+        },
+    ]
+    assert body == HARD
+
+
+async def test_telegram_shows_buttons_that_open_the_address_of_their_hook(session: DeviceSession) -> None:
+    received: list[Request] = []
+    async with listening([], received) as url:
+        lines = f"service = 'telegram'\nurl = '{url}'\ntoken = 't0ken'\nchat = '7'\n{BUTTONS}"
+        await send(section(lines, session, InstantClock()), fields={"actions": ACTIONS})
+    told = json.loads(received[0][3])
+    assert (told["chat_id"], told["text"]) == ("7", HARD)
+    assert told["reply_markup"] == {
+        "inline_keyboard": [
+            [{"text": 'Feed "now", {token}', "url": "https://home.example/hooks/feed?token=lrs_a_key"}],
+            [{"text": "Bell", "url": "https://home.example/hooks/device:virtual:bell?token=lrs_b%2Fkey"}],
+        ]
+    }
+
+
+async def test_any_service_takes_buttons_where_its_body_names_them(session: DeviceSession) -> None:
+    received: list[Request] = []
+    body = """body = '{"text": {message}, "buttons": {actions}, "as_text": "{actions}"}'"""
+    async with listening([], received) as url:
+        adapter = section(f"url = '{url}/'\ntoken = 't0ken'\n{body}\n{BUTTONS}", session, InstantClock())
+        await send(adapter, fields={"actions": ACTIONS[:1]})
+        await send(adapter)
+    shown = {"label": 'Feed "now", {token}', "url": "https://home.example/hooks/feed", "method": "POST"}
+    told = json.loads(received[0][3])
+    assert told["text"] == HARD and told["buttons"] == json.loads(told["as_text"]) == [
+        {**shown, "token": "lrs_a_key"}
+    ]
+    assert json.loads(received[1][3])["buttons"] == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "service = 'ntfy'\nurl = '{url}'\ntopic = 'home'",
+        "url = '{url}/'\n" + BUTTONS,
+    ],
+)
+async def test_a_message_goes_out_without_buttons_that_have_no_key_or_no_place(
+    session: DeviceSession, caplog: pytest.LogCaptureFixture, lines: str
+) -> None:
+    received: list[Request] = []
+    async with listening([], received) as url:
+        adapter = section(lines.replace("{url}", url), session, InstantClock())
+        for _ in range(2):
+            assert await send(adapter, fields={"actions": ACTIONS}) == {"status": "sent"}
+    assert len(received) == 2 and "Actions" not in received[0][2]
+    assert [each.getMessage() for each in caplog.records] == [
+        "phone: buttons are left out: this section shows none, or lacks a key of hook_keys (docs/notify.md)"
+    ]
+    assert "lrs_" not in caplog.text
+
+
+async def test_the_keys_of_hooks_appear_in_no_error(session: DeviceSession, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with listening([400] * 3, [], "bad button lrs_a_key lrs_b%2Fkey") as url:
+        lines = f"service = 'telegram'\nurl = '{url}'\ntoken = 't0ken'\nchat = '7'\n{BUTTONS}"
+        with pytest.raises(BadAnswer, match=r"bad button \*\*\* \*\*\*"):
+            await send(section(lines, session, InstantClock()), fields={"actions": ACTIONS})
+    assert "lrs_" not in caplog.text
+
+
 async def test_nobody_there_is_unreachable(session: DeviceSession) -> None:
     with pytest.raises(Unreachable, match="three tries failed: http"):
         await send(section("url = 'http://127.0.0.1:1/'", session, InstantClock()))
@@ -219,6 +340,12 @@ async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
         {"message": "x" * 5000},
         {"message": "x", "title": 5},
         {"message": "x", "fields": 1},
+        {"message": "x", "fields": {"actions": {"label": "a", "hook": "b"}}},
+        {"message": "x", "fields": {"actions": [7]}},
+        {"message": "x", "fields": {"actions": [{"label": "a"}]}},
+        {"message": "x", "fields": {"actions": [{"label": "", "hook": "b"}]}},
+        {"message": "x", "fields": {"actions": [{"label": "a", "hook": "b", "url": "c"}]}},
+        {"message": "x", "fields": {"actions": [{"label": "a", "hook": "b"}] * 4}},
     ],
 )
 async def test_what_is_no_message_is_refused(session: DeviceSession, payload: dict[str, Any]) -> None:
@@ -230,7 +357,7 @@ async def test_secrets_are_read_from_files_beside_the_configuration(session: Dev
     received: list[Request] = []
     async with listening([], received) as url:
         adapter = section(f"url = '{url}/'\ntoken_file = 'phone.token'", session, InstantClock(), tmp_path)
-        with pytest.raises(AdapterFailed, match="cannot be read: No such file"):
+        with pytest.raises(AdapterFailed, match=r"token_file: cannot read .*phone\.token: No such file"):
             await send(adapter)
         (tmp_path / "phone.token").write_text(f"{TOKEN}\n")
         await send(adapter)
@@ -263,6 +390,11 @@ FAULTS = {
     "url = 'http://a/'\nheaders = { a = \"x\\ny\" }": "a string of one line",
     "url = 'http://a/'\nmax_per_hour = 0": "whole number from 1",
     "url = 'http://a/'\ntopik = 'x'": "did you mean",
+    "url = 'http://a/'\nhub_url = 'http://b'": "needs hub_url together with hook_keys",
+    "url = 'http://a/'\nhook_keys = { feed = 'secret' }": "needs hub_url together with hook_keys",
+    "url = 'http://a/'\nhub_url = 'http://b'\nhook_keys = { '' = 'secret' }": "hook_keys of the hook",
+    "url = 'http://a/'\nhub_url = 'http://b'\nhook_keys = 'secret'": 'must be a table like { feed = "lrs_…" }',
+    "smtp = 'a:25'\nfrom = 'a@b'\nto = 'c@d'\nhub_url = 'http://b'\nhook_keys = { feed = 'secret' }": "hub_url",
 }
 
 
@@ -366,9 +498,16 @@ async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
 @pytest.mark.parametrize(
     ("refusals", "reason"),
     [
-        ({"AUTH": ["535 no pw-secret"] * 3}, r"refuses it \(535\)"),
-        ({"RCPT": ["550 who"] * 6}, "refuses all 2 recipients"),
-        ({"DATA": ["451 later"] * 3}, r"refuses it \(451\)"),
+        ({"AUTH": ["535 no pw-secret"] * 3}, r"refuses it: 535 no \*\*\*"),
+        (
+            {"RCPT": ["550 5.7.1 relaying denied", "550 5.1.1 who\x1b[31m"] * 3},
+            r"refuses a@home\.example: 550 5\.7\.1 relaying denied; b@home\.example: 550 5\.1\.1 who \[31m",
+        ),
+        (
+            {"DATA": ["554-5.7.1 Message rejected as spam,\r\n554 see https://x.example"] * 3},
+            r"refuses it: 554 5\.7\.1 Message rejected as spam, see https://x\.example",
+        ),
+        ({"DATA": ["554 " + "x" * 480] * 3}, r"refuses it: 554 x{195}…$"),
         ({"STARTTLS": ["454 no"] * 3}, "mail server localhost"),
     ],
 )
@@ -404,6 +543,6 @@ async def test_who_has_a_mail_has_it_once_though_another_recipient_is_refused(
     session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):
-        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost refuses a@home\.example; the others"):
+        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost refuses a@home\.example: 550 who; "):
             await send(section(lines, session, InstantClock()))
     assert (server.connections, len(server.mails)) == (1, 1)

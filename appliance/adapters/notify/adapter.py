@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from importlib import import_module
 from math import ceil
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Protocol, TypeVar
+from urllib.parse import quote
+
+from msgspec import Struct
 
 from appliance.adapters.base import Adapter, AdapterContext, Operation
-from appliance.adapters.notification import Notification
+from appliance.adapters.notification import Action, Notification
 from appliance.adapters.notify.kind import NotifySection, PartlySent
+from appliance.adapters.secret_files import read_secret, redact
 from appliance.errors import AdapterFailed, Busy, LaresError, Unanswered, Unreachable
 from appliance.home.values import Value
-from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import end_within
 
 PAUSES_SECS = (1.0, 4.0)
@@ -38,15 +40,28 @@ MAX_GATHERED_CHARS = 200
 
 HOUR_SECS = 3600.0
 
+MIN_SECRET_CHARS = 6
+"""Shorter words of headers, such as `Basic`, are not secret by themselves."""
+
 T = TypeVar("T")
 
 log = logging.getLogger("notify")
 
 
-class Sender(Protocol):
-    """Sends one message; raises `AdapterFailed`."""
+class Button(Struct, frozen=True):
+    """A button of a message: the address of its hook, and the key."""
 
-    async def send(self, message: str, title: str | None) -> None:
+    label: str
+    url: str
+    key: str
+
+
+class Sender(Protocol):
+    """Sends one message. Raises `AdapterFailed`."""
+
+    shows_buttons: bool
+
+    async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
         """Try once."""
 
 
@@ -65,6 +80,7 @@ class NotifyAdapter(Adapter):
         self._is_gathering = asyncio.Event()
         self._sender: Sender | None = None
         self._secrets: list[str] = []
+        self._warned: set[str] = set()
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -97,11 +113,11 @@ class NotifyAdapter(Adapter):
 
     async def _send(self, payload: Mapping[str, Value]) -> Value:
         """Send a message and return once it is delivered, or gather it; raises `AdapterFailed` after three tries."""
-        told = Notification.parse(payload)
+        notification = Notification.parse(payload)
         if self._is_full():
-            self._gather(told.text)
+            self._gather(notification.text)
             return {"status": "gathered"}
-        await self._deliver(told.message, told.title)
+        await self._deliver(notification)
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
@@ -127,12 +143,12 @@ class NotifyAdapter(Adapter):
         self._is_gathering.clear()
         more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
         try:
-            await self._deliver("\n".join([*lines, *more]), f"{count} messages")
+            await self._deliver(Notification("\n".join([*lines, *more]), f"{count} messages"))
         except AdapterFailed as error:
             log.warning("%s: %d gathered messages were not sent: %s", self.name, count, error)
         self._gathered_count -= count
 
-    async def _deliver(self, message: str, title: str | None) -> None:
+    async def _deliver(self, notification: Notification) -> None:
         """Send in turn, with three tries; raises what the last one failed with."""
         if self._waiting >= MAX_WAITING:
             raise Busy(f"{self.name} has {MAX_WAITING} messages to send already; this one was not sent")
@@ -140,14 +156,14 @@ class NotifyAdapter(Adapter):
         self._waiting += 1
         try:
             async with self._lock:
-                await self._try_thrice(message, title)
+                await self._try_thrice(notification)
         finally:
             self._waiting -= 1
 
-    async def _try_thrice(self, message: str, title: str | None) -> None:
+    async def _try_thrice(self, notification: Notification) -> None:
         for pause in (*PAUSES_SECS, None):
             try:
-                await self._try(message, title)
+                await self._try(notification)
             except AdapterFailed as error:
                 if pause is None or isinstance(error, PartlySent):
                     self._fail(error)
@@ -157,12 +173,15 @@ class NotifyAdapter(Adapter):
                 self.publish.answered()
                 return
 
-    async def _try(self, message: str, title: str | None) -> None:
+    async def _try(self, notification: Notification) -> None:
         if self._sender is None:
             self._sender = await self._make_sender()
+        buttons = self._buttons_of(notification.actions) if self._sender.shows_buttons else ()
+        if len(buttons) < len(notification.actions):
+            self._warn_once("buttons are left out: this section shows none, or lacks a key of hook_keys")
         try:
             async with asyncio.timeout(TRY_TIMEOUT_SECS):
-                await self._sender.send(message, title)
+                await self._sender.send(notification.message, notification.title, buttons)
         except TimeoutError:
             raise Unreachable(f"no answer within {TRY_TIMEOUT_SECS:g} s") from None
 
@@ -172,41 +191,47 @@ class NotifyAdapter(Adapter):
         self.publish.record_error(failure)
         raise failure from None
 
+    def _buttons_of(self, actions: Sequence[Action]) -> list[Button]:
+        """Return the buttons whose hook has a key."""
+        url, keys = self._settings.hub_url, self._settings.hook_keys or {}
+        return [
+            Button(each.label, f"{url}/hooks/{quote(each.hook, safe=':')}", keys[each.hook])
+            for each in actions
+            if each.hook in keys
+        ]
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            log.warning("%s: %s (docs/notify.md)", self.name, message)
+
     def _redacted(self, error: LaresError) -> str:
-        text = str(error)
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return redact(str(error), self._secrets)
 
     async def _make_sender(self) -> Sender:
         """Read the files of secrets and import what sends, on a thread. Raises `AdapterFailed`."""
         settings = self._settings
         token, password, module = await asyncio.to_thread(self._prepare)
-        self._secrets = [each for each in (token, password) if each]
+        stated = (*(settings.headers or {}).values(), settings.topic, settings.user)
+        words = [each for text in stated if text for each in text.split() if len(each) >= MIN_SECRET_CHARS]
+        secrets = (token, password, *(settings.hook_keys or {}).values(), *words)
+        self._secrets = sorted((each for each in secrets if each), key=len, reverse=True)
         sender: Sender = module.build(settings, self._context, token, password)
         return sender
 
     def _prepare(self) -> tuple[str | None, str | None, ModuleType]:
         settings = self._settings
-        token = settings.token or self._read("token_file", settings.token_file)
-        password = settings.password or self._read("password_file", settings.password_file)
+        root = self._context.root
+        token, password = settings.token, settings.password
+        if settings.token_file is not None:
+            token = read_secret("token_file", root / settings.token_file)
+        if settings.password_file is not None:
+            password = read_secret("password_file", root / settings.password_file)
         return (
             token,
             password,
             import_module("appliance.adapters.notify." + ("web" if settings.smtp is None else "mail")),
         )
-
-    def _read(self, key: str, path: str | None) -> str | None:
-        if path is None:
-            return None
-        try:
-            text = read_plain(self._context.root / Path(path), MAX_SECRET_BYTES).decode().strip()
-        except (OSError, UnicodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise AdapterFailed(f"{key} {path} cannot be read: {reason}") from None
-        if not text or len(text.splitlines()) > 1:
-            raise AdapterFailed(f"{key} {path} must hold one line")
-        return text
 
 
 def build(settings: Any, context: AdapterContext) -> NotifyAdapter:

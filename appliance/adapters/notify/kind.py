@@ -15,12 +15,13 @@ from appliance.adapters.access_settings import headers as header_table
 from appliance.adapters.access_settings import secret as secret_text
 from appliance.adapters.kind import AdapterKind
 from appliance.errors import BadAnswer, Invalid
+from appliance.home.texts import hook_id
 from appliance.tables import addresses
 from appliance.tables.addresses import Address
 from appliance.tables.checks import listed, matching, nearest, one_of, shown, string, whole
 from appliance.tables.fields import Settings, key
 
-PLACEHOLDERS = ("message", "title", "token")
+PLACEHOLDERS = ("message", "title", "token", "actions")
 
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 """What stands in a URL, a header or a body for a part of the message, or for the section's token."""
@@ -95,6 +96,19 @@ def _server(value: Any) -> Address:
         raise Invalid(f'must be a server and its port like "smtp.example.org:587", not {shown(value)}') from None
 
 
+def _hook_keys(value: Any) -> Mapping[str, str]:
+    """Check a table of keys by hook. The error shows no secret."""
+    if not isinstance(value, Mapping) or not value:
+        raise Invalid('must be a table like { feed = "lrs_…" }')
+    for name, secret in value.items():
+        try:
+            hook_id.run(name)
+            secret_text(secret)
+        except Invalid as fault:
+            raise Invalid(f"of the hook {shown(name)} {fault}") from None
+    return value
+
+
 def _recipients(value: Any) -> tuple[str, ...]:
     found = listed(_mailbox)(value if isinstance(value, list) else [value])
     if not found:
@@ -128,6 +142,8 @@ class NotifySection(Settings, frozen=True, kw_only=True):
     from_: str | None = key(_mailbox, required=False)
     to: tuple[str, ...] | None = key(_recipients, required=False)
     max_per_hour: int = key(whole(1, 3600), 60)
+    hub_url: str | None = key(addresses.base_url, required=False)
+    hook_keys: Mapping[str, str] | None = key(_hook_keys, required=False, secret=True)
 
     def __post_init__(self) -> None:
         if [self.url or self.service, self.smtp].count(None) != 1:
@@ -137,10 +153,13 @@ class NotifySection(Settings, frozen=True, kw_only=True):
                 raise Invalid(f"has both {one} and {other}; keep one of them")
         if (self.username is None) != (self.password is None and self.password_file is None):
             raise Invalid("needs username together with password or password_file")
+        if (self.hub_url is None) != (self.hook_keys is None):
+            raise Invalid("needs hub_url together with hook_keys")
         (self._check_mail if self.smtp is not None else self._check_web)()
 
     def _check_mail(self) -> None:
-        self._refuse("smtp", "headers", "body", "topic", "chat", "user", "token", "token_file", "fingerprint")
+        web_keys = ("headers", "body", "topic", "chat", "user", "token", "token_file", "fingerprint", "hub_url")
+        self._refuse("smtp", *web_keys)
         if self.from_ is None or self.to is None:
             raise Invalid("sends mail and needs from and to")
         if self.tls == "none" and self.ca_file is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid, parseaddr
 from typing import Any
@@ -10,17 +11,24 @@ from typing import Any
 import aiosmtplib
 
 from appliance.adapters.base import AdapterContext
+from appliance.adapters.notify.adapter import Button
 from appliance.adapters.notify.kind import NotifySection, PartlySent
-from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from appliance.adapters.secret_files import one_line, open_tls
+from appliance.errors import BadAnswer, Unreachable
 
 MAX_MAIL_SUBJECT_CHARS = 78
+
+MAX_NAMED = 3
+"""Refused recipients that an error names."""
 
 HELLO = "lares.invalid"
 """The name by which the hub greets a server; its own would be asked of the network, which blocks."""
 
 
 class MailSender:
-    """Sends messages as mail; the password stands in no error."""
+    """Sends messages as mail."""
+
+    shows_buttons = False
 
     def __init__(self, settings: NotifySection, context: AdapterContext, _: str | None, password: str | None) -> None:
         assert settings.smtp is not None
@@ -29,7 +37,7 @@ class MailSender:
         self._password = password
         self._ca_file = None if settings.ca_file is None else context.root / settings.ca_file
 
-    async def send(self, message: str, title: str | None) -> None:
+    async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
         """Send it once; raises `Unreachable`, `BadAnswer` for a refusal, or `PartlySent`."""
         settings, address = self._settings, self._settings.smtp
         assert address is not None
@@ -45,16 +53,17 @@ class MailSender:
                 local_hostname=HELLO,
                 use_tls=tls == "tls",
                 start_tls=tls == "starttls",
-                tls_context=None if tls == "none" else self._tls(),
+                tls_context=None if tls == "none" else open_tls(self._ca_file),
             )
         except aiosmtplib.SMTPResponseException as error:
-            raise BadAnswer(f"{where} refuses it ({error.code})") from None
+            raise BadAnswer(f"{where} refuses it: {_answer(error.code, error.message)}") from None
         except aiosmtplib.SMTPRecipientsRefused as error:
-            raise BadAnswer(f"{where} refuses all {len(error.recipients)} recipients") from None
+            answers = {each.recipient: (each.code, each.message) for each in error.recipients}
+            raise BadAnswer(f"{where} refuses {_list_refused(answers)}") from None
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             raise Unreachable(f"{where} gives no usable answer ({_reason(error)})") from None
         if refused:
-            raise PartlySent(f"{where} refuses {', '.join(sorted(refused))}; the others have the message")
+            raise PartlySent(f"{where} refuses {_list_refused(refused)}; the others have the message")
 
     def _compose(self, message: str, title: str | None) -> EmailMessage:
         settings = self._settings
@@ -71,11 +80,17 @@ class MailSender:
         mail.set_content(message.encode(errors="replace").decode())
         return mail
 
-    def _tls(self) -> ssl.SSLContext:
-        try:
-            return ssl.create_default_context(cafile=None if self._ca_file is None else str(self._ca_file))
-        except OSError as error:
-            raise AdapterFailed(f"{self._ca_file} holds no certificates: {error.strerror}") from None
+
+def _answer(code: int, message: str) -> str:
+    """Return the server's answer as it was sent."""
+    return one_line(f"{code} {message}")
+
+
+def _list_refused(refused: Mapping[str, tuple[int, str]]) -> str:
+    """Name each recipient with the server's answer."""
+    named = [f"{name}: {_answer(*answer)}" for name, answer in sorted(refused.items())]
+    more = f"; and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+    return "; ".join(named[:MAX_NAMED]) + more
 
 
 def _reason(error: Any) -> str:
@@ -83,7 +98,7 @@ def _reason(error: Any) -> str:
         return f"its certificate cannot be trusted: {error.verify_message}"
     if isinstance(error, aiosmtplib.SMTPTimeoutError | TimeoutError):
         return "timed out"
-    return type(error).__name__ if not str(error) else str(error).splitlines()[0][:200]
+    return one_line(str(error)) or type(error).__name__
 
 
 build = MailSender

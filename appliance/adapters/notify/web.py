@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 from xml.sax.saxutils import escape
 
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess, named_status
-from appliance.adapters.notify.kind import PLACEHOLDER, SERVICES, NotifySection
+from appliance.adapters.notify.adapter import Button
+from appliance.adapters.notify.kind import PLACEHOLDER, PLACEHOLDERS, SERVICES, NotifySection
+from appliance.adapters.secret_files import one_line, redact
 from appliance.errors import BadAnswer
+
+MAX_REASON_BYTES = 4096
+
+_REASONS = ("description", "errors", "errorDescription", "error", "message")
+"""Fields of an error: of Telegram, Pushover, Gotify, ntfy, and others."""
 
 DEFAULT_TITLE = "Lares"
 """The title of a message that has none."""
@@ -23,7 +30,7 @@ Texts = Mapping[str, str]
 
 
 class WebSender:
-    """Sends messages as requests. `token` and `password` are as they were read; neither stands in an error."""
+    """Sends messages as requests."""
 
     def __init__(
         self, settings: NotifySection, context: AdapterContext, token: str | None, password: str | None
@@ -45,20 +52,38 @@ class WebSender:
         )
         self._http = HttpClient(context.open_session(), f"{parts.scheme}://{parts.netloc}", context.clock, access)
 
-    async def send(self, message: str, title: str | None) -> None:
-        """Send it once; raises `Unreachable`, and `BadAnswer` for whatever is not 2xx."""
+    async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
+        """Send it once. Raises `Unreachable`, and `BadAnswer` with the service's words for a refusal."""
         if self._service is not None:
             if self._service.joins_title and title:
                 message = f"{title}\n{message}"
             message = shortened(message, self._service.max_chars)
-        texts = {"message": message, "title": title or DEFAULT_TITLE, "token": self._token}
+        actions = [{"label": each.label, "url": each.url, "method": "POST", "token": each.key} for each in buttons]
+        texts = {
+            "message": message,
+            "title": title or DEFAULT_TITLE,
+            "token": self._token,
+            "actions": json.dumps(actions),
+        }
         data, headers = self._filled(texts)
+        if buttons and self._settings.service == "ntfy":
+            headers["Actions"] = json.dumps([_ntfy_action(each) for each in buttons])
+        if buttons and self._settings.service == "telegram":
+            data = _with_keyboard(data, buttons)
         path = _fill(self._path, texts, lambda text: quote(text, safe=""))
         method = self._settings.method
         sent: dict[str, Any] = {} if method == "GET" and self._body is None else {"data": data}
         response = await self._http.exchange(method, path, headers=headers, **sent)
         if not 200 <= response.status < 300:
-            raise BadAnswer(f"{self._http.address} answered {named_status(response.status)}")
+            reason = redact(_reason_in(response), [path] if len(path) > 1 else [])
+            refusal = f"{self._http.address} answered {named_status(response.status)}"
+            raise BadAnswer(f"{refusal}: {reason}" if reason else refusal)
+
+    @property
+    def shows_buttons(self) -> bool:
+        """Whether buttons have a place in the request."""
+        stated = [self._path, self._body or "", *self._headers.values()]
+        return self._settings.service in ("ntfy", "telegram") or any("{actions}" in each for each in stated)
 
     def _template(self) -> tuple[str, dict[str, str], str | None]:
         """URL, headers and body with their placeholders."""
@@ -83,6 +108,35 @@ class WebSender:
         return filled.encode(errors="replace"), headers
 
 
+def _ntfy_action(button: Button) -> dict[str, Any]:
+    authorization = {"Authorization": f"Bearer {button.key}"}
+    return {
+        "action": "http",
+        "label": button.label,
+        "url": button.url,
+        "method": "POST",
+        "headers": authorization,
+        "clear": True,
+    }
+
+
+def _with_keyboard(body: bytes, buttons: Sequence[Button]) -> bytes:
+    """Add the buttons to a message of Telegram, which opens their addresses."""
+    rows = [[{"text": each.label, "url": f"{each.url}?token={quote(each.key, safe='')}"}] for each in buttons]
+    return json.dumps({**json.loads(body), "reply_markup": {"inline_keyboard": rows}}).encode()
+
+
+def _reason_in(response: HttpResponse) -> str:
+    """Return the service's explanation of a refusal: the text of its JSON error, or a short plain text."""
+    text = response.body[:MAX_REASON_BYTES].decode(errors="replace")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return "" if "<" in text[:200] else one_line(text)
+    stated = next((found[each] for each in _REASONS if found.get(each)), "") if isinstance(found, dict) else ""
+    return one_line("; ".join(map(str, stated)) if isinstance(stated, list) else str(stated))
+
+
 def shortened(text: str, max_chars: int) -> str:
     """The text, with an ellipsis where it is longer."""
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
@@ -103,7 +157,8 @@ def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -
 def _is_json(body: str) -> bool:
     """Whether the body is an object or an array once its placeholders are filled in."""
     try:
-        return isinstance(json.loads(_fill_json(body, dict.fromkeys(("message", "title", "token"), ""))), dict | list)
+        filled = _fill_json(body, {**dict.fromkeys(PLACEHOLDERS, ""), "actions": "[]"})
+        return isinstance(json.loads(filled), dict | list)
     except ValueError:
         return False
 
@@ -112,13 +167,18 @@ def _fill_json(body: str, texts: Texts) -> str:
     """The JSON: a placeholder in a string becomes a part of it, any other a string of its own."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
-        _fill(part, texts, lambda text: json.dumps(text)[1:-1]) if number % 2 else _fill(part, texts, json.dumps)
+        _fill(part, texts, lambda text: json.dumps(text)[1:-1])
+        if number % 2
+        else _fill(part, texts, json.dumps, raw="actions")
         for number, part in enumerate(parts)
     )
 
 
-def _fill(template: str, texts: Texts, encode: Callable[[str], Any]) -> str:
-    return PLACEHOLDER.sub(lambda found: str(encode(texts[found[1]])), template)
+def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = "") -> str:
+    """Replace the placeholders by their texts, encoded; that of `raw` as it is."""
+    return PLACEHOLDER.sub(
+        lambda found: texts[found[1]] if found[1] == raw else str(encode(texts[found[1]])), template
+    )
 
 
 def _one_line(text: str) -> str:

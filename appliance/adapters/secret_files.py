@@ -1,0 +1,62 @@
+"""Files of a section that hold secrets and certificates, and the removal of secrets from texts."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+from appliance.errors import AdapterFailed
+from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
+
+MAX_CERTIFICATE_BYTES = 1 << 20
+
+MAX_ANSWER_CHARS = 200
+"""Length of a server's own words in an error."""
+
+
+def read_secret(key: str, path: Path) -> str:
+    """Read the one line of a file that a section names by `key`. Raises `AdapterFailed`."""
+    try:
+        text = read_plain(path, MAX_SECRET_BYTES).decode().strip()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise AdapterFailed(f"{key}: cannot read {path}: {reason}") from None
+    if not text or len(text.splitlines()) > 1:
+        raise AdapterFailed(f"{key}: {path} must contain exactly one line")
+    return text
+
+
+def open_tls(ca_file: Path | None = None) -> ssl.SSLContext:
+    """Return a TLS context that trusts the authorities of the box, or those in `ca_file`. Raises `AdapterFailed`."""
+    try:
+        # Not `cafile`: OpenSSL would wait for the other end of a pipe.
+        found = None if ca_file is None else read_plain(ca_file, MAX_CERTIFICATE_BYTES).decode("ascii", "replace")
+        context = ssl.create_default_context(cadata=found)
+        if found is not None and not context.cert_store_stats()["x509"]:
+            raise ssl.SSLError
+        return context
+    except OSError as error:
+        raise AdapterFailed(f"ca_file: {ca_file} contains no certificates: {_reason(error)}") from None
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets by `***`, also as they appear in URLs and in JSON."""
+    for secret in secrets:
+        for form in dict.fromkeys((secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1])):
+            text = text.replace(form, "***")
+    return text
+
+
+def one_line(text: str, max_chars: int = MAX_ANSWER_CHARS) -> str:
+    """Return a text of a server as one line without control characters, shortened."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return "not in PEM format"
+    return (error.strerror or type(error).__name__).lower()

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from appliance.api.metrics import started_at
-from appliance.automations.automation_fields import UNTRUSTED
+from appliance.automations.automation_fields import ONLY_A_CHANGE, UNTRUSTED
 from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.condition_kinds import Combination, list_nested
 from appliance.automations.conditions import Condition
@@ -173,6 +173,9 @@ class Reasons:
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
         waits = [*view.definition.explain(hub.environment, instant)]
+        if pending := automations.engine.list_waits(id_):
+            waits = [each.replace(ONLY_A_CHANGE, "") for each in waits]
+            waits += [f"'{each}' matches; it fires at {timestamp(at)} if that stays so" for each, at in pending]
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]

@@ -146,10 +146,14 @@ def wanted(name: str, matcher: Matcher) -> str:
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
+ONLY_A_CHANGE = ": only a change to that counts"
+"""What `present` adds to a value that matches already."""
+
+
 def present(value: Value, matcher: Matcher) -> str:
     """The value of now for people, and where a trigger would match it, that this is not enough."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
-    return describe(value) + (": only a change to that counts" if is_waited_for else "")
+    return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
 
 
 UNTRUSTED = "the clock is not trusted yet"

@@ -25,7 +25,7 @@ from appliance.automations.environment import Environment
 from appliance.automations.triggers import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import Device
-from appliance.home.registry import Registry
+from appliance.home.registry import OFFLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.tables.checks import boolean
@@ -97,7 +97,10 @@ class Devices(Struct, frozen=True, kw_only=True):
             found = home.registry.find_devices([device_id])
             if not found:
                 sentences.append(f"; there is no device '{device_id}'")
-            elif sentence := told(found[0]):
+                continue
+            if (state := found[0].attributes.get("state")) in (OFFLINE, UNAVAILABLE):
+                sentences.append(f"; {whose} is {state} now (`lares why {device_id}`)")
+            if sentence := told(found[0]):
                 sentences.append(f"; {whose} {sentence}")
         return "".join(sentences)
 

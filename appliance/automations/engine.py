@@ -118,6 +118,14 @@ class Engine:
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
+    def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
+        """Return the waits of the automation that are in progress: the device, and when each ends."""
+        return [
+            (device_id, self._instant_of(wait.timer))
+            for active in self._active.get(id_, ())
+            for device_id, wait in sorted(active.waits.items())
+        ]
+
     def figures(self) -> dict[str, Any]:
         """Of each automation whether it is armed and waits, when it is due next, and when it ran last."""
         return {

@@ -86,6 +86,9 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
         yield _check_clock(NOTHING)
         return
     yield _check_folder(folder)
+    if not os.access(folder, os.R_OK | os.X_OK):  # nothing inside is visible, not even whether a hub runs
+        yield _check_clock(NOTHING)
+        return
     yield _check_space(folder)
     holder = holder_of(folder)
     yield "ok", "hub", "none runs on it" if holder is None else f"process {holder} runs on it"
@@ -137,7 +140,7 @@ def _check_folder(folder: Path) -> Finding:
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return "care", "data directory", f"{shown} is on a card that is read-only now"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return "care", "data directory", f"{shown} belongs to user {found.st_uid}; this user cannot use it"
+        return "care", "data directory", f"{shown} belongs to user {found.st_uid}: run `sudo lares doctor`"
     if mode & 0o077:
         return "care", "data directory", f"{shown} is open to others; `chmod 700 {folder}` closes it"
     return "ok", "data directory", shown

@@ -41,6 +41,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "restore": ("lares restore home.tar.gz",),
     "simulate": (
         "lares simulate --from 2026-12-24T12:00 --hours 24",
+        "lares simulate evening_light",
         "lares simulate --json",
         "lares simulate --events evening.txt --run",
     ),

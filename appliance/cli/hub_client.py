@@ -15,11 +15,12 @@ from urllib.parse import urlencode
 import msgspec
 import orjson
 
-from appliance.cli.control_socket import socket_path
+from appliance.cli.control_socket import SOCKET, socket_path
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.errors import StartFailed
+from appliance.store.disk import for_its_user
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.replacement import finish_at_start, read_present
 
@@ -146,7 +147,7 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
     try:
         return ask(folder, request)
     except PermissionError:
-        raise StartFailed(f"the hub of {folder} answers only its own user and root", os.EX_NOPERM) from None
+        raise for_its_user(folder / SOCKET) from None
     except OSError:
         if (holder := holder_of(folder)) is not None:
             what = f"process {holder} runs on {folder}, but does not listen on the control.sock in it"

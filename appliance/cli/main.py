@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         discard(sys.stdout)
         return os.EX_IOERR
     except PermissionError as error:
-        return _fail(f"{error.filename} may not be looked at by this user: {error.strerror}", os.EX_IOERR)
+        return _fail(f"permission denied: {error.filename}; use sudo", os.EX_NOPERM)
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
@@ -150,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     restore = commands.add_parser("restore", parents=common, help="restore a backup; the hub must be stopped")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
     simulate = commands.add_parser("simulate", parents=common, help="show what the automations would do, and why not")
+    simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (all)")
     simulate.add_argument("--from", dest="start", metavar="T", help="from when, 2026-12-24T18:00 or with Z (now)")
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="how many hours to look ahead (24)")
     simulate.add_argument(

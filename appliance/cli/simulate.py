@@ -31,6 +31,7 @@ from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
 from appliance.lua.folder import folder_of
 from appliance.store.records import DocumentSnapshot
+from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20
 """How large the file of device events may be."""
@@ -123,17 +124,33 @@ async def _simulate(
     whole: DocumentSnapshot,
 ) -> None:
     async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
+        if arguments.id is not None:
+            printer.only = _find_automation(arguments.id, simulation)
         for fault in simulation.rejected:
             say(f"left out: {fault}", to=sys.stderr)
         for fault in _warnings(settings, whole, simulation):
             say(f"warning: {fault}", to=sys.stderr)
         pretended = await simulation.run(until, events)
+        printer.print_repetitions()
         printer.is_over = True
         if printer.gone is not None:
             raise printer.gone
         for device_id, line in pretended.items():
             say(f"{arguments.events}:{line}: the home has no device '{device_id}'; it is simulated", to=sys.stderr)
         _print_summary(simulation, printer, settings, arguments)
+
+
+def _find_automation(word: str, simulation: Simulation) -> str:
+    """Return the id of the automation of this id or name."""
+    names = {each.id: each.name for each in simulation.definitions}
+    if word in names:
+        return word
+    found = [id_ for id_, name in names.items() if name.casefold() == word.casefold()]
+    if not found:
+        near = nearest(word, [*names, *names.values()])
+        hint = "`lares status` lists them" if near is None else f"did you mean '{near}'"
+        raise StartFailed(f"automation '{word}' not found; {hint}", os.EX_NOUSER)
+    return found[0]
 
 
 def _warnings(settings: Config, stored: DocumentSnapshot, simulation: Simulation) -> list[Fault]:

@@ -32,7 +32,7 @@ from appliance.cli.simulated_home import (
     apply_event,
     mark_all_observed,
 )
-from appliance.cli.terminal import say
+from appliance.cli.terminal import counted, say
 from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
@@ -48,6 +48,9 @@ from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
+
+MAX_EQUAL_LINES = 5
+"""Equal lines of one automation that are printed; at the end, one line tells how many followed."""
 
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
@@ -80,6 +83,9 @@ class SimulationPrinter(ExecutionHistory):
         self.is_over = False
         self.latest = "an automation"
         self.gone: BrokenPipeError | None = None
+        self.only: str | None = None
+        """The automation whose lines are printed; None prints all."""
+        self._repeated: dict[tuple[str, str], list[datetime]] = {}
 
     def on_start(self, source: str) -> None:
         """The Lua of `automation:<id>` or `scene:<id>` begins."""
@@ -117,8 +123,14 @@ class SimulationPrinter(ExecutionHistory):
         """Print something else that Lua does."""
         self._print(self._clock.now(), source, what, fields)
 
+    def print_repetitions(self) -> None:
+        """Print how often lines came again that were left out."""
+        for (source, what), times in self._repeated.items():
+            if (more := len(times) - MAX_EQUAL_LINES) > 0:
+                self._say(times[-1], source, f"{what} (the last of {counted(more, 'further time')})")
+
     def _print_fired(self, at: datetime, source: str) -> None:
-        self.fired += 1
+        self.fired += source.removeprefix("automation:") == self.only or self.only is None
         self._print(at, source, "fires", {"fired": True, "error": None})
 
     def _print(self, at: datetime, source: str, what: str, fields: Mapping[str, Any]) -> None:
@@ -126,11 +138,22 @@ class SimulationPrinter(ExecutionHistory):
             return
         kind, _, id_ = source.partition(":")
         self.latest = f"{kind} '{id_}'"
+        if self.only is not None and kind == "automation" and id_ != self.only:
+            return
         if self._zone is None:
-            line = json.dumps({"at": timestamp(at), kind: id_, **fields})
-        else:
-            name = id_ if kind == "automation" else f"{kind} {id_}"
-            line = f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}"
+            self._put(json.dumps({"at": timestamp(at), kind: id_, **fields}))
+            return
+        times = self._repeated.setdefault((source, what), [])
+        times.append(at)
+        if len(times) <= MAX_EQUAL_LINES:
+            self._say(at, source, what)
+
+    def _say(self, at: datetime, source: str, what: str) -> None:
+        kind, _, id_ = source.partition(":")
+        name = id_ if kind == "automation" else f"{kind} {id_}"
+        self._put(f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}")
+
+    def _put(self, line: str) -> None:
         try:
             self._write(line)
         except BrokenPipeError as error:

@@ -162,8 +162,8 @@ class Disk:
 
 
 def for_its_user(path: str | Path) -> StartFailed:
-    """What to say where this user may not use the data directory, or what is in it."""
-    return StartFailed(f"{path} is only for the hub's own user and root; `sudo` makes you root", os.EX_NOPERM)
+    """Return the error for a path that only the hub's user and root can use."""
+    return StartFailed(f"permission denied: {path}; use sudo", os.EX_NOPERM)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:

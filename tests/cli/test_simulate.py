@@ -278,3 +278,19 @@ def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
     furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
     result = ended(tmp_path, "simulate")
     assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err
+
+
+async def test_equal_lines_are_collapsed_and_one_automation_can_be_chosen(tmp_path: Path) -> None:
+    for name, secs in (("often", 900), ("rarely", 40_000)):
+        text = automation(name, f'{{ type = "interval", every_secs = {secs} }}', name=f"Fire {name}")
+        write(tmp_path, {f"automations/{name}.lua": text})
+    write(tmp_path, {"default.toml": LOOPBACK})
+    both = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24")
+    assert both.out.count("  often  fires") == 6 and both.out.count("  rarely  fires") == 2, both
+    assert "often  fires (the last of 90 further times)" in both.out or "of 91 further" in both.out
+    every = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24", "--json")
+    assert every.out.count('"often"') in (95, 96)
+    one = ended(tmp_path, "simulate", "FIRE rarely", "--from", "2026-12-24T00:00", "--hours", "24")
+    assert "often" not in one.out and one.out.count("  rarely  fires") == 2 and "runs: 2" in one.err
+    unknown = ended(tmp_path, "simulate", "rarly")
+    assert unknown.code == 67 and "did you mean 'rarely'" in unknown.err

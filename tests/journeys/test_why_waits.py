@@ -1,0 +1,41 @@
+"""`why` of an automation names an unreachable trigger device, and the wait that is in progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from appliance import config
+from tests.cli.test_commands_line import LOOPBACK
+from tests.fakes.app import open_app
+from tests.fakes.lua import automation, write
+
+HOME = """
+[adapters.virtual]
+devices = [{ id = "door", name = "Door", attributes = { contact = "closed" } }]
+"""
+TRIGGER = '{ type = "device_state_change", device_id = "virtual:door", attribute = "contact", equals = "open", %s }'
+
+
+async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> None:
+    root = write(
+        tmp_path,
+        {
+            "default.toml": LOOPBACK + HOME,
+            "automations/wait.lua": automation("wait", TRIGGER % "duration_secs = 180"),
+            "automations/other.lua": automation("other", TRIGGER % ""),
+        },
+    )
+    (root / "data").mkdir()
+    adapters = config.parse(HOME, "config/default.toml", {}).adapters
+    async with open_app(adapters=adapters, root=root, data_dir=root / "data", toml=HOME) as app:
+
+        async def summary(id_: str) -> str:
+            return "\n".join((await app.get(f"/why?id={id_}")).json["summary"])
+
+        opened = {"device_id": "virtual:door", "attributes": {"contact": "open"}}
+        assert (await app.post("/adapters/virtual/operations/observe", opened)).status == 200
+        told = await summary("wait")
+        assert "'virtual:door' matches; it fires at 20" in told and "only a change" not in told, told
+        assert "only a change to that counts" in await summary("other")
+        app.hub.registry.set_state("virtual", "offline")
+        assert "it is offline now (`lares why virtual:door`)" in await summary("other")

@@ -25,6 +25,9 @@ from appliance.home.values import Value
 PAUSE_SECS = 60.0
 """How long an automation is paused, in seconds."""
 
+MAX_SLOW_RUNS, SLOW_SECS = 30, 300.0
+"""A loop with a pause in each round is paused after so many runs within so many seconds."""
+
 log = logging.getLogger("automations")
 
 _NO_CAUSES: frozenset[str] = frozenset()
@@ -39,7 +42,10 @@ class _BrakeRecord(Struct):
 
 
 class Brake:
-    """Pauses for a minute what ran more than `max_runs` times within `secs` seconds because of its own doing."""
+    """Pauses for a minute what ran more than `max_runs` times within `secs` seconds because of its own doing.
+
+    Also what did so `MAX_SLOW_RUNS` times within `SLOW_SECS`.
+    """
 
     def __init__(self, bus: Bus, clock: Clock, *, max_runs: int = 10, secs: float = 10) -> None:
         self._clock = clock
@@ -129,11 +135,12 @@ class Brake:
             return None
         if now < record.paused_until:
             return f"brake: it set itself off too often; paused for {record.paused_until - now:.0f} s more"
-        if automation_id not in self._causes_of(event) or len(self._recent(record)) < self._max_runs:
+        limit = self._limit_reached(record, now) if automation_id in self._causes_of(event) else None
+        if limit is None:
             return None
         record.paused_until = now + PAUSE_SECS
         record.runs.clear()
-        sentence = f"it set itself off {self._max_runs} times within {self._secs:g} s; paused for {PAUSE_SECS:.0f} s"
+        sentence = f"it set itself off {limit[0]} times within {limit[1]:g} s; paused for {PAUSE_SECS:.0f} s"
         log.error("automation '%s': %s", automation_id, sentence)
         return f"brake: {sentence}"
 
@@ -153,10 +160,12 @@ class Brake:
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None
 
-    def _recent(self, record: _BrakeRecord) -> deque[float]:
-        while record.runs and self._clock.monotonic() - record.runs[0] > self._secs:
+    def _limit_reached(self, record: _BrakeRecord, now: float) -> tuple[int, float] | None:
+        """Return the runs and seconds of the limit that it has reached; forget runs that count for neither."""
+        limits = ((self._max_runs, self._secs), (MAX_SLOW_RUNS, SLOW_SECS))
+        while record.runs and now - record.runs[0] > max(self._secs, SLOW_SECS):
             record.runs.popleft()
-        return record.runs
+        return next((limit for limit in limits if sum(now - at <= limit[1] for at in record.runs) >= limit[0]), None)
 
     def _causes_of(self, event: Mapping[str, Value]) -> frozenset[str]:
         """The automations whose doing led to the event."""

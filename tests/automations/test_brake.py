@@ -68,12 +68,27 @@ async def test_what_others_do_never_brakes(source: str, tmp_path: Path) -> None:
         assert len(it.fired) >= 49
 
 
-async def test_slow_feedback_is_an_oscillation_that_somebody_may_want(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("pause", "runs"), [(1.2, 30), (9, 30), (11, 40)])
+async def test_slow_feedback_is_paused_after_thirty_runs_within_five_minutes(
+    pause: float, runs: int, tmp_path: Path
+) -> None:
     async with bench(tmp_path, automation(CHANGES)) as it:
         for number in range(40):
             command(it, "automation:a", "desk:light:0", number)
-            await it.pass_by(1.2)
-        assert len(it.fired) >= 39
+            await it.pass_by(pause)
+        is_braked = ("skipped", "brake: it set itself off 30 times within 300 s; paused for 60 s") in it.outcomes()
+        assert is_braked is (runs == 30)
+        assert len(it.fired) in (runs, runs + 1) or (pause == 9 and len(it.fired) < 40)
+
+
+async def test_two_that_mirror_each_other_slowly_are_paused(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES, "a"), automation(OTHER, "b")) as it:
+        it.show("desk:light:1", brightness=1)
+        for number in range(60):
+            for source, device_id in (("automation:b", "desk:light:0"), ("automation:a", "desk:light:1")):
+                command(it, source, device_id, number % 100)
+                await it.pass_by(1.5)
+        assert it.fired.count("a") <= 40 and it.fired.count("b") <= 40
 
 
 async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Path) -> None:

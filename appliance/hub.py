@@ -47,6 +47,7 @@ from appliance.lua.kind_catalog import KindCatalog, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.source import Source
+from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
@@ -147,7 +148,13 @@ class Hub:
             self.recorder.on_beat = self.history.beat
             stack.push_async_callback(self.recorder.flush)  # a stop may end within the history, which takes longer
             self.pool = await enter(self._build_pool())
-            self._new_executor = partial(Executor, self.pool, self._new_context, self.clock)
+            self.storage = Storage(
+                stored=self.document,
+                remember=self.recorder.remember,
+                put=self.recorder.put,
+                is_being_flushed=self.recorder.is_being_flushed,
+            )
+            self._unfinished = await enter(UnfinishedExecutions(self.storage, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
             runners = self._build_runners(session.open)
@@ -242,7 +249,12 @@ class Hub:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
-        return Scenes(catalog, self._new_executor(self.history.new_executions("scene")))
+        return Scenes(catalog, self._build_executor("scene"))
+
+    def _build_executor(self, kind: str) -> Executor:
+        history = self.history.new_executions(kind)
+        self._unfinished.report(kind, history)
+        return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         """Load and arm the automations."""
@@ -252,12 +264,7 @@ class Hub:
             self.bus,
             self.clock,
             self.recorder.trust,
-            Storage(
-                stored=self.document,
-                remember=self.recorder.remember,
-                put=self.recorder.put,
-                is_being_flushed=self.recorder.is_being_flushed,
-            ),
+            self.storage,
             limits=config.automations.runner,
             began=self.began,
             stopped_at=self._store.stopped_at,
@@ -265,7 +272,7 @@ class Hub:
         self.environment, self.variables, storage = environment, environment.variables, environment.storage
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
-        executor, is_loaded = self._new_executor(self.history.new_executions("automation")), self.safe_because is None
+        executor, is_loaded = self._build_executor("automation"), self.safe_because is None
         automations = Automations(catalog, environment, executor, is_loaded=is_loaded)
         self.automations = await stack.enter_async_context(automations)
         self.schedule, self.timers = automations.scheduler, automations.timers

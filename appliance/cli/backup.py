@@ -27,13 +27,13 @@ from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
-from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY
+from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY, RUNNING
 from appliance.store.replacement import present_history, read_present
 from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("hub")
 
-OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
+OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
 """What holds for this box only, and is left out; the ids by which brokers know it (`CLIENT_ID_SUFFIX`) are, too."""
 
 

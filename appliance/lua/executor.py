@@ -21,6 +21,7 @@ from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.lua_catalog import Catalog, T
 from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
 from appliance.lua.source import Source
+from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
 
 REPLACED = "a later execution replaced it (mode restart)"
@@ -110,8 +111,10 @@ class Executor:
         new_context: Callable[[str], Context],
         clock: Clock,
         history: ExecutionHistory,
+        unfinished: UnfinishedExecutions | None = None,
     ) -> None:
         self.history = history
+        self._unfinished = unfinished
         self.on_end: Callable[[ExecutionRequest, ExecutionEntry], None] = lambda request, entry: None
         self._pool = pool
         self._new_context = new_context
@@ -231,6 +234,9 @@ class Executor:
                 name=request.label,
                 on_end=partial(self._on_lua_end, execution),
             )
+            if self._unfinished is not None:
+                kind = request.label.partition(":")[0]
+                self._unfinished.begin(execution.id, kind, request.id, execution.at)
         except Exception as error:  # what cannot begin must not keep its place among those that run
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
@@ -270,6 +276,8 @@ class Executor:
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)
+        if self._unfinished is not None:
+            self._unfinished.end(execution.id)
         self._waiting.get(execution.request.id, {}).pop(execution, None)
         self._ended[status] += 1
         request, entry = execution.request, self._entry_of(execution, status, error)

@@ -55,6 +55,9 @@ MASTER_KEY = KEY_PREFIX + "master"
 CRASHES = "counter/crashes"
 """When hubs crashed of late, in seconds since the machine started: `{boot, crashes}`; it stays on its box."""
 
+RUNNING = "counter/running"
+"""The executions that are in progress, by their id: `{kind, of, at}`; none after an orderly stop."""
+
 CARD = "counter/card"
 """What all runs together have asked of the card, and when that was noted: `{bytes_written, syncs, since, at, day}`;
 `day` is the last one and what had been written when it began, `{date, began_at_bytes}`."""

@@ -1,0 +1,102 @@
+"""Unfinished executions: those that a kill or a power cut ended have an entry in the history after the next start.
+
+An execution that has run for a moment is marked on the card until it ends. Most end before, and cost no writing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+
+from msgspec import Struct, convert
+
+from appliance.clock import Clock, from_millis, to_millis
+from appliance.errors import StoreFailed
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.store.records import RUNNING, Storage, read_all, skip
+from appliance.tasks import Tasks
+
+MARK_AFTER_SECS = 0.5
+
+MAX_MARKED = 1000
+"""Executions that are marked at one time; further ones are not."""
+
+CUT_OFF = "the hub was killed or lost its power while this ran"
+
+
+class _Mark(Struct, frozen=True):
+    """What is kept of an execution: of what, a scene or an automation, and since when, in milliseconds since 1970."""
+
+    kind: str
+    of: str
+    at: int
+
+
+class UnfinishedExecutions:
+    """Marks executions that are in progress. Enter its context before the first begins."""
+
+    def __init__(self, storage: Storage, clock: Clock) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._tasks = Tasks()
+        self._young: dict[str, _Mark] = {}
+        self._marked: dict[str, _Mark] = {}
+        self._is_waiting = False
+        found = read_all(storage.stored, RUNNING, lambda _, value: convert(value, dict[str, _Mark]), skip)
+        self._cut_off = list(found.get("", {}).values())
+
+    async def __aenter__(self) -> UnfinishedExecutions:
+        if self._cut_off:
+            self._storage.remember(RUNNING, None)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+        if self._marked:
+            self._storage.remember(RUNNING, None)
+
+    def report(self, kind: str, history: ExecutionHistory) -> None:
+        """Add an entry to the history of scenes or automations for each that was cut off before this start."""
+        for mark in self._cut_off:
+            if mark.kind == kind:
+                entry = ExecutionEntry(
+                    subject=mark.of,
+                    executed_at=from_millis(mark.at),
+                    status=ExecutionStatus.CANCELLED,
+                    error=CUT_OFF,
+                    results=(),
+                    duration_ms=0,
+                )
+                history.add(entry)
+
+    def begin(self, execution_id: str, kind: str, of: str, at: datetime) -> None:
+        """Note an execution that begins; it is marked if it has not ended in a moment."""
+        self._young[execution_id] = _Mark(kind, of, to_millis(at))
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._tasks.start(self._mark_young(), "marking of executions")
+
+    def end(self, execution_id: str) -> None:
+        """Note that it has ended."""
+        if self._young.pop(execution_id, None) is None and self._marked.pop(execution_id, None) is not None:
+            self._tasks.start(self._write(), "marking of executions")
+
+    async def _mark_young(self) -> None:
+        try:
+            while self._young:
+                young = dict(self._young)
+                await self._clock.sleep(MARK_AFTER_SECS)
+                old = [each for each in young if each in self._young]
+                for each in old:
+                    mark = self._young.pop(each)
+                    if len(self._marked) < MAX_MARKED:
+                        self._marked[each] = mark
+                if old:
+                    await self._write()
+        finally:
+            self._is_waiting = False
+
+    async def _write(self) -> None:
+        marks = {each: {"kind": mark.kind, "of": mark.of, "at": mark.at} for each, mark in self._marked.items()}
+        with contextlib.suppress(StoreFailed):  # the home runs on without the mark
+            await self._storage.put({RUNNING: marks or None})

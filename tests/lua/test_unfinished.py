@@ -1,0 +1,58 @@
+"""Executions that a kill cut off have an entry after the next start; those that ended have none."""
+
+from __future__ import annotations
+
+import asyncio
+
+from appliance.clock import to_millis
+from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
+from appliance.history.period import Period
+from appliance.lua.unfinished import CUT_OFF, UnfinishedExecutions
+from appliance.store.records import RUNNING, Storage
+from tests.fakes.automations import Card
+from tests.fakes.clock import START, VirtualClock
+
+
+def storage_of(card: Card) -> Storage:
+    """The storage of this card."""
+    return Storage(stored=card, remember=card.remember, put=card.put)
+
+
+async def test_only_what_runs_for_a_moment_is_marked_and_only_until_it_ends() -> None:
+    card, clock = Card(), VirtualClock()
+    async with UnfinishedExecutions(storage_of(card), clock) as it:
+        for number in range(3):
+            it.begin(str(number), "automation", f"a{number}", START)
+        it.end("0")
+        await clock.run(clock.sleep(0.6))
+        await asyncio.sleep(0)
+        assert card.values[RUNNING].keys() == {"1", "2"}
+        it.end("1")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert card.values[RUNNING].keys() == {"2"}
+    assert RUNNING not in card.values
+
+
+async def test_what_was_cut_off_is_in_the_history_of_its_kind_once() -> None:
+    marks = {
+        "1": {"kind": "automation", "of": "a", "at": to_millis(START)},
+        "2": {"kind": "scene", "of": "s", "at": 0},
+    }
+    card = Card({RUNNING: marks})
+    for entries in (1, 0):
+        async with UnfinishedExecutions(storage_of(card), VirtualClock()) as it:
+            history = ExecutionHistory()
+            it.report("automation", history)
+            found = history.list_runs("a", Period())
+            assert [(each.status, each.error, each.executed_at) for each in found] == [
+                (ExecutionStatus.CANCELLED, CUT_OFF, START)
+            ] * entries
+
+
+async def test_marks_of_another_form_are_left_out() -> None:
+    for value in ({"1": {"kind": 7}}, ["x"], 3):
+        async with UnfinishedExecutions(storage_of(Card({RUNNING: value})), VirtualClock()) as it:
+            history = ExecutionHistory()
+            it.report("automation", history)
+            assert history.list_runs("a", Period()) == []

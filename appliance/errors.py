@@ -284,6 +284,14 @@ class FileChanged(LaresError):
         super().__init__(f"{path} has changed since you read it; read it again, and save your change on top of it")
 
 
+class FileExists(FileChanged):
+    """A new file has the path of a file that exists."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.args = (f"{path} exists already; choose another name",)
+
+
 class StartFailed(LaresError):
     """The hub cannot start here. `exit_code` is one of sysexits(3); `more` are further lines."""
 

@@ -33,6 +33,7 @@ from appliance.config_changes import ConfigChanges, ConfigFile, LoadConfig, comp
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.files.file_checks import FileChecks
 from appliance.files.home_files import HomeFiles
+from appliance.files.recipes import Recipes
 from appliance.health import Health
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
@@ -79,6 +80,7 @@ class Hub:
     health: Health
     kinds: KindCatalog
     keys: Keys
+    recipes: Recipes
     recorder: Recorder
     reloaders: Mapping[str, Reloader]
     pool: WorkerPool
@@ -166,6 +168,8 @@ class Hub:
             for reloader in self.reloaders.values():
                 await enter(reloader)
             self.files = await enter(self._build_files())
+            folders = config.scenes.directory, config.automations.directory
+            self.recipes = Recipes(self.files, Path(config.file), *folders)
             await enter(Watcher(self._list_watched(), self.clock))
             await enter(self.adapters)
             self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}

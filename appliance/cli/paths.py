@@ -123,10 +123,15 @@ MAX_INITIAL_FILE_BYTES = 16 << 20
 """Of one file of a configuration to begin with."""
 
 
+RECIPES = "recipes"
+"""The folder of recipes; those that come with Lares stay with the program."""
+
+
 def read_template(source: Path) -> ConfigTemplate:
     """The files of a configuration to begin with; `StartFailed` if one cannot be read."""
     try:
-        files = sorted(path for path in source.rglob("*") if path.is_file())
+        left_out = bundled_config() / RECIPES
+        files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)
         return {
             file.relative_to(source): (read_plain(file, MAX_INITIAL_FILE_BYTES), file.stat().st_mode & 0o666)
             for file in files
@@ -143,6 +148,8 @@ def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if any(path.suffix == ".toml" for path in template):  # a whole configuration, also without automations
+            (folder / "automations").mkdir(exist_ok=True)
         for path, (data, mode) in template.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -145,6 +145,10 @@ class HomeFiles:
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
+    async def exists(self, path: str) -> bool:
+        """Whether there is a file, or something else, at the path."""
+        return await asyncio.to_thread(os.path.lexists, self.place_of(path).file)
+
     async def with_secrets(self, path: str, text: str) -> str:
         """The text with the stored secrets in place of their marks."""
         return (await self._with_secrets(self.place_of(path), _encode(text)))[1].decode()

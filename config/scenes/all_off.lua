@@ -1,12 +1,11 @@
--- Lights off: every light of the home that is on is switched off. Sockets, a washing machine behind one, and the TV stay on.
+-- Lights off: switches off every light that is on. Plugs and the TV stay on.
 --
--- A file in this folder is a scene: it returns a table with an id, a name and what to do. Run it with
+-- A file in this folder is a scene: it returns a table with an id, a name, and a function. Run it with
 --
 --     curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/scenes/all_off/execute
 --
--- After a change, `lares check` says whether the file is sound, and POST /scenes/reload puts it in force.
---
--- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why all_off` says why.
+-- After a change, run `lares check`, then reload the scenes on the page or with `lares reload`.
+-- If nothing happens, run `lares why all_off`.
 
 local OFF = { capability = "power", action = "off" }
 

@@ -1,28 +1,30 @@
--- Movie night: the lights turn low and warm, and the TV goes on.
+-- Movie night: dims the lights to a warm white, and switches the TV on.
 --
--- Yours to change: TV, the id of yours; brightness and warmth.
--- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why movie_night` says why.
+-- If nothing happens, run `lares why movie_night`.
 
 local lights = require("lights")
 
-local TV = "roku_tv:tv"
+--- @field tv device power: the TV
+local tv = "roku_tv:tv"
+--- @field brightness number 1..100 %: the brightness of the lights
+local brightness = 10
 
 ---@type Scene
 return {
   id = "movie_night",
   name = "Movie night",
-  description = "Lights turn low and warm, and the TV goes on.",
+  description = "Dims the lights to a warm white, and switches the TV on.",
   mode = "single",
   execute = function(ctx)
     local found = lights.find(ctx)
-    lights.on(ctx, found, { brightness = 10, kelvin = 2900 })
+    lights.on(ctx, found, { brightness = brightness, kelvin = 2900 })
 
-    -- get_device gives nil where there is no such device, so look before you use what it gave.
-    local tv = ctx:get_device(TV)
-    if not tv then
-      ctx:log("info", "movie night: there is no TV", { device = TV })
-    elseif tv.attributes.power ~= "on" then
-      local done = ctx:command(TV, { capability = "power", action = "on" })
+    -- get_device returns nil for an unknown id, so test the result before you use it.
+    local device = ctx:get_device(tv)
+    if not device then
+      ctx:log("info", "movie night: the TV is missing", { device = tv })
+    elseif device.attributes.power ~= "on" then
+      local done = ctx:command(tv, { capability = "power", action = "on" })
       if done.status ~= "ok" then
         ctx:log("warn", "movie night: the TV stays off", { why = done.message })
       end

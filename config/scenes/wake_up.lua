@@ -1,29 +1,31 @@
--- Wake up: the bedroom brightens over a quarter of an hour.
+-- Wake up: brightens the lights of a group slowly. If the group is missing, it brightens all lights.
 --
--- Its lights are those of the group "bedroom"; without that group, all lights of the home.
---
--- Yours to change: MINUTES, BRIGHTEST and the group.
--- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why wake_up` says why.
+-- If nothing happens, run `lares why wake_up`.
 
 local lights = require("lights")
 
-local MINUTES = 15
+--- @field group group: the lights
+local group = "bedroom"
+--- @field minutes number 1..120 minutes: how long they brighten
+local minutes = 15
+--- @field brightness number 1..100 %: the brightness at the end
+local brightness = 80
+
 local STEPS = 30
-local BRIGHTEST = 80
 
 ---@type Scene
 return {
   id = "wake_up",
   name = "Wake up",
-  description = "The lights of the group bedroom brighten over a quarter of an hour.",
+  description = "Brightens the lights of a group slowly.",
   mode = "single",
   execute = function(ctx)
-    local found = lights.find(ctx, "bedroom")
+    local found = lights.find(ctx, group)
     if #found == 0 then
-      ctx:log("info", "wake up: there is no light to wake up by")
+      ctx:log("info", "wake up: the group has no light that is online", { group = group })
       return
     end
-    -- Who switches a light off is awake, or wants to sleep on: `fade` leaves that light alone.
-    lights.fade(ctx, found, { to = BRIGHTEST, secs = MINUTES * 60, steps = STEPS, kelvin = 2900 })
+    -- If somebody switches a light off meanwhile, `fade` leaves it off.
+    lights.fade(ctx, found, { to = brightness, secs = minutes * 60, steps = STEPS, kelvin = 2900 })
   end,
 }

@@ -1,21 +1,21 @@
--- Wind down: the lights that are on turn warm, grow dimmer for ten minutes, and go out.
+-- Wind down: turns the lights that are on to a warm white, dims them slowly, and switches them off.
 --
--- A scene that sleeps holds up nothing else. Started again, this one begins again: its mode is "restart". Whoever
--- starts it over HTTP is answered when it has ended, but may hang up before: it keeps running.
---
--- Yours to change: MINUTES.
--- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why wind_down` says why.
+-- A scene that sleeps does not block others. This one starts again if you run it again, because its mode is "restart".
+-- Over HTTP, the answer comes when the scene has ended; it continues if you disconnect.
+-- If nothing happens, run `lares why wind_down`.
 
 local lights = require("lights")
 
+--- @field minutes number 1..120 minutes: how long they dim
+local minutes = 10
+
 local STEPS = 10
-local MINUTES = 10
 
 ---@type Scene
 return {
   id = "wind_down",
   name = "Wind down",
-  description = "Lights that are on turn warm, dim for ten minutes, and go out.",
+  description = "Dims the lights that are on slowly, and switches them off.",
   mode = "restart",
   execute = function(ctx)
     local lit = {}
@@ -28,6 +28,6 @@ return {
       ctx:log("info", "wind down: no light is on")
       return
     end
-    lights.fade(ctx, lit, { to = 0, secs = MINUTES * 60, steps = STEPS, kelvin = 2900 })
+    lights.fade(ctx, lit, { to = 0, secs = minutes * 60, steps = STEPS, kelvin = 2900 })
   end,
 }

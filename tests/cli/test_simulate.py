@@ -17,6 +17,7 @@ import pytest
 from tests.cli.test_backup import ask, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 from tests.fakes.lua import automation, scene, write
+from tests.fakes.recipes import filled
 
 BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
 TROMSO = '[locale]\ntimezone = "Europe/Oslo"\nlatitude = 69.65\nlongitude = 18.96\n'
@@ -205,10 +206,10 @@ def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
     assert image(tmp_path) == before
 
 
-def test_the_page_s_example_is_what_a_fresh_home_prints(tmp_path: Path) -> None:
+def test_the_page_shows_what_a_home_with_recipes_prints(tmp_path: Path) -> None:
     assert ended(tmp_path, "init", ".").code == 0
-    for file in (tmp_path / "config" / "automations").glob("*.lua"):
-        file.write_text(re.sub(r"(?m)^  enabled = false,.*$", "", file.read_text()))
+    for name in ("evening_light", "low_batteries", "vacation_lights", "wake_up_light"):
+        (tmp_path / "config" / "automations" / f"{name}.lua").write_text(filled(name))
     [block] = re.findall(
         r"```console\n\$ lares (simulate .*?)```", (ROOT / "docs" / "automations.md").read_text(), re.DOTALL
     )

@@ -10,19 +10,24 @@ from typing import Any
 
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import Card
+from tests.fakes.recipes import filled
 from tests.fakes.week import Vendor, Week, WeekClock, open_week
 
 ROOT = Path(__file__).parents[2]
 
-NAMED = {
-    "motion_light": {"SENSORS": '"x:hall_motion"'},
-    "away": {"PEOPLE": '"x:ann", "x:bob"'},
-    "window_heating": {"WINDOWS": '"x:window", "x:balcony"', "HEATING": '"x:radiator"'},
-    "door_left_open": {"DOORS": '"x:door"'},
-    "washing_machine": {"PLUGS": '"x:washer"'},
-    "double_press": {"BUTTONS": '"x:button"'},
+NAMED: dict[str, dict[str, list[str]]] = {
+    "motion_light": {"sensors": ["x:hall_motion"]},
+    "away": {"people": ["x:ann", "x:bob"]},
+    "window_heating": {"windows": ["x:window", "x:balcony"], "heating": ["x:radiator"]},
+    "door_left_open": {"doors": ["x:door"]},
+    "washing_machine": {"plugs": ["x:washer"]},
+    "double_press": {"buttons": ["x:button"]},
+    "evening_light": {},
+    "low_batteries": {},
+    "vacation_lights": {},
+    "wake_up_light": {},
 }
-"""What somebody writes at the top of the files."""
+"""The recipes, and what somebody fills in."""
 
 GROUPS = {
     "evening": ["desk"],
@@ -82,8 +87,8 @@ EXPECTED = """
 Wed 06:30 bed brightness 1
 Wed 06:30 bed power on
 Wed 06:40 bed brightness 40
-Wed 12:35 told: left open: x:door
-Wed 12:45 told: left open: x:door
+Wed 12:35 told: Left open: x:door
+Wed 12:45 told: Left open: x:door
 Wed 18:00 desk brightness 33
 Wed 18:00 desk power on
 Wed 20:00 hall brightness 60
@@ -94,7 +99,9 @@ Thu 06:30 bed brightness 1
 Thu 06:30 bed power on
 Thu 06:40 bed brightness 40
 Thu 06:50 bed brightness 80
-Thu 09:03 told: the washing machine is done
+Thu 09:03 told: The washing machine is done
+Thu 18:00 desk brightness 33
+Thu 18:00 desk power on
 Thu 21:01 bed power off
 Thu 21:02 bed brightness 40
 Thu 21:02 bed power on
@@ -105,7 +112,7 @@ Fri 06:50 bed brightness 80
 Fri 09:00 radiator hvac_mode off
 Fri 10:00 radiator hvac_mode heat
 Fri 18:00 desk brightness 33
-Fri 18:30 told: the battery is low: x:remote
+Fri 18:30 told: The battery is low: x:remote
 Sat 10:10 bed power off
 Sat 10:10 desk power off
 Sat 18:00 front brightness 60
@@ -169,17 +176,11 @@ FADING = re.compile(r"(?m)^\w+ 06:(?!30|40|50)\d\d bed brightness \d+$")
 
 
 def furnish(folder: Path) -> Path:
-    """The bundled files with devices named; each name stands where the file says that one belongs."""
+    """The bundled configuration, with automations from recipes."""
     shutil.copytree(ROOT / "config", folder / "config")
+    (folder / "config/automations").mkdir(exist_ok=True)
     for name, values in NAMED.items():
-        file = folder / "config/automations" / f"{name}.lua"
-        text = file.read_text()
-        for variable, value in values.items():
-            text, count = re.subn(rf"(?m)^local {variable} = {{}} -- .*$", f"local {variable} = {{ {value} }}", text)
-            assert count == 1, (name, variable)
-        file.write_text(text)
-    for file in (folder / "config/automations").glob("*.lua"):
-        file.write_text(file.read_text().replace("enabled = false", "enabled = true"))
+        (folder / "config/automations" / f"{name}.lua").write_text(filled(name, **values))
     return folder / "config"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.test_notify import MailServer, listening
 from tests.fakes.household import OFF_SECS, Household, open_household
 from tests.fakes.lua import write
+from tests.fakes.recipes import filled
 
 CONFIG = Path(__file__).parents[2] / "config"
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -54,13 +54,13 @@ AT_FIRST = {"motion": "OFF", "door": "OFF", "ann": "home", "bath": "50", "washer
 """What devices show before anything happens: the first value ever is no change."""
 
 GROUPS = {"vacation": ["garden"], "night": ["garden", "stairs", "porch"], "pretend": ["porch"]}
-NAMED = {
-    "door_left_open": ("DOORS", "mqtt:door"),
-    "washing_machine": ("PLUGS", "mqtt:washer"),
-    "away": ("PEOPLE", "mqtt:ann"),
-    "vacation_lights": None,
+NAMED: dict[str, dict[str, list[str]]] = {
+    "door_left_open": {"doors": ["mqtt:door"]},
+    "washing_machine": {"plugs": ["mqtt:washer"]},
+    "away": {"people": ["mqtt:ann"]},
+    "vacation_lights": {},
 }
-"""The bundled automations that play, and the device whose name is filled in at the top of each."""
+"""The recipes that play, and the devices that are filled in."""
 
 OWN = {
     "sunset": """return { id = "sunset", name = "Sunset",
@@ -207,12 +207,12 @@ Sat 18:20 ann home
 EXPECTED = """
 Thu 15:10 hall {"state":"ON"}
 Thu 15:17 hall {"state":"OFF"}
-Thu 16:05 told left open: Door
-Thu 16:15 told left open: Door
-Thu 16:25 told left open: Door
+Thu 16:05 told Left open: Door
+Thu 16:15 told Left open: Door
+Thu 16:25 told Left open: Door
 Thu 16:42 fan ON
 Thu 16:57 fan OFF
-Thu 17:33 told the washing machine is done
+Thu 17:33 told The washing machine is done
 Thu 18:03 desk {"state":"ON"}
 Thu 18:44 garden {"state":"ON","brightness":70}
 Thu 19:00 radiator target 23
@@ -284,12 +284,7 @@ def furnish(root: Path) -> None:
     """The bundled modules and automations, switched on and with their names filled in, and own ones."""
     shutil.copytree(CONFIG / "scripts", root / "config/scripts")
     for name, named in NAMED.items():
-        text = (CONFIG / "automations" / f"{name}.lua").read_text().replace("enabled = false", "enabled = true")
-        if named is not None:
-            variable, device = named
-            text, count = re.subn(rf"(?m)^local {variable} = {{}}", f'local {variable} = {{ "{device}" }}', text)
-            assert count == 1, name
-        write(root, {f"automations/{name}.lua": text})
+        write(root, {f"automations/{name}.lua": filled(name, **named)})
     write(root, {f"automations/{name}.lua": text for name, text in OWN.items()})
     write(root, {"scenes/all_but_three.lua": ALL_BUT_THREE})
 

@@ -8,13 +8,15 @@ from appliance.api.auth import Role
 from appliance.api.responses import error_body, json_response
 from appliance.api.route import ApiResource, Call, SimulationRequest, route
 from appliance.api.routes.reports import SIMULATED_PREFIXES
-from appliance.api.validation import body, boolean, nullable
+from appliance.api.validation import body, boolean, nullable, table
 from appliance.errors import Invalid, InvalidFile, NotFound
 from appliance.files.completions import list_methods
 from appliance.home.json_shapes import DEVICE_COMMANDS
+from appliance.home.texts import name
 from appliance.tables import checks
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
+    ANY,
     BOOLEAN,
     COUNT,
     INSTANT,
@@ -104,6 +106,18 @@ SIMULATE_BODY = body(
     },
 )
 
+RECIPE_FIELD = record("RecipeField", name=TEXT, type=TEXT, of=maybe(TEXT), label=TEXT, default=ANY)
+RECIPE = record(
+    "Recipe",
+    id=TEXT,
+    name=TEXT,
+    description=TEXT,
+    kind=one_of("automation", "scene"),
+    fields=array_of(RECIPE_FIELD),
+)
+RECIPES = record("Recipes", recipes=array_of(RECIPE))
+RECIPE_BODY = body("RecipeRequest", {"file": Field(text), "name": Field(name), "values": Field(table, default={})})
+
 NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
 
 
@@ -170,6 +184,24 @@ class FilesApi(ApiResource):
         if not (n.isascii() and n.isdecimal() and len(n) < 10):
             raise NotFound("version", f"{file_path} {n}")
         return {"path": file_path, "n": int(n), "text": await self.hub.files.read_version(file_path, int(n))}
+
+
+class RecipesApi(ApiResource):
+    """Handlers of the routes under `/recipes`."""
+
+    @route("GET", "/recipes", Role.ADMIN, RECIPES)
+    async def list_all(self, call: Call) -> object:
+        """Return every recipe by id, with the fields that a form fills in."""
+        return {"recipes": await self.hub.recipes.list_recipes()}
+
+    @route("POST", "/recipes/<recipe_id>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=RECIPE_BODY)
+    async def use(self, call: Call, recipe_id: str) -> object:
+        """Write an automation or scene from the recipe, after the checks of a save; 409 if the file exists."""
+        stated = await call.body()
+        try:
+            return await self.hub.recipes.use(recipe_id, stated["file"], stated["name"], stated["values"])
+        except InvalidFile as error:
+            return refuse(error)
 
 
 class SimulationApi(ApiResource):

@@ -1,0 +1,17 @@
+"""Bundled recipes, filled in for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from appliance.config import bundled_config
+from appliance.files.recipes import fill, read_recipe
+from appliance.lua.source import load
+
+
+def filled(recipe: str, **values: Any) -> str:
+    """The text of an automation that is made from a bundled recipe; fields that are not given keep their samples."""
+    file = bundled_config() / "recipes" / f"{recipe}.lua"
+    found = read_recipe(load(file, file.name))
+    given = {field.name: field.default for field in found.fields} | values
+    return fill(found, recipe, found.name, given)

@@ -1,0 +1,309 @@
+"""Recipes: every bundled one can be filled in, checked, and simulated; and wrong fields and values are named."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from appliance import config
+from appliance.cli.paths import read_template, write_config
+from appliance.config import bundled_config
+from appliance.errors import Invalid
+from appliance.files.recipes import FieldFault, Recipe, fill, read_recipe
+from appliance.lua.source import Source
+from tests.fakes.app import App, open_app
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+TEN = {
+    *("away", "door_left_open", "double_press", "evening_light", "low_batteries", "motion_light", "vacation_lights"),
+    *("wake_up_light", "washing_machine", "window_heating"),
+}
+NEW = {
+    *("alarm_message", "daily_energy", "dawn_and_dusk_lights", "doorbell", "everything_off", "fan_by_humidity"),
+    *("garage_left_open", "heating_schedule", "offline_devices", "presence_by_hooks"),
+}
+SCENES = {"good_night", "movie_night", "wake_up", "wind_down"}
+TOML = """
+[locale]
+timezone = "UTC"
+latitude = 52.5
+longitude = 13.4
+[adapters.virtual]
+enabled = true
+[[adapters.virtual.devices]]
+id = "lamp"
+kind = "Light"
+attributes = { power = "off", brightness = 50 }
+[[adapters.virtual.devices]]
+id = "motion"
+attributes = { motion = "clear", occupancy = "unoccupied" }
+[[adapters.virtual.devices]]
+id = "door"
+attributes = { contact = "closed" }
+[[adapters.virtual.devices]]
+id = "plug"
+[adapters.virtual.devices.attributes]
+power = "on"
+power_consumption = { value = 0, unit = "W" }
+energy_today = { value = 1.5, unit = "kWh", period = "day" }
+[[adapters.virtual.devices]]
+id = "radiator"
+attributes = { hvac_mode = "heat", target_temperature = { value = 20, unit = "°C" } }
+[[adapters.virtual.devices]]
+id = "air"
+attributes = { humidity = { value = 50, unit = "%" }, battery = 10 }
+[[adapters.virtual.devices]]
+id = "alarm"
+attributes = { smoke = false, water_leak = false }
+[[adapters.virtual.devices]]
+id = "phone"
+attributes = { presence = true }
+[[adapters.virtual.devices]]
+id = "bell"
+attributes = { power = "on" }
+"""
+
+DEVICES = {
+    "motion|occupancy": "virtual:motion",
+    "contact": "virtual:door",
+    "garage_door|door|contact": "virtual:door",
+    "power_consumption": "virtual:plug",
+    "energy_today|energy_total": "virtual:plug",
+    "target_temperature|hvac_mode": "virtual:radiator",
+    "humidity": "virtual:air",
+    "smoke": "virtual:alarm",
+    "water_leak": "virtual:alarm",
+    "presence": "virtual:phone",
+    "power": "virtual:lamp",
+    None: "virtual:bell",
+}
+
+EVENTS = {
+    "alarm_message": ["00:10 virtual:alarm smoke true"],
+    "away": ["00:10 virtual:phone presence false"],
+    "door_left_open": ["00:10 virtual:door contact open"],
+    "doorbell": ["00:10 virtual:bell event single"],
+    "double_press": ["00:10 virtual:bell event double"],
+    "fan_by_humidity": ["00:10 virtual:air humidity 80 %"],
+    "garage_left_open": ["00:10 virtual:door contact open"],
+    "motion_light": ["00:10 virtual:motion occupancy occupied", "+60 virtual:motion occupancy unoccupied"],
+    "presence_by_hooks": ["00:10 hook anna_home"],
+    "washing_machine": ["00:10 virtual:plug power_consumption 500 W", "+60 virtual:plug power_consumption 1 W"],
+    "window_heating": ["00:10 virtual:door contact open"],
+}
+"""What happens in the home so that the automation runs."""
+
+SHOWS = {
+    "alarm_message": "Smoke detected",
+    "daily_energy": "1.50 kWh",
+    "door_left_open": "Left open",
+    "garage_left_open": "is open",
+    "low_batteries": "battery is low",
+    "washing_machine": "is done",
+    "doorbell": "at the door",
+    "motion_light": "virtual:lamp",
+    "fan_by_humidity": "virtual:lamp",
+    "heating_schedule": "target_temperature",
+    "window_heating": "hvac_mode",
+}
+"""What its lines then show."""
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    """A hub with the bundled configuration and a virtual device of each sort."""
+    root = tmp_path_factory.mktemp("home")
+    write_config(root / "config", read_template(bundled_config()))
+    (root / "config" / "test.toml").write_text(TOML)
+    (root / "data").mkdir()
+    adapters = config.parse(TOML, str(root / "config" / "test.toml"), {}).adapters
+    async with open_app(root=root, data_dir=root / "data", adapters=adapters, toml=TOML) as app:
+        for name in ("hall", "evening", "bedroom", "vacation", "outside", "pretend", "night"):
+            await app.post("/groups", {"id": name, "name": name, "members": ["virtual:lamp"]})
+        await app.post("/rooms", {"id": "living_room", "name": "Living room"})
+        await app.post("/devices/virtual:radiator/room", {"room_id": "living_room"})
+        for event in ("single", "double"):
+            await app.post("/adapters/virtual/operations/observe", {"device_id": "virtual:bell", "event": event})
+        await app.ask("PUT", "/variables/vacation", json={"value": True})
+        yield app
+
+
+async def listed(app: App) -> dict[str, Any]:
+    """The recipes by id."""
+    return {each["id"]: each for each in (await app.get("/recipes")).json["recipes"]}
+
+
+def values_of(recipe: Any) -> dict[str, Any]:
+    """A value for each field, as a person chooses from the home."""
+    values = {}
+    for field in recipe["fields"]:
+        value = field["default"]
+        if field["type"] == "device":
+            value = DEVICES[field["of"]] if isinstance(value, str) else [DEVICES[field["of"]]]
+        values[field["name"]] = value
+    return values
+
+
+async def test_the_recipes_are_there_and_are_no_automations(home: App) -> None:
+    recipes = await listed(home)
+    assert recipes.keys() == TEN | NEW | SCENES
+    for id_, recipe in recipes.items():
+        assert recipe["kind"] == ("scene" if id_ in SCENES | {"everything_off"} else "automation")
+        assert recipe["name"] and recipe["description"].endswith(".") and recipe["fields"]
+    assert not {each["id"] for each in (await home.get("/automations")).json} & recipes.keys()
+
+
+@pytest.mark.parametrize("id_", sorted(TEN | NEW | SCENES))
+async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) -> None:
+    recipe = (await listed(home))[id_]
+    file = f"my_{id_}"
+    body = {"file": file, "name": f"My {id_}", "values": values_of(recipe)}
+    made = await home.post(f"/recipes/{id_}", body)
+    assert made.status == 200, made.json
+    assert made.json["path"] == f"config/{recipe['kind']}s/{file}.lua"
+    assert made.json["warnings"] == []
+    found = [each for each in (await home.get(f"/{recipe['kind']}s")).json if each["id"] == file]
+    assert found and found[0]["name"] == f"My {id_}"
+    if recipe["kind"] == "automation":
+        assert found[0]["status"] == "enabled"
+        asked = {"from": "2026-11-20T00:00:00Z", "hours": 30, "run": True, "events": EVENTS.get(id_, [])}
+        simulation = (await home.post("/simulate", asked)).json
+        own = [line for line in simulation["lines"] if line.get("automation") == file]
+        assert any(line.get("fired") for line in own), simulation
+        assert not [line for line in own if line.get("fired") and line["error"]], own
+        assert SHOWS.get(id_, "") in str(own)
+    else:
+        assert (await home.post(f"/scenes/{file}/cancel")).status == 200
+    again = await home.post(f"/recipes/{id_}", body)
+    assert (again.status, again.json["code"]) == (409, "file_changed")
+    assert (await home.delete(f"/files/{made.json['path']}")).status == 204
+
+
+async def test_two_of_a_recipe_share_no_timer_and_no_variable(home: App) -> None:
+    recipe = (await listed(home))["motion_light"]
+    texts = []
+    for file in ("one", "two"):
+        made = await home.post("/recipes/motion_light", {"file": file, "name": file, "values": values_of(recipe)})
+        texts.append((await home.get(f"/files/{made.json['path']}")).json["text"])
+        await home.delete(f"/files/{made.json['path']}")
+    assert '"one.moves"' in texts[0] and '"two.moves"' in texts[1] and "motion_light" not in "".join(texts)
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no sensors": ({"group": "hall"}, "values.sensors is missing: the motion sensors"),
+    "an unknown field": ({"sensor": ["x"]}, "did you mean sensors"),
+    "no list": ({"sensors": 7}, "values.sensors must be a list of ids of devices"),
+    "an empty list": ({"sensors": []}, "values.sensors must be a list"),
+    "a number beyond": ({"brightness": 200}, "values.brightness must be a number from 1 to 100"),
+    "a number as text": ({"brightness": "7"}, "values.brightness must be a number"),
+    "a wrong duration": ({"hold": "soon"}, "values.hold must be seconds"),
+    "a text for a group": ({"group": 5}, "values.group must be a string"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+async def test_a_wrong_value_is_named(home: App, what: str) -> None:
+    values, words = WRONG[what]
+    good = {"sensors": ["virtual:motion"], "group": "hall"} if what != "no sensors" else {}
+    body = {"file": "wrong", "name": "Wrong", "values": {**good, **values}}
+    refused = await home.post("/recipes/motion_light", body)
+    assert refused.status == 400 and words in refused.json["error"], refused.json
+
+
+@pytest.mark.parametrize("file", ["", "../x", "A", "x.txt", "x" * 41, "config/scenes/x"])
+async def test_a_file_has_a_plain_name(home: App, file: str) -> None:
+    body = {"file": file, "name": "x", "values": {"time": "10:00"}}
+    assert (await home.post("/recipes/low_batteries", body)).status == 400
+
+
+async def test_an_unknown_recipe(home: App) -> None:
+    missing = await home.post("/recipes/nothing", {"file": "x", "name": "x"})
+    assert (missing.status, missing.json["code"]) == (404, "recipe_not_found")
+
+
+OWN = """-- @field in a comment is none
+--- @field lamp device power: the lamp
+-- which one
+local lamp = "virtual:lamp" -- a sample
+--- @field at time: when
+local at = "07:00"
+--- @field word choice a|b c: a word
+local word = 'b c'
+--- @field low number -5..0.5: a number
+local low = -2.5
+
+return { id = "own", name = "Own", trigger = { type = "wall_clock", time = at },
+  execute = function(ctx) ctx:log("info", "own") if word == "a" then return elseif low then lamp = nil end end,
+  description = "Mine." }
+"""
+
+
+async def test_a_home_has_recipes_of_its_own_that_replace_others(home: App) -> None:
+    folder = home.hub._config.root / "config" / "recipes"
+    folder.mkdir(exist_ok=True)
+    (folder / "own.lua").write_text(OWN)
+    (folder / "evening_light.lua").write_text(OWN)
+    (folder / "broken.lua").write_text('--- @field x nothing: what\nlocal x = "a"\n')
+    recipes = await listed(home)
+    assert recipes["own"] == {
+        "id": "own",
+        "name": "Own",
+        "description": "Mine.",
+        "kind": "automation",
+        "fields": [
+            {"name": "lamp", "type": "device", "of": "power", "label": "the lamp", "default": "virtual:lamp"},
+            {"name": "at", "type": "time", "of": None, "label": "when", "default": "07:00"},
+            {"name": "word", "type": "choice", "of": "a|b c", "label": "a word", "default": "b c"},
+            {"name": "low", "type": "number", "of": "-5..0.5", "label": "a number", "default": -2.5},
+        ],
+    }
+    assert recipes["evening_light"]["name"] == "Own" and "broken" not in recipes
+    values = {"lamp": 'a"\\b', "at": "08:15", "word": "a", "low": 0.5}
+    made = await home.post("/recipes/own", {"file": "mine", "name": 'Mi"ne', "values": values})
+    text = (await home.get(f"/files/{made.json['path']}")).json["text"]
+    assert 'local lamp = "a\\"\\\\b" -- a sample' in text and 'local at = "08:15"' in text
+    assert (
+        "local low = 0.5\n" in text and 'id = "mine", name = "Mi\\"ne"' in text and 'ctx:log("info", "mine")' in text
+    )
+    for file in folder.iterdir():
+        file.unlink()
+
+
+FAULTS = {
+    "no label": ('--- @field x device\nlocal x = "a"', 1, "a field is written"),
+    "no type": ('--- @field x: a\nlocal x = "a"', 1, "a field is written"),
+    "an unknown type": ('--- @field x devise: a\nlocal x = "a"', 1, "did you mean device"),
+    "another local": ('\n--- @field x device: a\nlocal y = "a"', 2, "`local x = …` must follow"),
+    "nothing behind": ("--- @field x device: a", 1, "must follow"),
+    "a computed value": ("--- @field x text: a\nlocal x = f()", 2, "must be a text"),
+    "a number beyond its range": ("--- @field x number 1..5: a\nlocal x = 7", 2, "from 1 to 5"),
+    "a number without a range": ("--- @field x number: a\nlocal x = 7", 2, "needs a range"),
+    "a default that is no choice": ('--- @field x choice a|b: c\nlocal x = "c"', 2, "must be a or b"),
+    "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "no end"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+async def test_a_wrong_field_is_named_with_its_line(what: str) -> None:
+    text, line, words = FAULTS[what]
+    with pytest.raises(FieldFault) as raised:
+        read_recipe(Source(name="config/recipes/x.lua", text=text.encode()))
+    assert raised.value.line == line and words in str(raised.value)
+
+
+async def test_the_form_of_a_text_stays() -> None:
+    recipe: Recipe = read_recipe(Source(name="recipes/own.lua", text=OWN.encode()))
+    with pytest.raises(Invalid, match=r"values\.lamp is missing"):
+        fill(recipe, "own", "Own", {})
+    assert fill(recipe, "own", "Own", {"lamp": "virtual:lamp"}) == OWN.replace("'b c'", '"b c"')
+
+
+async def test_bundled_recipes_stay_with_the_program(tmp_path: Path) -> None:
+    write_config(tmp_path / "config", read_template(bundled_config()))
+    assert not (tmp_path / "config" / "recipes").exists()
+    assert not [*(tmp_path / "config" / "automations").iterdir()]

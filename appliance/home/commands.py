@@ -149,9 +149,9 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
 
     capability: str
     actions: tuple[str, ...]
-    min: float | None = None
-    max: float | None = None
-    step: float | None = None
+    min: int | float | None = None
+    max: int | float | None = None
+    step: int | float | None = None
     unit: str | None = None
     values: tuple[str, ...] = ()
     type: str | None = None

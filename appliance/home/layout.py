@@ -158,8 +158,30 @@ def describe_id(device: Device) -> str:
     return device.id if device.alias is None else f"{device.id} (alias {device.alias})"
 
 
-def changes_between(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, T | None]:
-    """What is different in the second mapping, by key; None for what is gone."""
+class LayoutChange(Struct, frozen=True, kw_only=True):
+    """A new layout, and its differences from the one before by id; None for what is gone."""
+
+    layout: Layout
+    rooms: Mapping[str, Room | None]
+    groups: Mapping[str, Group | None]
+    room_assignments: Mapping[str, str | None]
+    names: Mapping[str, str | None]
+    aliases: Mapping[str, str | None]
+
+
+def compare_layouts(before: Layout, after: Layout) -> LayoutChange:
+    """Return the second layout with its differences from the first."""
+    return LayoutChange(
+        layout=after,
+        rooms=_compare(before.rooms, after.rooms),
+        groups=_compare(before.groups, after.groups),
+        room_assignments=_compare(before.room_assignments, after.room_assignments),
+        names=_compare(before.names, after.names),
+        aliases=_compare(before.aliases, after.aliases),
+    )
+
+
+def _compare(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, T | None]:
     if before is after:
         return {}
     get = before.get

@@ -17,7 +17,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.layout import Change, Layout, changes_between, missing_device
+from appliance.home.layout import Change, Layout, LayoutChange, compare_layouts, missing_device
 from appliance.home.model import (
     Device,
     DeviceKind,
@@ -210,26 +210,25 @@ class Registry:
         for device in self._devices.values():
             self._by_adapter[device.metadata.source][device.id] = None
 
-    def preview(self, change: Change, layout: Layout) -> Layout:
-        """What the change would make of the layout, without applying it; raises `NotFound` or `Invalid`."""
-        return change(layout, self._devices)
+    def preview(self, change: Change, layout: Layout) -> LayoutChange:
+        """Return the result of a change to the layout, without applying it; raises `NotFound` or `Invalid`."""
+        return compare_layouts(layout, change(layout, self._devices))
 
-    def commit(self, layout: Layout) -> None:
-        """Put the layout in force and publish what is different."""
-        before, self.layout = self.layout, layout
-        rooms = changes_between(before.rooms, layout.rooms)
-        for room_id, room in rooms.items():
+    def commit(self, made: LayoutChange) -> None:
+        """Put the layout in force, and publish its differences from the present one."""
+        before, self.layout = self.layout, made.layout
+        for room_id, room in made.rooms.items():
             if room is not None:
                 self._bus.publish((events.RoomUpdated if room_id in before.rooms else events.RoomAdded)(room=room))
-        for device_id, place in sorted(changes_between(before.room_assignments, layout.room_assignments).items()):
+        for device_id, place in sorted(made.room_assignments.items()):
             self._move(device_id, place)
-        for device_id, name in sorted(changes_between(before.names, layout.names).items()):
+        for device_id, name in sorted(made.names.items()):
             self._rename(device_id, name)
-        for device_id, alias in sorted(changes_between(before.aliases, layout.aliases).items()):
+        for device_id, alias in sorted(made.aliases.items()):
             self._set_alias(device_id, alias)
-        for room_id in [room_id for room_id, room in rooms.items() if room is None]:
+        for room_id in [room_id for room_id, room in made.rooms.items() if room is None]:
             self._bus.publish(events.RoomRemoved(room_id=room_id))
-        for group_id, group in changes_between(before.groups, layout.groups).items():
+        for group_id, group in made.groups.items():
             self._publish_group(group_id, before.groups.get(group_id), group)
 
     def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:

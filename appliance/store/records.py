@@ -17,17 +17,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, convert, field
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
 from appliance.home.commands import CommandSpec
-from appliance.home.layout import Layout, changes_between
+from appliance.home.layout import Layout, LayoutChange
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
 from appliance.home.texts import alias
-from appliance.tables.checks import shown
 
 T = TypeVar("T")
 
@@ -100,15 +99,15 @@ class DocumentSnapshot:
         return items_of(self._values, prefix)
 
 
-def layout_changes(before: Layout, after: Layout) -> dict[str, Any]:
-    """What to write so that the second layout is stored in place of the first. None removes a key."""
-    rooms, groups = changes_between(before.rooms, after.rooms), changes_between(before.groups, after.groups)
+def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
+    """Return the keys and values that store the change; None removes a key."""
+    groups = made.groups.items()
     parts: dict[str, Mapping[str, Any]] = {
-        ROOM_PREFIX: {id_: each and {"name": each.name} for id_, each in rooms.items()},
-        GROUP_PREFIX: {id_: each and {"name": each.name, "members": each.members} for id_, each in groups.items()},
-        PLACE_PREFIX: changes_between(before.room_assignments, after.room_assignments),
-        NAME_PREFIX: changes_between(before.names, after.names),
-        ALIAS_PREFIX: changes_between(before.aliases, after.aliases),
+        ROOM_PREFIX: {id_: each and {"name": each.name} for id_, each in made.rooms.items()},
+        GROUP_PREFIX: {id_: each and {"name": each.name, "members": each.members} for id_, each in groups},
+        PLACE_PREFIX: made.room_assignments,
+        NAME_PREFIX: made.names,
+        ALIAS_PREFIX: made.aliases,
     }
     return {prefix + id_: value for prefix, part in parts.items() for id_, value in part.items()}
 
@@ -130,12 +129,12 @@ def skip(key: str, error: Exception) -> None:
 def read_all(
     document: DocumentReader, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
 ) -> dict[str, T]:
-    """The decoded values of this prefix, by what stands behind the prefix; faults go to `on_fault`."""
+    """Return the decoded values of this prefix, by the rest of their keys; faults go to `on_fault`."""
     found = {}
     for id_, value in document.items(prefix):
         try:
             found[id_] = decode(id_, value)
-        except (LaresError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (LaresError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             on_fault(prefix + id_, error)
     return found
 
@@ -143,22 +142,35 @@ def read_all(
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
     """Return the stored rooms, groups, places, names and aliases."""
     return Layout(
-        rooms=read_all(document, ROOM_PREFIX, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
+        rooms=read_all(document, ROOM_PREFIX, lambda id_, value: convert({**value, "id": id_}, Room), on_fault),
         groups=read_all(document, GROUP_PREFIX, _group, on_fault),
-        room_assignments=read_all(document, PLACE_PREFIX, lambda _, value: _text(value), on_fault),
-        names=read_all(document, NAME_PREFIX, lambda _, value: _text(value), on_fault),
+        room_assignments=read_all(document, PLACE_PREFIX, lambda _, value: convert(value, str), on_fault),
+        names=read_all(document, NAME_PREFIX, lambda _, value: convert(value, str), on_fault),
         aliases=read_all(document, ALIAS_PREFIX, lambda _, value: alias(value), on_fault),
     )
 
 
 def _group(group_id: str, value: Any) -> Group:
-    return Group(id=group_id, name=_text(value["name"]), members=tuple(_text(each) for each in value["members"]))
+    return convert({**value, "id": group_id, "members": value["members"]}, Group)
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"must be a string, not {shown(value)}")
-    return value
+class StoredDevice(Struct, frozen=True, kw_only=True):
+    """A device as it is stored, without what it shows."""
+
+    kind: DeviceKind
+    source: str
+    vendor_specific: dict[str, Any]
+    name: str | None = None
+    info: Info = Info()
+    commands: tuple[CommandSpec, ...] | None = None
+
+
+class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is", "last": "was"}):
+    """The attributes of a device as they are stored, since when in ms since 1970, and the last known ones."""
+
+    at: int
+    attributes: dict[str, Any]
+    last: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
@@ -187,56 +199,42 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
-    """The devices that are stored, in their rooms, all offline until they are seen.
+    """Return the stored devices in their rooms, all offline until they are seen.
 
-    When a device was last seen is not kept: it was so at least when its state last changed.
+    The time when a device was last seen is not stored: the last change of its state is the latest that is known.
     """
-    states = dict(document.items(STATE_PREFIX))
+    states = read_all(document, STATE_PREFIX, lambda _, value: convert(value, StoredState), on_fault)
 
     def decode(device_id: str, value: Any) -> Device | None:
-        return _device(device_id, value, states[device_id], layout, on_fault) if device_id in states else None
+        stored, state = convert(value, StoredDevice), states.get(device_id)
+        return None if state is None else _device(device_id, stored, state, layout, on_fault)
 
     found = read_all(document, DEVICE_PREFIX, decode, on_fault).values()
     return [device for device in found if device is not None]
 
 
-def _device(
-    device_id: str, value: dict[str, Any], state: dict[str, Any], layout: Layout, on_fault: OnFault
-) -> Device:
-    changed_at = from_millis(state["at"])
+def _device(device_id: str, stored: StoredDevice, state: StoredState, layout: Layout, on_fault: OnFault) -> Device:
+    changed_at = from_millis(state.at)
     dropped: Dropped = {}
-    shown_then = {key: each for key, each in state["is"].items() if key != "state"}
+    shown_then = {key: each for key, each in state.attributes.items() if key != "state"}
     attributes = check_attributes(shown_then, {}, dropped)
     for attribute, reason in dropped.items():
         on_fault(f"{STATE_PREFIX}{device_id}: {attribute}", Invalid(reason))
-    name, commands, last = value.get("name"), value.get("commands"), state.get("was", {})
     return Device(
         id=device_id,
         room_id=layout.room_assignments.get(device_id),
-        kind=DeviceKind(value["kind"]),
+        kind=stored.kind,
         attributes={**attributes, "state": OFFLINE},
-        metadata=Metadata(source=_text(value["source"]), vendor_specific=dict(value["vendor_specific"])),
+        metadata=Metadata(source=stored.source, vendor_specific=stored.vendor_specific),
         updated_at=changed_at,
         last_seen=changed_at,
         person_name=layout.names.get(device_id),
         alias=layout.aliases.get(device_id),
-        vendor_name=None if name is None else _text(name),
-        info=_info(value.get("info", {})),
-        commands=None if commands is None else tuple(_spec(each) for each in commands),
-        last={key: tuple(known) for key, known in last.items() if isinstance(known, list)},
+        vendor_name=stored.name,
+        info=stored.info,
+        commands=stored.commands,
+        last=state.last,
     )
-
-
-def _info(value: dict[str, Any]) -> Info:
-    known = Info.__struct_fields__
-    return Info(**{key: _text(each) for key, each in value.items() if key in known})
-
-
-def _spec(value: dict[str, Any]) -> CommandSpec:
-    known = CommandSpec.__struct_fields__
-    stated = {key: each for key, each in value.items() if key in known}
-    lists: dict[str, Any] = {key: tuple(each) for key, each in stated.items() if isinstance(each, list)}
-    return CommandSpec(**{**stated, **lists})
 
 
 def _without_none(value: Info | CommandSpec) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import orjson
 
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.layout import Change, Layout
+from appliance.home.layout import Change, Layout, LayoutChange
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
@@ -20,7 +20,7 @@ from appliance.store.file_format import EncodedChanges
 from appliance.store.lock import CUT_OFF, CrashCounter, DirectoryLock
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
-from appliance.store.records import ADAPTER_PREFIX, layout_changes, read_devices, read_layout
+from appliance.store.records import ADAPTER_PREFIX, encode_layout_change, read_devices, read_layout
 from appliance.store.replacement import finish_at_start
 from appliance.store.stored_keys import Keys
 
@@ -39,18 +39,17 @@ class Changes:
 
     async def make(self, change: Change) -> Layout:
         """Make the change; the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
-        made = self._registry.layout
+        made: list[LayoutChange] = []
 
         def prepare(before: EncodedChanges) -> EncodedChanges:
-            nonlocal made
             layout = self._ahead[1] if self._ahead[0] is before else self._registry.layout
             self._ahead = before, layout
-            made = self._registry.preview(change, layout)
-            self._ahead = before, made
-            return encode_values(layout_changes(layout, made))
+            made[:] = [self._registry.preview(change, layout)]
+            self._ahead = before, made[0].layout
+            return encode_values(encode_layout_change(made[0]))
 
-        await self._document.change(prepare, lambda: self._registry.commit(made))
-        return made
+        await self._document.change(prepare, lambda: self._registry.commit(made[0]))
+        return made[0].layout
 
 
 class AdapterSecrets:

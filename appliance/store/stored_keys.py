@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
+
+from msgspec import convert
 
 from appliance.clock import timestamp
 from appliance.errors import NotFound
@@ -119,10 +122,5 @@ def _encode(key: Key) -> dict[str, str]:
     }
 
 
-def _decode(key_id: str, value: dict[str, str]) -> Key:
-    label, role, token_hash = value["label"], value["role"], value["hash"]
-    hint, hook = value.get("hint"), value.get("hook")
-    if not all(isinstance(each, str) for each in (label, role, token_hash, hint or "", hook or "")):
-        raise ValueError(key_id)
-    created_at = datetime.fromisoformat(value["created_at"])
-    return Key(id=key_id, label=label, role=role, token_hash=token_hash, created_at=created_at, hint=hint, hook=hook)
+def _decode(key_id: str, value: Any) -> Key:
+    return convert({**value, "id": key_id, "token_hash": value["hash"]}, Key)

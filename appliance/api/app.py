@@ -7,13 +7,15 @@ from typing import Any
 
 from sanic import Sanic
 
-from appliance.api.connections import ApiLimits
+from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.gate import Buckets, Cors, Gate
+from appliance.api.gate import Gate
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
+from appliance.api.limits import ApiLimits
 from appliance.api.metrics import Metrics
-from appliance.api.responses import RequestCounts
+from appliance.api.rate_limit import Buckets
+from appliance.api.request_counts import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, Simulate, routes_of
 from appliance.api.routes import devices, files, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application

@@ -1,209 +1,32 @@
-"""The gate: the way of every request. It finds the route, authorizes, lets the handler answer, and counts.
+"""The gate: each request passes it. It finds the route, authorizes, lets the handler answer, and counts.
 
-Who has no valid key is not told by 404 or 405 which paths exist. Beside it stand the router, the rate limit, a token
-bucket for each key, and CORS: which web pages of other origins a browser allows to read responses. WebSockets are not
-subject to that: there, as everywhere, the key decides.
+Without a valid key, every path returns 401, so that nobody can probe for paths.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from msgspec import Struct
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
 from appliance.api.codes import status_of
-from appliance.api.connections import ApiLimits
-from appliance.api.responses import UNMATCHED, RequestCounts, error_response, no_content, to_response
+from appliance.api.cors import Cors
+from appliance.api.limits import ApiLimits
+from appliance.api.rate_limit import Buckets
+from appliance.api.request_counts import UNMATCHED, RequestCounts
+from appliance.api.responses import error_response, to_response
 from appliance.api.route import Call, Handler, Route
-from appliance.clock import Clock
-from appliance.errors import LaresError, MalformedRequest, RateLimited, Unauthenticated
-from appliance.settings import RateLimit
-
-ALLOWED_HEADERS = "authorization, content-type"
-"""Request headers that a page may send beside the CORS-safelisted ones."""
-
-EXPOSED_HEADERS = "Retry-After"
-"""Response headers that a page may read beside the CORS-safelisted ones."""
-
-PREFLIGHT_MAX_AGE_SECS = 600
-
-
-class Cors:
-    """Adds CORS headers for these origins, compared exactly; with None, adds none."""
-
-    def __init__(self, origins: frozenset[str] | None, methods: Iterable[str]) -> None:
-        self._origins = origins
-        self._methods = ", ".join(sorted(set(methods)))
-
-    def preflight(self, request: Request) -> HTTPResponse | None:
-        """The response to a preflight of an allowed origin; None for every other request.
-
-        It is the same for every path, also for one that does not exist.
-        """
-        if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
-            return None
-        if self._origin_of(request) is None:
-            return None
-        response = no_content()
-        response.headers["access-control-allow-methods"] = self._methods
-        response.headers["access-control-allow-headers"] = ALLOWED_HEADERS
-        response.headers["access-control-max-age"] = str(PREFLIGHT_MAX_AGE_SECS)
-        return response
-
-    def add_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
-        """The response, with the CORS headers that its origin needs."""
-        if self._origins is not None:
-            varies = response.headers.get("vary")
-            response.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
-            if (origin := self._origin_of(request)) is not None:
-                response.headers["access-control-allow-origin"] = origin
-                response.headers["access-control-expose-headers"] = EXPOSED_HEADERS
-        return response
-
-    def _origin_of(self, request: Request) -> str | None:
-        """The origin that the request states, if it is an allowed one."""
-        if self._origins is None:
-            return None
-        stated = request.headers.getall("origin", [])
-        return stated[0] if len(stated) == 1 and stated[0] in self._origins else None
-
-
-MAX_KEPT_BUCKETS = 256
-"""Above this number, buckets that are full again are dropped."""
-
-
-class Buckets:
-    """Lets each key write `burst_size` times at once and `requests_per_second` for long; with None, without limit.
-
-    A bucket is kept as the moment at which it will be full again; one that is full need not be kept.
-    """
-
-    def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
-        self._clock = clock
-        self._is_limited = rate is not None
-        self._cost = 1 / rate.requests_per_second if rate is not None else 0.0
-        self._capacity = self._cost * rate.burst_size if rate is not None else 0.0
-        self._full_at: dict[str, float] = {}
-
-    def take(self, key_id: str) -> None:
-        """Take one write out of the key's bucket; raises `RateLimited` when it is empty."""
-        if not self._is_limited:
-            return
-        now = self._clock.monotonic()
-        full_at = max(self._full_at.get(key_id, now), now) + self._cost
-        if (wait := full_at - now - self._capacity) > _ROUNDING * self._cost:
-            raise RateLimited(wait)
-        self._full_at[key_id] = full_at
-        if len(self._full_at) > MAX_KEPT_BUCKETS:
-            self._full_at = {each: moment for each, moment in self._full_at.items() if moment > now}
-
-
-_ROUNDING = 1e-3
-"""The part of a write by which sums of floating point numbers may be wrong."""
-
+from appliance.api.router import Router
+from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 
 _SUBPROTOCOL_PREFIX = "bearer."
 """What the sub-protocol that holds a browser's token begins with."""
-
-
-RouteHandler = tuple[Route, Handler]
-"""A route, and what answers it."""
-
-MAX_KEPT_PATHS = 1024
-"""The latest paths that were asked for, and have a route."""
-
-
-class _RestPattern(Struct, frozen=True):
-    """A path with an id that takes one or more segments: its name ends in `_path`."""
-
-    before: tuple[str, ...]
-    name: str
-    after: tuple[str, ...]
-    handlers: Mapping[str, RouteHandler]
-
-    def match(self, segments: list[str]) -> dict[str, str] | None:
-        """The ids of a path; None if it is not one of these."""
-        first, last = len(self.before), len(segments) - len(self.after)
-        if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
-            return None
-        ids = {self.name: "/".join(map(unquote, segments[first:last]))}
-        for word, segment in zip(self.after, segments[last:], strict=True):
-            if word.startswith("<"):
-                ids[word[1:-1]] = unquote(segment)
-            elif word != segment:
-                return None
-        return ids
-
-
-class _Pattern(Struct, frozen=True):
-    """A path with ids, in segments: what is fixed and where, and the names of the ids and where."""
-
-    fixed: tuple[tuple[int, str], ...]
-    ids: tuple[tuple[int, str], ...]
-    handlers: Mapping[str, RouteHandler]
-
-    def matches(self, segments: list[str]) -> bool:
-        """Whether a path of as many segments is one of these."""
-        return all(segments[index] == text for index, text in self.fixed) and all(segments[i] for i, _ in self.ids)
-
-
-class Router:
-    """Routes by path and method. A path that is fixed comes before one with ids, whatever its methods are.
-
-    Sanic's own writes Python source for its routes and compiles it at each start, a tenth of the whole start.
-    """
-
-    def __init__(self) -> None:
-        self._paths: dict[str, dict[str, RouteHandler]] = {}
-        self._patterns: dict[int, list[_Pattern]] = {}
-        self._rest_patterns: list[_RestPattern] = []
-        self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
-
-    def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
-        """Let `handle` be called for these methods of the path, in which `<name>` stands for an id."""
-        if path not in self._paths and "_path>" in path:
-            words = path.split("/")
-            at = next(index for index, word in enumerate(words) if word.endswith("_path>"))
-            before, after = tuple(words[:at]), tuple(words[at + 1 :])
-            rest = _RestPattern(before, words[at][1:-1], after, self._paths.setdefault(path, {}))
-            self._rest_patterns = sorted([*self._rest_patterns, rest], key=lambda each: -len(each.after))
-        elif path not in self._paths and "<" in path:
-            parts = [*enumerate(path.split("/"))]
-            fixed = tuple((index, text) for index, text in parts if not text.startswith("<"))
-            ids = tuple((index, text[1:-1]) for index, text in parts if text.startswith("<"))
-            pattern = _Pattern(fixed, ids, self._paths.setdefault(path, {}))
-            self._patterns.setdefault(len(parts), []).append(pattern)
-        self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
-
-    def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """The handler, and the ids of the path as it was sent: one segment each, not empty, percent-decoded once.
-
-        Raises `NotFound`, or `MethodNotAllowed` with the methods that the path has.
-        """
-        handlers, ids = self._match(path)
-        if (handle := handlers.get(method)) is None:
-            raise MethodNotAllowed(method=method, allowed_methods=sorted(handlers))
-        return handle, ids
-
-    def _find_handlers(self, path: str) -> tuple[Mapping[str, RouteHandler], dict[str, str]]:
-        if (handlers := self._paths.get(path)) is not None and "<" not in path:
-            return handlers, {}
-        segments = path.split("/")
-        for pattern in self._patterns.get(len(segments), ()):
-            if pattern.matches(segments):
-                return pattern.handlers, {name: unquote(segments[index]) for index, name in pattern.ids}
-        for rest in self._rest_patterns:
-            if (ids := rest.match(segments)) is not None:
-                return rest.handlers, ids
-        raise NotFound
 
 
 WRONG_KEY_LOG_SECS = 3600.0

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from appliance.api import schemas
 from appliance.api.connections import Connections
-from appliance.api.responses import BUCKETS_SECS, RequestCounts
+from appliance.api.request_counts import BUCKETS_SECS, RequestCounts
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.health import AdapterHealth

@@ -15,10 +15,10 @@ from sanic import Request
 
 from appliance.adapters.discovery.discovery import Found
 from appliance.api.auth import Principal, Role
-from appliance.api.connections import ApiLimits, BodyBudget
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
+from appliance.api.limits import ApiLimits, BodyBudget
 from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
 from appliance.api.stream import EventStream

@@ -24,7 +24,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
-from appliance.api.connections import ApiLimits
+from appliance.api.limits import ApiLimits
 from appliance.errors import MalformedRequest, UpgradeRequired
 
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)

@@ -13,8 +13,8 @@ from typing import Any
 
 from appliance.adapters.discovery.discovery import Discovery
 from appliance.api.app import build_app
-from appliance.api.connections import ApiLimits
 from appliance.api.keyring import Keyring
+from appliance.api.limits import ApiLimits
 from appliance.api.route import SimulationRequest, SimulationResult
 from appliance.api.server import Server
 from appliance.config import Config, list_kinds

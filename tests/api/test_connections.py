@@ -17,16 +17,12 @@ import pytest
 from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.api.connections import (
-    EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
-    MAX_EMPTY_CONNECTIONS,
-    ApiLimits,
-    Connections,
-    TrustedProxies,
-)
+from appliance.api.connections import EMPTY_CONNECTIONS_EXPIRED_PER_SEC, MAX_EMPTY_CONNECTIONS, Connections
+from appliance.api.limits import ApiLimits
+from appliance.api.listener import address_of
+from appliance.api.proxies import TrustedProxies
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
-from appliance.api.server import address_of
 from appliance.api.websocket import WebSocket
 from tests.api.caller import CLOSE, KEY, UPGRADE, Caller, call, frame, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to

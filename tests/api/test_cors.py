@@ -7,7 +7,7 @@ import re
 import pytest
 
 from appliance.api.app import ROUTES
-from appliance.api.connections import ApiLimits
+from appliance.api.limits import ApiLimits
 from appliance.settings import RateLimit
 from tests.api.caller import KEY, UPGRADE, Reply, call, request
 from tests.fakes.app import MASTER, App, open_app

@@ -15,7 +15,7 @@ from sanic import Request
 
 from appliance import errors
 from appliance.api.codes import CODES, status_of
-from appliance.api.connections import ApiLimits
+from appliance.api.limits import ApiLimits
 from appliance.api.responses import ERROR_HEADERS, error_response
 from appliance.api.route import MAX_SMALL_BODY_BYTES
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN

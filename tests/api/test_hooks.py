@@ -12,8 +12,8 @@ import pytest_asyncio
 from appliance import config
 from appliance.api.app import ROUTES
 from appliance.api.auth import Principal, Role
-from appliance.api.connections import ApiLimits
 from appliance.api.hooks import read_data
+from appliance.api.limits import ApiLimits
 from appliance.errors import Forbidden, Invalid
 from appliance.home import events
 from appliance.home.values import Value

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from appliance.api.app import ROUTES
-from appliance.api.connections import ApiLimits
+from appliance.api.limits import ApiLimits
 from appliance.api.metrics import CONTENT_TYPE
 from appliance.api.route import Route
 from appliance.api.routes.system import TAR

@@ -9,8 +9,8 @@ import pytest
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
-from appliance.api.connections import ApiLimits
-from appliance.api.gate import MAX_KEPT_BUCKETS, Buckets
+from appliance.api.limits import ApiLimits
+from appliance.api.rate_limit import MAX_KEPT_BUCKETS, Buckets
 from appliance.api.route import UNLIMITED_PATHS, Route
 from appliance.api.routes.system import SystemApi
 from appliance.clock import Clock

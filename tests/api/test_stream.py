@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.api.connections import ApiLimits
 from appliance.api.frames import BY_EVENT, frame_of
+from appliance.api.limits import ApiLimits
 from appliance.api.stream import encode_text_frame
 from appliance.errors import Fault
 from appliance.home import events

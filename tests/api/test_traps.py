@@ -18,8 +18,8 @@ import pytest
 from sanic import Sanic
 
 from appliance.api.app import build_app
-from appliance.api.connections import ApiLimits
 from appliance.api.keyring import Keyring
+from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock

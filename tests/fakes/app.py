@@ -25,9 +25,9 @@ from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, KeyToken, Role
-from appliance.api.connections import ApiLimits
 from appliance.api.frames import frame_of
 from appliance.api.keyring import Keyring
+from appliance.api.limits import ApiLimits
 from appliance.api.route import SimulationResult
 from appliance.api.server import Server
 from appliance.cli.hub_simulation import HubSimulations

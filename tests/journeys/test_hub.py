@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from appliance import config
 from appliance.adapters.discovery.discovery import Found
-from appliance.api.connections import ApiLimits
+from appliance.api.limits import ApiLimits
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from tests.api.caller import call, request
 from tests.fakes.app import READER, App, open_app

@@ -18,7 +18,9 @@ from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, Sanic
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
-from appliance.api.connections import ApiLimits, BodyBudget, Connections, TrustedProxies
+from appliance.api.connections import Connections
+from appliance.api.limits import ApiLimits, BodyBudget
+from appliance.api.proxies import TrustedProxies
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 

@@ -10,7 +10,7 @@ from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
 
 from appliance.api.auth import Principal
-from appliance.api.connections import ApiLimits
+from appliance.api.limits import ApiLimits
 from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 

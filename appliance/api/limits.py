@@ -1,0 +1,64 @@
+"""The limits of the API."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from appliance.errors import Overloaded
+from appliance.settings import Api, RateLimit
+from appliance.tables.addresses import Network
+
+
+class ApiLimits(Struct, frozen=True, kw_only=True):
+    """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
+
+    `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None where it
+    is off. Requests over connections from `trusted_proxies` count to the address that those name.
+    """
+
+    connections: int = 1000
+    connections_per_peer: int = 600
+    body_bytes: int = 1 << 20
+    bodies_bytes: int = 8 << 20
+    head_bytes: int = 8192
+    head_secs: float = 10.0
+    body_secs: float = 30.0
+    idle_secs: float = 60.0
+    message_bytes: int = 64 * 1024
+    ping_secs: float = 20.0
+    stall_secs: float = 30.0
+    stop_secs: float = 3.0
+    abort_secs: float = 0.5
+    rate: RateLimit | None = None
+    origins: frozenset[str] | None = None
+    trusted_proxies: tuple[Network, ...] = ()
+
+    @staticmethod
+    def of(api: Api) -> ApiLimits:
+        """The limits that the configuration asks for."""
+        return ApiLimits(
+            connections=api.max_connections,
+            connections_per_peer=api.max_connections_per_peer,
+            trusted_proxies=api.trusted_proxies,
+            body_bytes=api.max_body_bytes,
+            rate=api.rate_limit if api.rate_limit.enabled else None,
+            origins=frozenset(api.cors.allowed_origins) if api.cors.enabled else None,
+        )
+
+
+class BodyBudget:
+    """The bytes of bodies that have begun to arrive and are not complete, over all connections."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.held = 0
+
+    def take(self, count: int) -> None:
+        """Count bytes that have arrived; raise `Overloaded` if there are too many, which are counted as well."""
+        self.held += count
+        if self.held > self._most:
+            raise Overloaded("the bodies of other requests have not arrived in full: try again in a second")
+
+    def give_back(self, count: int) -> None:
+        """Stop counting the bytes of a body that is complete or refused."""
+        self.held -= count

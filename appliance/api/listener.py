@@ -1,0 +1,163 @@
+"""The listener: it accepts connections within limits, so that a flood does not slow other clients.
+
+asyncio's own accepting takes a whole backlog at once. Without a free file descriptor it logs a traceback and tries
+again each second, for every connection that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from appliance.api.connections import Connections
+from appliance.api.sanic_http.connection import StrictConnection
+from appliance.tasks import Tasks
+
+BACKLOG = 4096
+"""Connections that may wait to be accepted (the system may allow fewer); beyond, a client would wait a second."""
+
+
+MAX_ACCEPTS_AT_ONCE = 16
+"""Connections that one turn of the loop accepts, so that what others wait for comes in between."""
+
+
+EXHAUSTED_PAUSE_SECS = 0.25
+"""How long nothing is accepted when the system has no memory or file descriptor left."""
+
+
+LOG_INTERVAL_SECS = 60.0
+
+
+log = logging.getLogger("api")
+
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+PeerOf = Callable[[socket.socket, Any], str | None]
+"""As what an accepted connection is counted, by its socket and address; None for one that may not connect."""
+
+
+def address_of(peername: Any) -> str:
+    """The client's address; an IPv4 one as IPv4, also where a socket serves both families."""
+    return str(peername[0]).removeprefix("::ffff:")
+
+
+class Listener:
+    """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
+
+    One whose `peer_of` is None is closed at once. One file descriptor is held in reserve: where none is free, a
+    connection is accepted with it, to be closed.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        connections: Connections,
+        new_connection: Callable[[str], StrictConnection],
+        peer_of: PeerOf = lambda _, address: address_of(address),
+    ) -> None:
+        self._socket = listening
+        self._connections = connections
+        self._new_connection = new_connection
+        self._peer_of = peer_of
+        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks()
+        self._reserve: socket.socket | None = None
+        self._resume: asyncio.TimerHandle | None = None
+        self._is_open = False
+        self._unlogged = 0
+        self._log_at = 0.0
+
+    async def __aenter__(self) -> Listener:
+        self._reserve = socket.socket()
+        self._socket.listen(BACKLOG)
+        self._is_open = True
+        self._loop.add_reader(self._socket, self._accept_some)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+        await self._tasks.__aexit__()
+
+    def close(self) -> None:
+        """Stop accepting, and close the socket."""
+        if self._is_open:
+            self._is_open = False
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+        if self._resume is not None:
+            self._resume.cancel()
+        if self._reserve is not None:
+            self._reserve.close()
+
+    def _accept_some(self) -> None:
+        for _ in range(MAX_ACCEPTS_AT_ONCE):
+            try:
+                accepted, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._recover_from_exhaustion(error)
+                return
+            if (peer := self._peer_of(accepted, address)) is None:
+                accepted.close()
+            else:
+                self._register(accepted, peer)
+
+    def _register(self, accepted: socket.socket, peer: str) -> None:
+        if (refusal := self._connections.find_refusal(peer)) is not None:
+            accepted.close()
+            self._log_refusal(refusal)
+            return
+        connection = self._new_connection(peer)
+        self._connections.add(peer, connection)
+        self._tasks.start(self._open(accepted, peer, connection), f"connection of {peer}")
+
+    async def _open(self, accepted: socket.socket, peer: str, connection: StrictConnection) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: connection, accepted)
+        except (OSError, asyncio.CancelledError):
+            self._connections.remove(peer, connection)
+            accepted.close()
+
+    def _recover_from_exhaustion(self, error: OSError) -> None:
+        """Close the first that waits with the descriptor in reserve, and accept nothing for a while."""
+        if error.errno not in _EXHAUSTED:
+            log.error("accepting a connection failed: %s", error.strerror)
+        elif self._reserve is not None:
+            self._reserve.close()
+            self._reserve = None
+            self._refuse_one()
+            self._log_refusal(f"the system has none to spare ({error.strerror})")
+        self._loop.remove_reader(self._socket)
+        self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
+
+    def _refuse_one(self) -> None:
+        try:
+            accepted, _ = self._socket.accept()
+        except OSError:
+            return
+        accepted.close()
+        self._connections.refused += 1
+
+    def _resume_accepting(self) -> None:
+        if self._reserve is None:
+            try:
+                self._reserve = socket.socket()
+            except OSError:
+                self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
+                return
+        self._loop.add_reader(self._socket, self._accept_some)
+
+    def _log_refusal(self, why: str) -> None:
+        """Log refusals as one line a minute, with their number."""
+        self._unlogged += 1
+        now = self._loop.time()
+        if now >= self._log_at:
+            self._log_at = now + LOG_INTERVAL_SECS
+            log.warning("closed %d connection(s) at once: %s", self._unlogged, why)
+            self._unlogged = 0

@@ -1,0 +1,90 @@
+"""Trusted reverse proxies: the client behind each of their requests."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from sanic.compat import Header
+
+from appliance.tables.addresses import Network
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+_PAIR = r'[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^",;\s]*)[ \t]*(;|,|\Z)'
+
+
+_HOST_AND_PORT = r"\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?|([0-9A-Fa-f:.]+(?:%[\w.-]+)?)"
+
+
+class TrustedProxies:
+    """The proxies of `networks`, whose `X-Forwarded-For` and `Forwarded` are believed; nobody else's are."""
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        self._networks = tuple(networks)
+
+    def trusts(self, peer: str) -> bool:
+        """Whether the address of a connection is one of theirs."""
+        return bool(self._networks) and (address := _parse(peer)) is not None and self._contains(address)
+
+    def client_of(self, peer: str, headers: Header) -> str:
+        """The address to which a request counts that came from the trusted `peer`.
+
+        It is the last hop that is not trusted. All requests whose headers name none, cannot be read or contradict
+        each other count as those of one client.
+        """
+        named = {
+            self._last_untrusted(read(",".join(stated)))
+            for name, read in _READERS.items()
+            if (stated := headers.getall(name, ()))
+        }
+        return (named.pop() if len(named) == 1 else None) or f"a client of {peer}"
+
+    def _last_untrusted(self, hops: list[str]) -> str | None:
+        address = None
+        for hop in reversed(hops):
+            address = _parse(hop)
+            if address is None or not self._contains(address):
+                break
+        return None if address is None else str(address)
+
+    def _contains(self, address: IpAddress) -> bool:
+        return any(address in network for network in self._networks)
+
+
+def _parse(hop: str) -> IpAddress | None:
+    """The address of a hop, with or without its port; an IPv4 one that is mapped into IPv6 as IPv4."""
+    match = re.fullmatch(_HOST_AND_PORT, hop.strip())
+    if match is None:
+        return None
+    try:
+        address = ipaddress.ip_address((match[1] or match[2] or match[3]).partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _read_forwarded(stated: str) -> list[str]:
+    """The hops of `Forwarded` (RFC 7239); an unreadable one where a part is malformed."""
+    hops: list[str] = []
+    at, hop = 0, ""
+    pair = re.compile(_PAIR)
+    while at < len(stated):
+        match = pair.match(stated, at)
+        if match is None:
+            return [*hops, ""]
+        if match[1].lower() == "for":
+            hop = match[2].strip('"')
+        if match[3] != ";":
+            hops.append(hop)
+            hop = ""
+        at = match.end()
+    return [*hops, hop] if hop else hops
+
+
+_READERS: Mapping[str, Callable[[str], list[str]]] = {
+    "x-forwarded-for": lambda stated: stated.split(","),
+    "forwarded": _read_forwarded,
+}

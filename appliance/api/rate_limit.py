@@ -1,0 +1,40 @@
+"""The rate limit: a token bucket for each key."""
+
+from __future__ import annotations
+
+from appliance.clock import Clock
+from appliance.errors import RateLimited
+from appliance.settings import RateLimit
+
+MAX_KEPT_BUCKETS = 256
+"""Above this number, buckets that are full again are dropped."""
+
+
+class Buckets:
+    """Lets each key write `burst_size` times at once and `requests_per_second` for long; with None, without limit.
+
+    A bucket is kept as the moment at which it will be full again; one that is full need not be kept.
+    """
+
+    def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
+        self._clock = clock
+        self._is_limited = rate is not None
+        self._cost = 1 / rate.requests_per_second if rate is not None else 0.0
+        self._capacity = self._cost * rate.burst_size if rate is not None else 0.0
+        self._full_at: dict[str, float] = {}
+
+    def take(self, key_id: str) -> None:
+        """Take one write out of the key's bucket; raises `RateLimited` when it is empty."""
+        if not self._is_limited:
+            return
+        now = self._clock.monotonic()
+        full_at = max(self._full_at.get(key_id, now), now) + self._cost
+        if (wait := full_at - now - self._capacity) > _ROUNDING * self._cost:
+            raise RateLimited(wait)
+        self._full_at[key_id] = full_at
+        if len(self._full_at) > MAX_KEPT_BUCKETS:
+            self._full_at = {each: moment for each, moment in self._full_at.items() if moment > now}
+
+
+_ROUNDING = 1e-3
+"""The part of a write by which sums of floating point numbers may be wrong."""

@@ -1,0 +1,35 @@
+"""The number of requests of each route, and the time of their responses."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+
+BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The upper ends of the times that are told apart."""
+
+
+UNMATCHED = "unmatched"
+"""The route of requests whose path or method is no route's."""
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+
+
+class RequestCounts:
+    """How many requests of a method and a route there were, and how long their responses took: how many requests up
+    to each of `BUCKETS_SECS`, and the sum.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str, int]] = Counter()
+        self.times: dict[tuple[str, str], list[int]] = {}
+        self.seconds: dict[tuple[str, str], float] = {}
+
+    def add(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
+        """Count a request of this route that was answered so; `seconds` is how long that took, None for a stream."""
+        self.counts[method if method in _METHODS else "other", route, status] += 1
+        if seconds is not None:
+            which = method, route
+            self.times.setdefault(which, [0] * (len(BUCKETS_SECS) + 1))[bisect_left(BUCKETS_SECS, seconds)] += 1
+            self.seconds[which] = self.seconds.get(which, 0.0) + seconds

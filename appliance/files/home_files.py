@@ -20,15 +20,17 @@ from msgspec import Struct
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
 from appliance.clock import Clock, from_millis
-from appliance.config import Config
+from appliance.config import Config, line_finder
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
 from appliance.files.file_checks import CheckedText, FileChecks, FilePlace
+from appliance.lua.reload import Reloaded
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.settings import SECTIONS
 from appliance.store.disk import Disk
 from appliance.store.records import Storage
 from appliance.store.saved_files import FileVersion, SavedFiles
+from appliance.tables.fields import line_at
 from appliance.tables.plain_files import read_plain
 from appliance.tasks import Tasks
 
@@ -92,7 +94,7 @@ class HomeFiles:
         storage: Storage,
         *,
         run: Callable[[Callable[[], Any]], Awaitable[Any]],
-        reload_sound: Mapping[str, Callable[[], Awaitable[object]]],
+        reload_sound: Mapping[str, Callable[[], Awaitable[Reloaded]]],
         secret_settings: Callable[[], Mapping[str, frozenset[str]]],
     ) -> None:
         self.checks = checks
@@ -214,8 +216,11 @@ class HomeFiles:
             if full != before:
                 await self._write(place, partial(self._replace, place, full, before, version))
                 log.info("saved %s", place.path)
-            await self._reload(place)
-            return SavedFile(path=place.path, version=self._version_of(full), warnings=checked.warnings)
+            done = await self._reload(place)
+            waiting = () if done is None else done.next_start
+            later = [_at_next_start(place, full, each) for each in waiting]
+            warnings = (*checked.warnings, *later)
+            return SavedFile(path=place.path, version=self._version_of(full), warnings=warnings)
 
     async def _delete(self, place: FilePlace) -> None:
         async with self._lock:
@@ -242,9 +247,9 @@ class HomeFiles:
             reason = error.strerror or str(error)
             raise StoreFailed(f"{place.path} cannot be written: {reason}; nothing was changed") from None
 
-    async def _reload(self, place: FilePlace) -> None:
-        if (reload := self._reload_sound.get(place.kind)) is not None:
-            await reload()
+    async def _reload(self, place: FilePlace) -> Reloaded | None:
+        reload = self._reload_sound.get(place.kind)
+        return None if reload is None else await reload()
 
     def _require_version(self, place: FilePlace, data: bytes | None, version: str | None) -> None:
         if version is not None and version != ("" if data is None else self._version_of(data)):
@@ -318,6 +323,12 @@ class HomeFiles:
             return any(each in known or _SECRET_NAME.fullmatch(each) for each in path[2:])
 
         return is_secret
+
+
+def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
+    """The warning about a changed key of the configuration that a reload does not apply."""
+    line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
+    return Fault(place.path, line, f"{key} takes effect when the hub starts again")
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:

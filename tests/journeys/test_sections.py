@@ -177,5 +177,10 @@ async def test_keys_that_wait_for_the_next_start_are_listed_until_then(home: Hom
 async def test_a_save_over_http_applies_the_sections(home: Home) -> None:
     text = home.file.read_text() + OTHER
     saved = await home.app.ask("PUT", "/files/config/default.toml", json={"text": text})
-    assert saved.status == 200, saved.json
+    assert saved.status == 200 and saved.json["warnings"] == [], saved.json
     await home.has("other:b", "virtual:a")
+    text += '[locale]\ntimezone = "Europe/Berlin"\n'
+    saved = await home.app.ask("PUT", "/files/config/default.toml", json={"text": text})
+    [warning] = saved.json["warnings"]
+    assert warning["message"] == "locale.timezone takes effect when the hub starts again"
+    assert text.splitlines()[warning["line"] - 1].startswith("timezone")

@@ -131,7 +131,7 @@ async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path
         assert len(await entries(app, "/scenes/evening/history")) == 1
     written = b"".join(file.read_bytes() for file in data.glob("*.json"))
     keys = set(re.findall(rb'"([a-z]+)/[^"]*":', written))
-    assert keys == {b"device", b"state", b"counter"}
+    assert keys == {b"device", b"state", b"counter", b"files"}
     assert b'"brightness":33' in written and b'"brightness":22' not in written
     assert b"evening" not in written and b"a line of the log" not in written
 

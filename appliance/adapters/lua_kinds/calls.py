@@ -13,7 +13,7 @@ import orjson
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.device_http import HttpResponse
-from appliance.adapters.lua_kinds.computing import compute_apart
+from appliance.adapters.lua_kinds.computing import compute_apart, compute_slowly
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.libraries import compact_json, compute, decode_xml
 from appliance.adapters.lua_kinds.redaction import Redaction
@@ -204,7 +204,7 @@ class FunctionCalls:
     async def crypto(self, name: Any, given: Any) -> str:
         """Return a result of the table `crypto`."""
         if name == "pbkdf2":
-            return await compute_apart(compute, name, given)
+            return await compute_slowly(compute, name, given)
         return compute(name, given)
 
 

@@ -8,16 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
-MAX_THREADS = 2
-
 T = TypeVar("T")
 
 
 async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of a function that takes long, computed on one of the threads of kinds."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(), function, *arguments)
+    """Return the result of a function that takes milliseconds, computed on a thread of kinds."""
+    return await asyncio.get_running_loop().run_in_executor(_threads("kinds"), function, *arguments)
+
+
+async def compute_slowly(function: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of a function that can take a second. These run one at a time, and hold up nothing else."""
+    return await asyncio.get_running_loop().run_in_executor(_threads("kinds-slow", 1), function, *arguments)
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="kinds")
+def _threads(name: str, count: int = 2) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix=name)

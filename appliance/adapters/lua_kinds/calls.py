@@ -37,6 +37,9 @@ KEPT = "kept"
 MIN_INNER_CHARS = 8
 """Shorter texts inside a kept JSON text are words, not secrets."""
 
+MAX_XML_AT_ONCE = 4096
+"""Bytes of XML that are decoded on the loop; more are decoded on a thread."""
+
 _LEVELS = {
     "trace": logging.DEBUG,
     "debug": logging.DEBUG,
@@ -199,7 +202,8 @@ class FunctionCalls:
 
     async def parse_xml(self, text: Any, _: Any) -> Any:
         """Return the root element of an XML text as `{value}`, or `{fault}`."""
-        return await compute_apart(decode_xml, text.encode("latin-1"))
+        raw = text.encode("latin-1")
+        return decode_xml(raw) if len(raw) <= MAX_XML_AT_ONCE else await compute_apart(decode_xml, raw)
 
     async def crypto(self, name: Any, given: Any) -> str:
         """Return a result of the table `crypto`."""

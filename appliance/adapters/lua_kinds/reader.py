@@ -166,7 +166,7 @@ class DeviceReader:
         self._publish = publish
         self._find = publish.find
         self._published: set[tuple[str, str]] = set()
-        self._toggles: set[str] = set()
+        self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
 
     def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
         """Add the devices of a list to `read`, one per step. The list of an update is `in_part`.
@@ -231,7 +231,8 @@ class DeviceReader:
 
     def handles_toggle(self, device_id: str) -> bool:
         """Return whether the file lists `toggle` among the actions of the device."""
-        return device_id in self._toggles
+        stated = self._commands_read.get(device_id, ([], ()))[0]
+        return isinstance(stated, list) and any(map(_lists_toggle, stated))
 
     def _read(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool) -> None:
         try:
@@ -270,11 +271,10 @@ class DeviceReader:
             return
         if isinstance(stated, list):
             row = {**row, "commands": [_with_actions(each) for each in stated]}
-            (self._toggles.add if any(map(_lists_toggle, stated)) else self._toggles.discard)(id_)
         table = Table(row, findings)
         table.raw("id")
         found = table.read(_DEVICE)
-        info, commands = self._info(table), self._commands(table, known)
+        info, commands = self._info(table), self._commands(table, id_, stated, known)
         table.refuse_others("a field of a device")
         kind = read.kinds.get(id_) or (None if known is None else known.kind)
         if found["kind"] is None and kind is None and not table.has("kind"):
@@ -283,6 +283,7 @@ class DeviceReader:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
         if findings.faults:
             return
+        self._remember_commands(id_, stated, commands)
         kind = read.kinds[id_] = kind if found["kind"] is None and kind else DeviceKind(found["kind"])
         seen = Observation(
             device_id=id_,
@@ -309,10 +310,18 @@ class DeviceReader:
             info["parent_id"] = f"{self._section}:{info['parent_id']}"
         return info
 
-    def _commands(self, table: Table, known: Device | None) -> tuple[CommandSpec, ...]:
-        if not table.has("commands"):
+    def _remember_commands(self, id_: str, stated: Any, specs: tuple[CommandSpec, ...]) -> None:
+        if stated is not None:
+            if len(self._commands_read) >= 2 * MAX_DEVICES:
+                self._commands_read.clear()
+            self._commands_read[id_] = (stated, specs)
+
+    def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
+        """Return the commands of a device; those of its last row if they are the same, or if the row has none."""
+        last = self._commands_read.get(id_)
+        if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")
-            return () if known is None else known.commands or ()
+            return last[1] if last is not None else () if known is None else known.commands or ()
         specs: dict[str, CommandSpec] = {}
         for inner in table.tables("commands", '{ { capability = "power", actions = { "on", "off" } } }'):
             count = len(inner.findings.faults)

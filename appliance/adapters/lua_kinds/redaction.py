@@ -63,6 +63,10 @@ class Redaction:
         """Return the text without secrets."""
         return self._search().hide(text)
 
+    def has_secrets(self) -> bool:
+        """Return whether anything can be replaced."""
+        return bool(self._search().forms)
+
     def in_value(self, value: Any) -> Any:
         """Return a JSON value without secrets."""
         return _without(self._search(), value)
@@ -147,6 +151,8 @@ def _at_least(least: int, texts: Sequence[str]) -> list[str]:
 
 
 def _without(search: _Search, value: Any) -> Any:
+    if not search.forms:
+        return value
     if isinstance(value, str):
         return search.hide(value)
     if is_number(value):

@@ -42,17 +42,17 @@ from appliance.tasks import Tasks
 
 MAX_RECORDING_BYTES = 32 << 20
 MAX_SHOWN_LINE_CHARS = 1000
-"""Characters of what was sent or came that are shown; a recording has all."""
+"""Characters of a request or answer that are shown; a recording contains everything."""
 
 LISTEN_SECS = 3.0
 """How long it may take to open the connection of a kind that listens, and until something is pushed."""
 
 
 def try_adapter(arguments: argparse.Namespace) -> int:
-    """Poll once, print what was sent, what came and what the hub would show; the exit code."""
+    """Poll once, print requests, answers, and devices, and return the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
-        arguments.name = arguments.set.pop()  # where it stands behind the settings
+        arguments.name = arguments.set.pop()  # the name follows the settings
     if arguments.name is None:
         raise StartFailed("try-adapter takes the NAME of a kind in Lua, or of a section of one", os.EX_USAGE)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
@@ -92,7 +92,7 @@ def _read_command(device_id: str, text: str) -> tuple[str, Command]:
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
-    """The section of that name in the configuration, or one of the kind of that name; with what `--set` says."""
+    """Return the section of that name, otherwise one of that kind, with the values of `--set`."""
     name = arguments.name
     raw: dict[str, Any] = {"type": name}
     if replay is not None:
@@ -109,7 +109,7 @@ def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSe
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """A setting and its value: as TOML has it, else as a text."""
+    """Return a setting and its value: in TOML, otherwise a text."""
     key, equals, value = text.partition("=")
     if not equals:
         raise StartFailed(f"--set takes key=value, not {text!r}", os.EX_USAGE)
@@ -120,7 +120,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 class _Attempt:
-    """One adapter of the section, in a home of its own that nobody sees."""
+    """One adapter of the section, in a temporary home."""
 
     def __init__(
         self, section: LuaSection, record: str | None, command: tuple[str, Command] | None, replay: Any
@@ -141,7 +141,7 @@ class _Attempt:
             say(f"event: {event.device_id} {event.event} {orjson.dumps(event.data).decode()}")
 
     async def run(self, file: Path, data_dir: Path) -> None:
-        """Poll and command. Raises `StartFailed` where that fails, `ConfigFailed` for faults of file and settings."""
+        """Poll and command. Raises `StartFailed`, and `ConfigFailed` for faults of file and settings."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = catalog_of_kinds(file, [self._section], pool.describe, self._bus)
@@ -175,7 +175,7 @@ class _Attempt:
                     if not has_poll and connection is None:
                         self._miss("nothing was asked, for the kind has neither poll nor listen")
                     elif not has_poll and not await self._wait(self._registry.list_devices):
-                        self._miss(f"nothing that tells of a device was pushed within {LISTEN_SECS:g} s")
+                        self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
             finally:
                 self._show(adapter, recorder, loaded.definition.settings)
 
@@ -192,7 +192,7 @@ class _Attempt:
         )
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
-        """Whether it is over within `LISTEN_SECS`."""
+        """Return whether it is over within `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)
@@ -244,7 +244,7 @@ def _describe(device: Device) -> list[str]:
 
 
 class _Forgetful:
-    """Secrets for as long as the attempt lasts."""
+    """Secrets until the attempt ends."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

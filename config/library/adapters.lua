@@ -1,58 +1,57 @@
 ---@meta
--- What a kind of adapter is given and returns, for editors: completion, explanations, and a red line under a typo.
--- Nothing here is ever run. Write `---@type Kind` above the `return {` of a file in `config/adapters/`.
+-- Types of kinds of adapter, for editors: completion, explanations, and warnings. This file never runs. Write `---@type Kind` above the `return {` of a file in `config/adapters/`.
 
----A file in `config/adapters/` returns one: how the hub talks to one sort of device.
+---The table that a file in `config/adapters/` returns.
 ---@class Kind
----@field name string The kind's name for people.
----@field settings? table<string, KindSetting> The keys that its sections may have, beside those of every kind.
----@field base_url? string Where its devices answer when the section says nothing.
----@field poll_interval_secs? integer Seconds between two polls when the section says nothing; 5 if this does not either.
----@field max_silence_secs? integer Seconds until a device that says nothing is offline, for those that sleep.
+---@field name string Display name of the kind.
+---@field settings? table<string, KindSetting> Keys of its sections, in addition to the keys of every kind.
+---@field base_url? string Default address of its devices.
+---@field poll_interval_secs? integer Default seconds between two polls; 5 without it.
+---@field max_silence_secs? integer Default seconds until a silent device is offline, for sleeping devices.
 ---@field origins? table<string, string|KindOrigin> Further addresses for `ctx:http { origin = … }`.
----@field poll? fun(ctx: KindContext): KindDevice[], number? All devices, and the seconds until the next poll.
----@field listen? KindListen A connection over which the vendor pushes.
----@field hook? fun(ctx: KindContext, request: KindHook): KindUpdate? What is sent to the section from outside.
----@field command? fun(ctx: KindContext, device: KindDevice, command: Command): KindDevice|boolean|nil, string? Do it.
----@field operations? table<string, function|KindOperation> What scenes and automations invoke.
+---@field poll? fun(ctx: KindContext): KindDevice[]?, number? All devices, and the seconds until the next poll.
+---@field listen? KindListen A connection over which the device pushes.
+---@field hook? fun(ctx: KindContext, request: KindHook): KindUpdate? A request to `/hooks/<section>`.
+---@field command? fun(ctx: KindContext, device: KindDevice, command: Command): KindDevice|boolean|nil, string? Send a command.
+---@field operations? table<string, function|KindOperation> Functions for `ctx:invoke`.
 
----One key of the kind's sections.
+---One key of the sections.
 ---@class KindSetting
 ---@field type "string"|"integer"|"number"|"boolean"|"duration"|"list"
----@field default? any The value where a section says nothing.
+---@field default? any The value if a section does not set it.
 ---@field required? boolean Whether a section must state it.
 ---@field min? number The least value of a number or duration.
 ---@field max? number The largest value of a number or duration.
----@field values? string[] The words that a string may be.
----@field secret? boolean Whether it must stand in no log, answer or recording.
----@field description? string A few words for whoever left it out.
+---@field values? string[] The allowed values.
+---@field secret? boolean Whether it is hidden in logs, answers, and recordings.
+---@field description? string Shown if the key is missing.
 
 ---@class KindOrigin
 ---@field setting string The setting that holds the address.
 
 ---@class KindOperation
----@field run fun(ctx: KindContext, payload: table): any, string? The result; or nil and why not.
----@field timeout_secs? number How long it may take, up to 300; 5 when left out.
+---@field run fun(ctx: KindContext, payload: table): any, string? The result, or nil and a sentence.
+---@field timeout_secs? number Time limit, up to 300; 5 by default.
 
 ---A connection that the hub opens and keeps.
 ---@class KindListen
----@field path string Begins with "/".
----@field receive fun(ctx: KindContext, message: any): KindUpdate? A message: a table where it is JSON, else text.
----@field hello? fun(ctx: KindContext): any What is sent first, each time it opens.
----@field kind? "websocket"|"sse" "sse": server-sent events, each `{ event, data, id }`.
+---@field path string|fun(ctx: KindContext): string? Begins with "/"; a function may return nil: do not listen.
+---@field receive fun(ctx: KindContext, message: any): KindUpdate? A message: a table if it is JSON, otherwise text.
+---@field hello? fun(ctx: KindContext): any Returns the first message, each time the connection opens.
+---@field kind? "websocket"|"sse" "sse": server-sent events, each `{ event, data, id }`; without hello and reply.
 ---@field reply? string The field with the id of a message, for `ctx:ask`.
----@field max_message_kb? integer The largest message, up to 16384; 1024 when left out.
+---@field max_message_kb? integer Size limit of a message, up to 16384; 1024 by default.
 
----A device, as `poll` tells it.
+---A device in the list of `poll`, or in an update.
 ---@class KindDevice
----@field id string Its name within the section; it never changes.
----@field kind? "Sensor"|"Light"|"Switch"|"Virtual" Needed where the hub does not know the device yet.
----@field class? string More than the kind says: "plug", "cover", "media_player" …
----@field name? string What its vendor calls it.
+---@field id string Unique in the section; never changes.
+---@field kind? "Sensor"|"Light"|"Switch"|"Virtual" Required until the hub knows the device.
+---@field class? string More specific than the kind: "plug", "cover", "media_player" …
+---@field name? string The name from the device.
 ---@field info? KindInfo
----@field attributes? Attributes What it shows.
----@field commands? (string|KindCommand)[] What it takes; a capability's name stands for all that it usually takes.
----@field events? (string|KindEvent)[] What just happened at it.
+---@field attributes? Attributes Without this field, the device keeps its attributes.
+---@field commands? (string|KindCommand)[] A capability's name stands for its usual actions.
+---@field events? (string|KindEvent)[] Events that just happened.
 ---@field state? "online"|"unavailable" "unavailable": its bridge does not reach it.
 
 ---@class KindInfo
@@ -60,7 +59,7 @@
 ---@field model? string
 ---@field firmware? string
 ---@field serial? string
----@field parent_id? string The id of the device that it is a part of.
+---@field parent_id? string The id of the device that contains it.
 ---@field area? string
 ---@field class? string
 
@@ -72,20 +71,20 @@
 ---@field step? number
 ---@field unit? string
 ---@field values? string[]
----@field type? string Of a `custom.` capability.
+---@field type? string For `custom.` capabilities.
 
 ---@class KindEvent
 ---@field event string
 ---@field data? table
----@field id? string The device, where the event stands in an update.
+---@field id? string The device, in an update.
 
----What `hook` and `receive` return.
+---The result of `hook` and `receive`.
 ---@class KindUpdate
----@field devices? KindDevice[] Attributes that are not named stay.
+---@field devices? KindDevice[] Other attributes stay.
 ---@field events? KindEvent[]
----@field send? any What to send over the connection of `listen`.
+---@field send? any A message for the connection of `listen`.
 ---@field poll? boolean true: poll at once.
----@field complete? boolean true: these devices are all there are.
+---@field complete? boolean true: the list of devices is complete.
 
 ---@class KindHook
 ---@field method string
@@ -103,27 +102,27 @@
 ---@field form? table<string, string|number|boolean>
 ---@field body? string
 ---@field timeout_secs? number
----@field origin? string One of `origins`; the section's own address when left out.
+---@field origin? string One of `origins`; the address of the section by default.
 
 ---@class KindResponse
 ---@field status integer
 ---@field headers table<string, string> Names in lower case.
 ---@field body string
----@field json? any Where the body is JSON.
+---@field json? any Present if the body is JSON.
 
----What the functions of a kind are given.
+---The first argument of the functions of a kind.
 ---@class KindContext
----@field settings table<string, any> What the section says, with the defaults.
+---@field settings table<string, any> The values of the section, with defaults.
 ---@field memory table Lasts while the adapter runs; up to 64 KiB of data.
 KindContext = {}
 
----Ask the section's address, or one of `origins`. Raises where nothing answers.
+---Send a request to the address of the section, or to one of `origins`. Raises if nothing answers.
 ---@param request KindRequest
 ---@return KindResponse
 function KindContext:http(request) end
 
----The JSON of an answer with status 200 that is a table, and has the field. Raises a sentence for any other: that of
----`reasons` for its status, else that this is no such device, or has a fault of its own (from 500 on).
+---Return the JSON table of an answer with status 200 that has the field. Any other answer raises the sentence for its
+---status in `reasons`, otherwise a general one.
 ---@param request string|KindRequest A path, or a request.
 ---@param field? string
 ---@param reasons? table<integer, string>
@@ -134,71 +133,71 @@ function KindContext:fetch(request, field, reasons) end
 ---@param message any
 function KindContext:send(message) end
 
----Send a table with a fresh id, and wait for the message with that id.
+---Send a table with a new id, and wait for the message with that id.
 ---@param message table
 ---@param timeout_secs? number
 ---@return table
 function KindContext:ask(message, timeout_secs) end
 
----Keep a text over restarts; nil forgets it.
+---Keep a text over restarts; nil removes it.
 ---@param key string
 ---@param text? string
 function KindContext:keep(key, text) end
 
----A text that was kept, or nil.
+---Return a kept text, or nil.
 ---@param key string
 ---@return string?
 function KindContext:kept(key) end
 
----A line of the log.
+---Write a log line.
 ---@param level "trace"|"debug"|"info"|"warn"|"error"
 ---@param message any
 ---@param fields? table
 function KindContext:log(level, message, fields) end
 
----The seconds since 1970.
+---Return the seconds since 1970.
 ---@return integer
 function KindContext:now() end
 
 json, xml, crypto = {}, {}, { hex = {}, base64 = {} }
 
----A measurement, or with a period an accumulation; nil where the value is no number.
+---Return a measurement, or an accumulation if there is a period; nil if the value is not a number.
 ---@param value any
 ---@param unit string
 ---@param period? string
----@param parts? number How many of the vendor's units make one: 1000 for Wh as kWh.
+---@param parts? number The vendor's units per unit: 1000 for Wh as kWh.
 ---@return table?
 function measure(value, unit, period, parts) end
 
----The nearest integer; nil where the value is no number.
+---Return the nearest integer; nil if the value is not a number.
 ---@param value any
 ---@return number?
 function round(value) end
 
----The table under these names in a part of an answer, one in the other; an empty one where there is none.
+---Return the nested table under these names; an empty one if it is missing.
 ---@param of any
 ---@param ... string|integer
 ---@return table
 function part(of, ...) end
 
----The tables in the list that stands there.
+---Return the tables in the list under these names.
 ---@param of any
 ---@param ... string|integer
 ---@return table[]
 function rows(of, ...) end
 
----The tables under each name there, in order, `for name, each in parts(of) do`; an empty one for what is no table.
+---Iterate over the names of a table in order, with their tables: `for name, each in parts(of) do`.
 ---@param of any
 ---@param ... string|integer
 ---@return fun(): string?, table
 function parts(of, ...) end
 
----The first of the values that is a text with something in it; nil where none is.
+---Return the first value that is a non-empty text, or nil.
 ---@param ... any
 ---@return string?
 function text(...) end
 
----The value that a text holds; or nil and a sentence.
+---Return the value of a JSON text, or nil and a sentence.
 ---@param text string
 ---@return any, string?
 function json.decode(text) end
@@ -207,7 +206,7 @@ function json.decode(text) end
 ---@return string
 function json.encode(value) end
 
----The root element, `{ name, attributes, text, children }`; or nil and a sentence.
+---Return the root element, `{ name, attributes, text, children }`, or nil and a sentence. Forbidden characters are removed.
 ---@param text string
 ---@return table?, string?
 function xml.decode(text) end

@@ -146,12 +146,12 @@ def wanted(name: str, matcher: Matcher) -> str:
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
-ONLY_A_CHANGE = ": only a change to that counts"
+ONLY_A_CHANGE = " already; it must change first"
 """What `present` adds to a value that matches already."""
 
 
 def present(value: Value, matcher: Matcher) -> str:
-    """The value of now for people, and where a trigger would match it, that this is not enough."""
+    """Return the present value for people; if a trigger would match it, with the note that it must change first."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
     return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
 
@@ -167,13 +167,14 @@ class NamedThing(NamedTuple):
     """What of the home the field of a trigger or condition names.
 
     Of an attribute or event, `owner` is the device, or the room or group, that is to show or send it; an event of no
-    name is any that this sends.
+    name is any that this sends. `matcher` is what an attribute is compared with.
     """
 
     field: str
     kind: str
     name: str
     owner: Subject | None = None
+    matcher: Matcher | None = None
 
     @property
     def subject(self) -> Subject:

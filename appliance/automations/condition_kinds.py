@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import Enum
 
-from appliance.automations.conditions import HOLDS, HOME_CONDITIONS, Condition, ConditionResult, refused
+from appliance.automations.conditions import HOLDS, HOME_CONDITIONS, Condition, ConditionResult, Fact, refused
 from appliance.automations.environment import Environment
 from appliance.automations.time_conditions import TIME_CONDITIONS
 from appliance.home_locale import Locale
@@ -36,9 +37,6 @@ class Combination(Condition, frozen=True, kw_only=True):
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Whether it is so; where not, `branch` is the way to the one that decided, where one did."""
         return _COMBINE[self.type](self.conditions, home, instant)
-
-    def describe(self) -> str:
-        return f"{self.type} of its {len(self.conditions)}"
 
 
 CONDITION_KINDS: Mapping[str, type[Condition]] = {
@@ -76,24 +74,53 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
             yield from list_nested(condition.conditions)
 
 
+class Demand(Enum):
+    """What is asked of a condition within others."""
+
+    MUST = "must be"
+    MUST_NOT = "must not be"
+    MAY = "can be"
+
+
 def explain(
-    conditions: Sequence[Condition], home: Environment, instant: datetime | None, prefix: str = ""
+    conditions: Sequence[Condition],
+    home: Environment,
+    instant: datetime | None,
+    prefix: str = "",
+    demand: Demand = Demand.MUST,
 ) -> Iterator[str]:
-    """A sentence for each condition, also those within others: what it needs, and whether it holds now.
+    """Yield a sentence for each condition, also those within others: whether it holds now, or blocks.
 
     `instant` is None while the clock is not trusted.
     """
     for number, condition in enumerate(conditions, 1):
-        outcome = condition.holds(home, instant)
-        if outcome.holds:
-            now = f"it holds{condition.describe_seen(home, instant)}"
-        elif isinstance(condition, Combination):
-            now = "it does not hold"
-        else:
-            now = f"it does not hold: {outcome.reason.partition(', needs ')[0]}"
-        yield f"condition {prefix}{number} needs {condition.describe()}; {now}"
+        place = f"condition {prefix}{number}"
         if isinstance(condition, Combination):
-            yield from explain(condition.conditions, home, instant, f"{prefix}{number}.")
+            inner = _DEMANDS[condition.type] if demand is Demand.MUST else Demand.MAY
+            if inner is Demand.MAY:
+                holds = condition.holds(home, instant).holds
+                yield f"{place}: {_verdict(demand, holds=holds)}: {condition.type} of {len(condition.conditions)}"
+            yield from explain(condition.conditions, home, instant, f"{prefix}{number}.", inner)
+        else:
+            fact = condition.look(home, instant)
+            yield f"{place}: {_verdict(demand, holds=fact.holds)}: {fact.present}{_needs(fact, demand)}"
+
+
+_DEMANDS = {"all": Demand.MUST, "none": Demand.MUST_NOT, "any": Demand.MAY}
+
+
+def _verdict(demand: Demand, *, holds: bool) -> str:
+    if demand is Demand.MAY:
+        return "holds" if holds else "does not hold"
+    return "holds" if holds is (demand is Demand.MUST) else "blocked"
+
+
+def _needs(fact: Fact, demand: Demand) -> str:
+    if not fact.needs:
+        return ""
+    if demand is Demand.MUST_NOT:
+        return " (must not be)" if fact.holds else f" (must not be {fact.needs})"
+    return f" (must be {fact.needs})"
 
 
 def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
@@ -127,8 +154,12 @@ def _any(conditions: Sequence[Condition], home: Environment, instant: datetime |
 def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
         if condition.holds(home, instant).holds:
-            seen = condition.describe_seen(home, instant)
-            return refused(f"{condition.type} holds, and must not{seen}", str(number))
+            seen = (
+                f"{condition.type} holds"
+                if isinstance(condition, Combination)
+                else condition.look(home, instant).past
+            )
+            return refused(f"{seen}, must not be", str(number))
     return HOLDS
 
 

@@ -1,8 +1,7 @@
 """Conditions: whether an automation may run now, as values, each with all that there is to know of its kind.
 
-A kind reads its own fields (`parse`), says whether it holds and why not (`holds`), what it needs (`describe`), what
-it compared (`describe_seen`) and what of the home it names (`names`). Here are those of devices, places and
-variables; those of time stand in `time_conditions.py`, and what combines others in `condition_kinds.py`.
+A kind reads its own fields (`parse`), compares them with the home (`look`), and lists what of the home it names
+(`names`). This file has those of devices, places and variables.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import (
@@ -21,7 +21,6 @@ from appliance.automations.automation_fields import (
     take_attribute,
     take_equal,
     take_matcher,
-    wanted,
 )
 from appliance.automations.environment import Comparison, Environment
 from appliance.errors import NotFound
@@ -45,17 +44,42 @@ class ConditionResult(Struct, frozen=True, kw_only=True):
 
 
 HOLDS = ConditionResult(holds=True)
-"""A yes, which needs no reason."""
-
-
-def untrusted(needs: object) -> ConditionResult:
-    """The result for what depends on the time, and needs this, while the clock is not trusted."""
-    return refused(f"{UNTRUSTED}, needs {needs}")
 
 
 def refused(reason: str, branch: str = "") -> ConditionResult:
-    """The result that something does not hold, with its reason."""
+    """Return the result that something does not hold, with its reason."""
     return ConditionResult(holds=False, reason=reason, branch=branch)
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """What a condition compares now: `name` has `value` and must be `needs`; the one place for its sentences.
+
+    `told` takes the place of name and value where those do not fit: a device that is missing, a clock that is not
+    trusted. Without `needs` it stands for itself.
+    """
+
+    holds: bool
+    name: str = ""
+    value: str = ""
+    needs: str = ""
+    told: str = ""
+    kind: str = ""
+    device_id: str = ""
+
+    @property
+    def past(self) -> str:
+        """What was: `brightness was 20`, `variable 'mode' was 'home'`."""
+        return self.told or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
+
+    @property
+    def refusal(self) -> str:
+        """Why it did not hold: `brightness was 20, needs above 50`."""
+        return f"{self.past}, needs {self.needs}" if self.needs else self.past
+
+    @property
+    def present(self) -> str:
+        """What is: `brightness of 'desk:light:0' = 20`."""
+        return self.told or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
 
 
 class Condition(Struct, frozen=True, kw_only=True):
@@ -65,23 +89,20 @@ class Condition(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        """The condition of this type that a table states, for a home at this place; None where something is wrong.
+        """Read the condition of this type that a table states, for a home at this place; None if something is wrong.
 
         What is wrong is noted. `depth` is how deep it is nested, from 1.
         """
         raise NotImplementedError
 
+    def look(self, home: Environment, instant: datetime | None) -> Fact:
+        """Compare with the home as it is; `instant` is None while the clock is not trusted."""
+        raise NotImplementedError
+
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Whether it is so; `instant` is None while the clock is not trusted: then nothing holds that needs it."""
-        raise NotImplementedError
-
-    def describe(self) -> str:
-        """What it needs."""
-        raise NotImplementedError
-
-    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        """What one that holds compared, ` (power was 'on')`; nothing where there is nothing to say."""
-        return ""
+        """Return whether it holds, and why not."""
+        fact = self.look(home, instant)
+        return HOLDS if fact.holds else refused(fact.refusal)
 
     def names(self) -> list[NamedThing]:
         """What of the home it names; those within it do so on their own."""
@@ -121,39 +142,30 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
     def names(self) -> list[NamedThing]:
         device = NamedThing("device_id", "device", self.device_id)
-        return [device, NamedThing("attribute", "attribute", self.attribute, device.subject)]
+        return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.matcher)]
 
-    def describe(self) -> str:
-        lasting = f" for {self.for_secs:g} s" if self.for_secs else ""
-        return f"that '{self.device_id}' shows {wanted(self.attribute, self.matcher)}{lasting}"
-
-    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        values = [each.attributes.get(self.attribute) for each in home.registry.find_devices([self.device_id])]
-        return f" ({self.attribute} was {', '.join(map(describe, values))})"
-
-    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Whether it is so; false for a device or an attribute that there is not."""
-        devices = home.registry.find_devices([self.device_id])
+    def look(self, home: Environment, instant: datetime | None) -> Fact:
+        """Compare the attribute; a missing device or attribute does not match."""
+        devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
         if not devices:
-            return refused(str(home.registry.no_device(self.device_id)))
+            return Fact(holds=False, told=str(home.registry.no_device(self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
-            return refused(f"device '{self.device_id}' has no {self.attribute}, needs {self.matcher}")
-        if not self.matcher.holds(value):
-            return refused(f"{self.attribute} {_mismatch(value, self.matcher)}")
-        return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
+            return Fact(holds=False, told=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
+        fact = replace(_compare(self.attribute, value, self.matcher), device_id=self.device_id)
+        return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
-    def _has_lasted(self, home: Environment, device: Device, instant: datetime | None) -> ConditionResult:
-        """Return whether it has held for so long; false while the clock is not trusted."""
+    def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
+        """Compare since when it has held, which nobody knows while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
-            return untrusted(needs)
+            return Fact(holds=False, told=UNTRUSTED, needs=needs)
         since = max(timedelta(), instant - home.change_times.get(device, self.comparison))
         if since >= timedelta(seconds=self.for_secs):
-            return HOLDS
+            return replace(fact, needs=needs)
         secs = f"{since.total_seconds():.0f} s"
         held = f"was {self.matcher} for {secs}" if self.matcher.is_range else f"changed {secs} ago"
-        return refused(f"{self.attribute} {held}, needs {needs}")
+        return Fact(holds=False, told=f"{self.attribute} {held}", needs=needs)
 
     @property
     def comparison(self) -> Comparison:
@@ -188,22 +200,17 @@ class PlaceState(Condition, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
-    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Whether it is so; a room or group that is missing has no number of devices."""
+    def look(self, home: Environment, instant: datetime | None) -> Fact:
+        """Count the devices; a missing room or group has no number."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
         try:
             count = len(list_devices(self.place_id))
         except NotFound as error:
-            return refused(str(error))
-        if count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices):
-            return HOLDS
+            return Fact(holds=False, told=str(error))
+        is_met = count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices)
         devices = "1 device" if count == 1 else f"{count} devices"
-        return refused(f"{self.place} '{self.place_id}' had {devices}, needs {self._bounds()}")
-
-    def describe(self) -> str:
-        bounds = self._bounds()
-        return f"{bounds} device{'' if bounds.endswith(' 1') else 's'} in {self.place} '{self.place_id}'"
+        return Fact(holds=is_met, told=f"{self.place} '{self.place_id}' had {devices}", needs=self._bounds())
 
     def _bounds(self) -> str:
         bounds = (("at least", self.min_devices), ("at most", self.max_devices))
@@ -226,20 +233,12 @@ class VariableState(Condition, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "variable", self.name)]
 
-    def describe(self) -> str:
-        return f"variable {wanted(self.name, self.matcher)}"
-
-    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        return f" (variable '{self.name}' was {describe(home.variables.find(self.name))})"
-
-    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Whether it is so; false for a variable that is not set."""
+    def look(self, home: Environment, instant: datetime | None) -> Fact:
+        """Compare the variable; one that is not set does not match."""
         value = home.variables.find(self.name)
         if value is None:
-            return refused(f"variable '{self.name}' is not set, needs {self.matcher}")
-        if self.matcher.holds(value):
-            return HOLDS
-        return refused(f"variable '{self.name}' {_mismatch(value, self.matcher)}")
+            return Fact(holds=False, told=f"variable '{self.name}' is not set", needs=str(self.matcher))
+        return _compare(self.name, value, self.matcher, kind="variable")
 
 
 def _demand_comparison(table: Table) -> None:
@@ -248,9 +247,10 @@ def _demand_comparison(table: Table) -> None:
         table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
 
 
-def _mismatch(value: Value, matcher: Matcher) -> str:
-    is_lacking = "above" in matcher.fields() and number_in(value) is None
-    return f"was {describe(value)}, needs {'a number ' if is_lacking else ''}{matcher}"
+def _compare(name: str, value: Value, matcher: Matcher, kind: str = "") -> Fact:
+    is_number_missing = "above" in matcher.fields() and number_in(value) is None
+    needs = f"{'a number ' if is_number_missing else ''}{matcher}"
+    return Fact(holds=matcher.holds(value), name=name, value=describe(value), needs=needs, kind=kind)
 
 
 HOME_CONDITIONS: Mapping[str, type[Condition]] = {

@@ -170,7 +170,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if self.attribute is None:
             return whose
         owners = [each.subject for each in whose] or [ANY_DEVICE]
-        return whose + [NamedThing("attribute", "attribute", self.attribute, owner) for owner in owners]
+        return whose + [NamedThing("attribute", "attribute", self.attribute, owner, self.matcher) for owner in owners]
 
     def subjects(self) -> list[Subject]:
         if self.devices.is_any and self.attribute is not None:
@@ -191,7 +191,15 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if value is not None:
             return f"shows {self.attribute} = {present(value, self.matcher)}"
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
-        return f"shows no {self.attribute}, but {names}" if names else "shows nothing now"
+        shown = f"shows no {self.attribute}, but {names}" if names else "shows nothing now"
+        return shown + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
+
+    def _first_value(self, device: Device, attribute: str) -> str:
+        """Return what becomes of the first value of an attribute that has never had one."""
+        if device.is_alarm(attribute):
+            return f"{attribute} has never had a value; an alarm fires even as the first one"
+        fires = self.at_start and not self.matcher.is_any
+        return f"{attribute} has never had a value; its first one " + ("can fire" if fires else "counts as no change")
 
     @property
     def wait_secs(self) -> float | None:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
-from msgspec import Struct, convert, field
+from msgspec import UNSET, Struct, convert, field
 from msgspec.structs import replace
 
 from appliance.automations.automation_fields import NamedThing, Subject
@@ -22,6 +22,7 @@ from appliance.automations.device_triggers import ANY_DEVICE
 from appliance.clock import Clock, from_millis, timestamp, to_millis
 from appliance.errors import Fault
 from appliance.home.bus import Bus
+from appliance.home.capabilities import is_custom
 from appliance.home.events import (
     AdapterAnswered,
     CatalogReloaded,
@@ -32,6 +33,7 @@ from appliance.home.events import (
 )
 from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
+from appliance.home.values import Value
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source, called_names
 from appliance.store.records import DocumentReader, Storage, read_all, skip
@@ -102,6 +104,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     aliases: Mapping[str, str] | None = None
     named: Mapping[str, Collection[str]] = {}
     removed: Mapping[str, RemovedDevice] = {}
+    shown: Mapping[str, Mapping[str, Value]] = {}
     variables: Collection[str] | None = None
     timers: Collection[str] | None = None
     scenes: Collection[str] | None = None
@@ -137,6 +140,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             members={**rooms, **groups},
             devices={each.id: takes[each.id].union(each.attributes, was[each.id].attributes) for each in devices},
             events={each.id: was[each.id].events.union(each.events) for each in devices},
+            shown={each.id: each.attributes for each in devices},
         )
 
     def with_source(self, source: Source) -> HomeNames:
@@ -183,6 +187,29 @@ class HomeNames(Struct, frozen=True, kw_only=True):
                 message = self._never_shown(each.kind, each.name, each.owner)
             if message is not None:
                 yield Problem((*path, each.field), message)
+            elif (message := self._other_type(each)) is not None:
+                yield Problem((*path, "equals"), message)
+
+    def _other_type(self, thing: NamedThing) -> str | None:
+        """Return a sentence if the device shows a number or boolean where a text is compared, or the reverse."""
+        equals = UNSET if thing.matcher is None else thing.matcher.equals
+        if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
+            return None
+        device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])
+        value = self.shown.get(device_id, {}).get(thing.name)
+        if (
+            value is None
+            or _type_of(value) == _type_of(equals)
+            or _type_of(equals) is None
+            or _type_of(value) is None
+        ):
+            return None
+        is_same = shown(value) == (equals if isinstance(equals, str) else shown(equals)) or value == shown(equals)
+        hint = f"; write equals = {shown(value)}" if is_same else ""
+        return (
+            f"is {shown(equals)}, a {_type_of(equals)}, which never equals {thing.name}: "
+            f"device {thing.owner[1]!r} shows {shown(value)}, a {_type_of(value)}{hint}"
+        )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
         """A sentence for each wrong name in a call of `ctx`."""
@@ -289,6 +316,10 @@ def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[
     if kind == "attribute":
         return f"{has} shown nothing yet" + (f", but {sends}: device_event waits for those" if events else "")
     return f"{has} sent nothing yet" + (f", but {shows}: device_state_change waits for those" if attributes else "")
+
+
+def _type_of(value: Value) -> str | None:
+    return {bool: "boolean", int: "number", float: "number", str: "text"}.get(type(value))
 
 
 def _list(names: Collection[str]) -> str:

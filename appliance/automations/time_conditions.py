@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
+from typing import ClassVar
 
 from msgspec import Struct
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import LEAP_YEAR, WEEKDAYS
-from appliance.automations.conditions import HOLDS, Condition, ConditionResult, refused, untrusted
+from appliance.automations.automation_fields import LEAP_YEAR, UNTRUSTED, WEEKDAYS
+from appliance.automations.conditions import Condition, Fact
 from appliance.automations.environment import Environment
 from appliance.automations.times_of_day import SunDay, SunEvent, parse_time, sun_day
-from appliance.clock import EPOCH
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
@@ -53,25 +53,26 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     locale: Locale
 
-    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
+    name: ClassVar[str] = "time"
+
+    def look(self, home: Environment, instant: datetime | None) -> Fact:
         if instant is None:
-            return untrusted(self)
-        return HOLDS if self.is_met(instant) else refused(f"{self.seen(instant)}, needs {self.needs(instant)}")
+            return Fact(holds=False, told=UNTRUSTED, needs=str(self))
+        is_met = self.is_met(instant)
+        needs = str(self) if is_met else self.needs(instant)
+        return Fact(holds=is_met, name=self.name, value=self.value(instant), needs=needs)
 
     def is_met(self, instant: datetime) -> bool:
-        """Whether it is so at the instant."""
+        """Return whether it holds at the instant."""
         raise NotImplementedError
 
-    def seen(self, instant: datetime) -> str:
-        """What is compared, as it is at the instant."""
-        return f"time was {self.locale.clock(instant)}"
+    def value(self, instant: datetime) -> str:
+        """Return what is compared, as it is at the instant."""
+        return self.locale.clock(instant)
 
     def needs(self, instant: datetime) -> str:
-        """What it must be."""
+        """Return what it must be."""
         return str(self)
-
-    def describe_seen(self, home: Environment, instant: datetime | None) -> str:
-        return f" ({self.seen(instant or EPOCH)})"  # it holds, so there is an instant
 
 
 class TimeWindow(TimeCondition, frozen=True, kw_only=True):
@@ -96,9 +97,6 @@ class TimeWindow(TimeCondition, frozen=True, kw_only=True):
             return self.start <= now < self.end
         return now >= self.start or now < self.end
 
-    def describe(self) -> str:
-        return f"a time from {self}"
-
     def __str__(self) -> str:
         return f"{self.start:%H:%M} to {self.end:%H:%M}"
 
@@ -107,6 +105,7 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
     """It is one of these days of the week in the home; 0 is Monday."""
 
     type: str = "weekday"
+    name: ClassVar[str] = "day"
     days: frozenset[int]
 
     @classmethod
@@ -117,11 +116,8 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
     def is_met(self, instant: datetime) -> bool:
         return self.locale.local(instant).weekday() in self.days
 
-    def seen(self, instant: datetime) -> str:
-        return f"day was {WEEKDAYS[self.locale.local(instant).weekday()]}"
-
-    def describe(self) -> str:
-        return f"the day to be {str(self).replace(', ', ' or ')}"
+    def value(self, instant: datetime) -> str:
+        return WEEKDAYS[self.locale.local(instant).weekday()]
 
     def __str__(self) -> str:
         return check.weekday_names(self.days)
@@ -131,6 +127,7 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
     """The date in the home lies between two days of the year, both included, over new year too: `(month, day)`."""
 
     type: str = "date_range"
+    name: ClassVar[str] = "date"
     first: tuple[int, int]
     last: tuple[int, int]
 
@@ -146,11 +143,8 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
             return self.first <= today <= self.last
         return today >= self.first or today <= self.last
 
-    def seen(self, instant: datetime) -> str:
-        return f"date was {self.locale.local(instant):%m-%d}"
-
-    def describe(self) -> str:
-        return f"a date from {self}"
+    def value(self, instant: datetime) -> str:
+        return f"{self.locale.local(instant):%m-%d}"
 
     def __str__(self) -> str:
         return " to ".join(f"{month:02}-{day:02}" for month, day in (self.first, self.last))
@@ -207,17 +201,14 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
                     return f"never holds around {today:%m-%d}: {edge} is {end_of_window}"
         return None
 
-    def seen(self, instant: datetime) -> str:
+    def value(self, instant: datetime) -> str:
         today = self._today(instant)
         note = " in the polar night" if today.is_polar_night else " on a polar day" if today.is_polar_day else ""
-        return super().seen(instant) + note
+        return super().value(instant) + note
 
     def needs(self, instant: datetime) -> str:
         ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
         return " and ".join(f"{word} {edge}{self._clock(edge, instant)}" for word, edge in ends)
-
-    def describe(self) -> str:
-        return f"a time {self}"
 
     def __str__(self) -> str:
         ends = (("after", self.after), ("before", self.before))

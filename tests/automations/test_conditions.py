@@ -215,7 +215,7 @@ HOME_DEVICES = home(device({"power": "on", "brightness": 20}))
         ([{"type": "none", "conditions": [BRIGHT]}], ""),
         (
             [ON, {"type": "none", "conditions": [BRIGHT, ON]}],
-            "condition 2.2: device_state holds, and must not (power was 'on')",
+            "condition 2.2: power was 'on', must not be",
         ),
         (
             [{"type": "all", "conditions": [ON, {"type": "all", "conditions": [ON, BRIGHT]}]}],

@@ -234,16 +234,18 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**MOVES, "equals": "unoccupied"},
-        "until 'mqtt:hall_motion' shows occupancy = 'unoccupied'; it shows occupancy = 'unoccupied': "
-        "only a change to that counts",
+        "until 'mqtt:hall_motion' shows occupancy = 'unoccupied'; it shows occupancy = 'unoccupied'"
+        " already; it must change first",
     ),
     (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
-        "until 'mqtt:hall_motion' shows any change of motion; it shows no motion, but occupancy",
+        "until 'mqtt:hall_motion' shows any change of motion; it shows no motion, but occupancy; "
+        "motion has never had a value; its first one counts as no change",
     ),
     (
         {**CHANGE, "device_id": "mqtt:button", "attribute": "battery"},
-        "until 'mqtt:button' shows any change of battery; it shows nothing now",
+        "until 'mqtt:button' shows any change of battery; it shows nothing now; "
+        "battery has never had a value; its first one counts as no change",
     ),
     ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),
     ({**CHANGE, "room_id": "den"}, "until a device in room 'den' changes"),
@@ -253,7 +255,7 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ({"type": "variable_change", "name": "mode"}, "until variable mode changes; it is 'away'"),
     (
         {"type": "variable_change", "name": "mode", "equals": "away"},
-        "until variable mode = 'away'; it is 'away': only a change to that counts",
+        "until variable mode = 'away'; it is 'away' already; it must change first",
     ),
     ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
     ({"type": "timer", "name": "off"}, "until the timer 'off' is over; it does not run"),
@@ -275,29 +277,48 @@ WAITS: list[tuple[dict[str, Any], str]] = [
 NEEDS: list[tuple[dict[str, Any], str]] = [
     (
         {**STATE, "device_id": MOTION, "attribute": "occupancy"},
-        "that 'mqtt:hall_motion' shows occupancy = 'occupied'; it does not hold: occupancy was 'unoccupied'",
+        "blocked: occupancy of 'mqtt:hall_motion' = 'unoccupied' (must be 'occupied')",
     ),
-    (
-        {"type": "time_window", "start": "22:00", "end": "06:00"},
-        "a time from 22:00 to 06:00; it does not hold: time was 14:00",
-    ),
-    (
-        {"type": "time_window", "start": "08:00", "end": "20:00"},
-        "a time from 08:00 to 20:00; it holds (time was 14:00)",
-    ),
-    ({"type": "sun_position", "after": "sunset"}, "a time after sunset; it does not hold: "),
-    ({"type": "weekday", "days": ["sat", "sun"]}, "the day to be sat or sun; it does not hold: day was mon"),
-    (
-        {"type": "date_range", "from": "12-01", "to": "01-06"},
-        "a date from 12-01 to 01-06; it does not hold: date was",
-    ),
-    (
-        {"type": "room_state", "room_id": "den", "min_devices": 2},
-        "at least 2 devices in room 'den'; it does not hold: ",
-    ),
-    ({"type": "variable", "name": "mode", "equals": "away"}, "variable mode = 'away'; it holds (variable 'mode' was"),
-    ({"type": "all", "conditions": [{"type": "weekday", "days": ["sat"]}]}, "all of its 1; it does not hold"),
+    ({"type": "time_window", "start": "22:00", "end": "06:00"}, "blocked: time = 14:00 (must be 22:00 to 06:00)"),
+    ({"type": "time_window", "start": "08:00", "end": "20:00"}, "holds: time = 14:00 (must be 08:00 to 20:00)"),
+    ({"type": "sun_position", "after": "sunset"}, "blocked: time = 14:00 (must be after sunset (21:19))"),
+    ({"type": "weekday", "days": ["sat", "sun"]}, "blocked: day = mon (must be sat, sun)"),
+    ({"type": "date_range", "from": "12-01", "to": "01-06"}, "blocked: date = 06-01 (must be 12-01 to 01-06)"),
+    ({"type": "room_state", "room_id": "den", "min_devices": 2}, "blocked: room 'den' not found"),
+    ({"type": "variable", "name": "mode", "equals": "away"}, "holds: mode = 'away' (must be 'away')"),
+    ({"type": "variable", "name": "x", "equals": 1}, "blocked: variable 'x' is not set (must be 1)"),
 ]
+
+
+@each_row(
+    ("condition", "said"),
+    [
+        (
+            {"type": "none", "conditions": [{"type": "variable", "name": "mode", "equals": "away"}]},
+            ["condition 1.1: blocked: mode = 'away' (must not be)"],
+        ),
+        (
+            {"type": "none", "conditions": [{"type": "weekday", "days": ["sat"]}]},
+            ["condition 1.1: holds: day = mon (must not be sat)"],
+        ),
+        (
+            {"type": "any", "conditions": [{"type": "weekday", "days": [day]} for day in ("sat", "mon")]},
+            [
+                "condition 1: holds: any of 2",
+                "condition 1.1: does not hold: day = mon (must be sat)",
+                "condition 1.2: holds: day = mon (must be mon)",
+            ],
+        ),
+        (
+            {"type": "all", "conditions": [{"type": "weekday", "days": ["sat"]}]},
+            ["condition 1.1: blocked: day = mon (must be sat)"],
+        ),
+    ],
+)
+def test_why_names_what_blocks_within_combinations(condition: dict[str, Any], said: list[str]) -> None:
+    assert words({"type": "interval", "every_secs": 60}, condition)[1:] == said
+
+
 AT = datetime.fromisoformat("2026-06-01T12:00:00Z")
 
 
@@ -309,10 +330,7 @@ def test_why_says_what_a_trigger_waits_for(trigger: dict[str, Any], said: str) -
 @each_row(("condition", "said"), NEEDS)
 def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -> None:
     sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
-    assert sentences[0].startswith(f"condition 1 needs {said}")
-    assert len(sentences) == 1 or sentences[1].startswith(
-        "condition 1.1 needs the day to be sat; it does not hold: day was mon"
-    )
+    assert sentences == [f"condition 1: {said}"]
 
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
@@ -328,3 +346,39 @@ def test_stored_names_of_another_form_are_left_out(caplog: pytest.LogCaptureFixt
     card = Card({"sent/a:1": ["single"], "sent/a:2": {"events": ["double"]}, "removed/a:3": 7})
     assert read_past(card) == {"a:2": PastNames(events={"double"})} and read_removed(card) == {}
     assert "the stored value 'sent/a:1' is left out" in caplog.text
+
+
+@each_row(
+    ("shown", "equals", "said"),
+    [
+        (
+            3,
+            "3",
+            "is '3', a text, which never equals custom.x.y: device 'mqtt:x' shows 3, a number; write equals = 3",
+        ),
+        (
+            "3",
+            3,
+            "is 3, a number, which never equals custom.x.y: device 'mqtt:x' shows '3', a text; write equals = '3'",
+        ),
+        (True, "on", "is 'on', a text, which never equals custom.x.y: device 'mqtt:x' shows true, a boolean"),
+        (3, 4, None),
+        (3, 4.0, None),
+        ("a", "b", None),
+        (None, "b", None),
+    ],
+)
+def test_a_value_of_a_type_that_the_device_does_not_show_is_reported(
+    shown: Any, equals: Any, said: str | None
+) -> None:
+    it = device({} if shown is None else {"custom.x.y": shown}, "mqtt:x")
+    known = HomeNames(adapters=["mqtt"]).with_devices(
+        [it], Layout(), {"mqtt:x": PastNames(attributes={"custom.x.y"})}
+    )
+    compared = {"device_id": "mqtt:x", "attribute": "custom.x.y", "equals": equals}
+    for field, where in (("trigger", "trigger"), ("conditions", "conditions[1]")):
+        trigger = {**CHANGE, **compared} if field == "trigger" else {"type": "interval", "every_secs": 60}
+        conditions = [] if field == "trigger" else [{"type": "device_state", **compared}]
+        assert sentences(known, trigger=trigger, conditions=conditions) == (
+            [] if said is None else [f"{where}.equals {said}"]
+        )

@@ -56,7 +56,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "conditions = { { type = 'weekday', days = { 'fri' } } }",
         "condition 1: none of 1 holds (1: day was thu, needs fri)",
     ),
-    "none": ("conditions = { { type = 'weekday', days = { 'thu' } } }", "condition 1.1: weekday holds, and must not"),
+    "none": ("conditions = { { type = 'weekday', days = { 'thu' } } }", "condition 1.1: day was thu, must not be"),
 }
 """Of each condition: one that does not hold, and why not."""
 

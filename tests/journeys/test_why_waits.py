@@ -35,7 +35,7 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         opened = {"device_id": "virtual:door", "attributes": {"contact": "open"}}
         assert (await app.post("/adapters/virtual/operations/observe", opened)).status == 200
         told = await summary("wait")
-        assert "'virtual:door' matches; it fires at 20" in told and "only a change" not in told, told
-        assert "only a change to that counts" in await summary("other")
+        assert "'virtual:door' matches; it fires at 20" in told and "must change first" not in told, told
+        assert "must change first" in await summary("other")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")

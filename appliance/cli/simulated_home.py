@@ -13,15 +13,15 @@ from appliance.cli.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
 from appliance.home.bus import Bus
-from appliance.home.capabilities import CAPABILITIES, STATES_AFTER
+from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.effects import changes_of
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context
 from appliance.lua.execution import UNCOUNTED
 from appliance.lua.executor import Execution, Executor
-from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
 T = TypeVar("T")
@@ -126,23 +126,9 @@ class SimulatedDispatcher(Dispatcher):
             outcome = Outcome(device_id=device.id, status=status, message=str(error), error=error)
         self._publish(outcome, device.room_id, command, source)
         if outcome.status is Status.OK:
-            value = _after(command, device.attributes.get(command.capability))
-            shown = {} if value is None else {command.capability: value}
-            self._registry.update_attributes(device.metadata.source, device.id, shown)
+            changes = changes_of(command, device.attributes)
+            self._registry.update_attributes(device.metadata.source, device.id, changes)
         return outcome
-
-
-def _after(command: Command, before: Value) -> Value:
-    """What the attribute of the command's capability is afterwards; None where that is unknown."""
-    match command.action:
-        case "set":
-            return command.value
-        case "toggle":
-            return "off" if before == "on" else "on"
-        case "increase" | "decrease" if is_number(before) and is_number(command.value):
-            value = before + command.value if command.action == "increase" else before - command.value
-            return min(100, max(0, value)) if CAPABILITIES[command.capability].type == "percentage" else value
-    return STATES_AFTER.get((command.capability, command.action))
 
 
 class SimulatedContext(Context):

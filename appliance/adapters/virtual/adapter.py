@@ -11,23 +11,14 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, HookRequest, Operation
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
 from appliance.errors import Invalid, MalformedRequest, NotFound
-from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command
+from appliance.home.effects import changes_of
 from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX
-from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
+from appliance.home.values import Value
 from appliance.tables.checks import nearest, shown
 from appliance.tasks import in_steps
-
-_MODES = {
-    "color_rgb": "rgb",
-    "color_hex": "rgb",
-    "color_xy": "xy",
-    "color_hs": "hs",
-    "color_temperature": "color_temp",
-}
-"""What `color_mode` is once a colour has been set, on a light that shows it."""
 
 _OBSERVED = ("device_id", "attributes", "event", "data")
 
@@ -80,7 +71,7 @@ class VirtualAdapter(Adapter):
             changes = {}
             for device_id in device_ids:
                 found = self.publish.find(device_id)
-                changes[device_id] = {} if found is None else _changes(found.attributes, command)
+                changes[device_id] = {} if found is None else changes_of(command, found.attributes)
             await self._show(changes)
         return [CommandResult() for _ in device_ids]
 
@@ -150,45 +141,6 @@ def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
         return bool(device.check({name: value}))
     except Invalid:
         return False
-
-
-def _changes(now: Mapping[str, Value], command: Command) -> dict[str, Value]:
-    """The attributes that the command makes different."""
-    capability = command.capability
-    mode = _MODES.get(capability)
-    changes = {capability: _state_after(now[capability], command)}
-    return changes if mode is None or "color_mode" not in now else {**changes, "color_mode": mode}
-
-
-def _state_after(now: Value, command: Command) -> Value:
-    match command.action:
-        case "set":
-            return command.value
-        case "toggle":
-            return "off" if now == "on" else "on"
-        case "reset":
-            return {**now, "value": 0}
-        case "increase" | "decrease":
-            return _stepped(now, command)
-        case "stop" if now in ("opening", "closing"):
-            return "stopped"
-        case action:
-            return STATES_AFTER.get((command.capability, action), now)
-
-
-def _stepped(now: Value, command: Command) -> Value:
-    """The value further up or down by that of the command, as far as it goes; of warmth in the command's unit."""
-    sign = 1 if command.action == "increase" else -1
-    if not isinstance(command.value, Mapping):
-        return _within(now + sign * command.value, 0, 100)
-    unit, step = command.value["unit"], command.value["value"]
-    current = now["value"] if now["unit"] == unit else kelvin_of(now["value"])
-    bounds = KELVIN_RANGE if unit == "kelvin" else MIRED_RANGE
-    return {"value": _within(current + sign * step, *bounds), "unit": unit}
-
-
-def _within(number: int, low: int, high: int) -> int:
-    return min(max(number, low), high)
 
 
 def build(settings: Any, context: AdapterContext) -> VirtualAdapter:

@@ -1,0 +1,62 @@
+"""The effect of a command on attributes, for devices that are only software."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.home.capabilities import STATES_AFTER
+from appliance.home.commands import Command
+from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
+from appliance.tables.checks import is_number
+
+_COLOR_MODES = {
+    "color_rgb": "rgb",
+    "color_hex": "rgb",
+    "color_xy": "xy",
+    "color_hs": "hs",
+    "color_temperature": "color_temp",
+}
+"""The `color_mode` after a command to each notation of colour."""
+
+
+def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the attributes that the command changes, for a device that shows `attributes`; empty if unknown."""
+    value = _value_after(command, attributes.get(command.capability))
+    if value is None:
+        return {}
+    mode = _COLOR_MODES.get(command.capability)
+    changes = {command.capability: value}
+    return {**changes, "color_mode": mode} if mode is not None and "color_mode" in attributes else changes
+
+
+def _value_after(command: Command, now: Value) -> Value:
+    match command.action:
+        case "set":
+            return command.value
+        case "toggle":
+            return "off" if now == "on" else "on"
+        case "reset":
+            return {**now, "value": 0} if isinstance(now, Mapping) else None
+        case "increase" | "decrease":
+            return _step(command, now)
+        case "stop" if now in ("opening", "closing"):
+            return "stopped"
+        case action:
+            return STATES_AFTER.get((command.capability, action), now)
+
+
+def _step(command: Command, now: Value) -> Value:
+    """Return the value changed by the step of the command, within its range; for warmth in the command's unit."""
+    sign = 1 if command.action == "increase" else -1
+    if not isinstance(command.value, Mapping):
+        return _clamp(now + sign * command.value, 0, 100) if is_number(now) else None
+    if not isinstance(now, Mapping):
+        return None
+    unit, step = command.value["unit"], command.value["value"]
+    current = now["value"] if now["unit"] == unit else kelvin_of(now["value"])
+    bounds = KELVIN_RANGE if unit == "kelvin" else MIRED_RANGE
+    return {"value": _clamp(current + sign * step, *bounds), "unit": unit}
+
+
+def _clamp(number: int, low: int, high: int) -> int:
+    return min(max(number, low), high)

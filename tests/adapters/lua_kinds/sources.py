@@ -168,10 +168,13 @@ class Awattar(Vendor):
         self.answers = {"/v1/marketdata": {"object": "list", "data": rows, "url": "/at/v1/marketdata"}}
 
 
+CONTROL = 'xmlns="urn:dslforum-org:control-1-0"'
+
+
 def upnp_error(code: int, description: str) -> str:
     """Return the page of an error of UPnP."""
     detail = f"<errorCode>{code}</errorCode><errorDescription>{description}</errorDescription>"
-    return SOAP.format(f"<s:Fault><detail><UPnPError>{detail}</UPnPError></detail></s:Fault>")
+    return SOAP.format(f"<s:Fault><detail><UPnPError {CONTROL}>\n{detail}\n</UPnPError></detail></s:Fault>")
 
 
 class FritzBox(Vendor):

@@ -18,6 +18,7 @@ import aiohttp
 import pytest
 
 from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.errors import AdapterFailed
 from appliance.health import AdapterStatus
 from appliance.home.model import Device
 from appliance.lua.worker_pool import WorkerPool
@@ -35,6 +36,7 @@ from tests.adapters.lua_kinds.sources import (
     Ollama,
     OpenMeteo,
     Tibber,
+    upnp_error,
 )
 from tests.adapters.lua_kinds.vendor import Vendor
 from tests.fakes.patience import until
@@ -94,6 +96,11 @@ async def test_aioshelly_and_the_second_generation(pool: WorkerPool, tmp_path: P
                 for key in ("switch:0", "switch:1", "switch:2"):
                     assert found[key].attributes["power"] == ("on" if client.status[key]["output"] else "off")
                 assert client.status["switch:1"]["output"] is is_on
+            await relays.press(0, "single_push")
+            await until(lambda: client.event is not None)
+            assert client.event is not None and client.event["events"][0]["event"] == "single_push"
+            await relays.notify("NotifyStatus", {"switch:2": {"id": 2, "output": True}})
+            await until(lambda: client.status["switch:2"]["output"])
         finally:
             await client.shutdown()
 
@@ -187,6 +194,7 @@ async def test_soco(pool: WorkerPool, tmp_path: Path) -> None:
 
 
 async def test_pyfronius(pool: WorkerPool, tmp_path: Path) -> None:
+    from pyfronius import BadStatusError
     from pyfronius import Fronius as Client
 
     async with Fronius() as inverter, aiohttp.ClientSession() as session:
@@ -196,12 +204,20 @@ async def test_pyfronius(pool: WorkerPool, tmp_path: Path) -> None:
         assert found["custom.fronius.grid"]["value"] == told["power_grid"]["value"]
         assert found["power_consumption"]["value"] == -told["power_load"]["value"]
         assert found["custom.fronius.energy_total"]["value"] == told["energy_total"]["value"] / 1000
+        head = {"Status": {"Code": 12, "Reason": "", "UserMessage": ""}, "Timestamp": "2019-01-10T23:33:12+01:00"}
+        error = {"Head": {"RequestArguments": {}, **head}, "Body": {"Data": {}}}
+        inverter.odd["/solar_api/v1/GetPowerFlowRealtimeData.fcgi"] = error
+        with pytest.raises(BadStatusError, match="DeviceNotAvailable"):
+            await Client(session, inverter.url).current_power_flow()
+        with pytest.raises(AdapterFailed, match="status 12: device not available"):
+            await shown(pool, tmp_path, "fronius", inverter)
 
 
 async def test_fritzconnection(pool: WorkerPool, tmp_path: Path) -> None:
+    from fritzconnection.core.exceptions import FritzSecurityError
     from fritzconnection.lib.fritzhosts import FritzHosts
 
-    def judge(port: int) -> list[bool]:
+    def judge(port: int) -> list[bool | None]:
         hosts = FritzHosts(address="127.0.0.1", port=port)
         return [hosts.get_host_status(address) for address in (ANNA, BEN)]
 
@@ -209,6 +225,13 @@ async def test_fritzconnection(pool: WorkerPool, tmp_path: Path) -> None:
         told = await asyncio.to_thread(judge, box.port)
         found = await shown(pool, tmp_path, "fritzbox", box)
         assert [found[name].attributes["presence"] for name in ("anna", "ben")] == told == [True, False]
+        box.active.clear()
+        assert await asyncio.to_thread(judge, box.port) == [None, None], "714 is an unknown host"
+        box.odd["/upnp/control/hosts"] = (500, upnp_error(606, "Action Not Authorized"))
+        with pytest.raises(FritzSecurityError):
+            await asyncio.to_thread(judge, box.port)
+        with pytest.raises(AdapterFailed, match="error 606: give the user the right"):
+            await shown(pool, tmp_path, "fritzbox", box)
 
 
 async def test_open_meteo(pool: WorkerPool, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ UNKNOWN_CODES: tuple[tuple[str, str, Answer, str], ...] = (
     ("daikin", "/aircon/get_control_info", (200, "ret=PARAM NG"), r"the Daikin answers PARAM NG \(/aircon/get_contr"),
     ("daikin", "/aircon/get_control_info", (403, ""), r"is not a Daikin \(/aircon/get_control_info: status 403\)"),
     ("daikin", "/aircon/get_control_info", (200, "hello"), "is not a Daikin"),
-    ("fronius", SOLAR, solar(8), "the inverter answers status 8: not present"),
+    ("fronius", SOLAR, solar(8), "the inverter answers status 8: request to the device timed out"),
     ("fronius", SOLAR, solar(255, Reason="Some reason", UserMessage=""), "status 255: Some reason"),
     ("fronius", SOLAR, solar(99), "status 99: no reason"),
     ("fronius", SOLAR, solar(0), "is not a Fronius inverter whose Solar API is on"),

@@ -6,9 +6,9 @@
 
 local NOT_FRONIUS = "the device at this address is not a Fronius inverter whose Solar API is on"
 local CODES = {           -- of the Solar API
-  [1] = "not implemented", [2] = "not initialised", [3] = "initialisation not finished", [4] = "data not available", [5] = "timeout",
-  [6] = "argument error", [7] = "LNRequest error", [8] = "not present", [9] = "not allowed", [10] = "not implemented", [11] = "out of range",
-  [12] = "device not found", [255] = "unknown error",
+  [1] = "not implemented", [2] = "not initialised", [3] = "initialised, but not running", [4] = "running, without data", [5] = "timeout",
+  [6] = "argument error", [7] = "request to the device failed", [8] = "request to the device timed out", [9] = "data of the device is invalid",
+  [10] = "configuration cannot be read", [11] = "not supported", [12] = "device not available", [255] = "unknown error",
 }
 
 -- The inverter reports errors in Head.Status with HTTP status 200.

@@ -197,6 +197,7 @@ async def test_lights_of_the_second_generation(
     lamp = (await it.poll())[key]
     assert lamp.kind == "Light" and lamp.name == "Desk" and it.dropped == []
     assert {**lamp.attributes, **shown} == lamp.attributes
+    assert key != "rgbcct:0" or "color_rgb" not in lamp.attributes, "its mode is white"
     assert [each.capability for each in lamp.commands or ()] == commands
     for capability, action, value in (
         ("power", "off", None),

@@ -177,8 +177,11 @@ local function attributes_of(what, told, counted)
   elseif what ~= "switch" and RPC[what] then
     local rgb = part(told, "rgb")
     shown.brightness, shown.color_rgb, shown.color_temperature = told.brightness, color(rgb[1], rgb[2], rgb[3]), measure(told.ct, "kelvin")
-    if told.mode == "rgb" or what == "rgb" and told.rgb then shown.color_mode = "rgb" end
-    if told.mode == "cct" or what == "cct" and told.ct then shown.color_mode = "color_temp" end
+    if told.mode == "rgb" then shown.color_mode, shown.color_temperature = "rgb", nil        -- the mode decides which colour it shows
+    elseif told.mode == "cct" then shown.color_mode, shown.color_rgb = "color_temp", nil
+    elseif what == "rgb" and told.rgb then shown.color_mode = "rgb"
+    elseif what == "cct" and told.ct then shown.color_mode = "color_temp"
+    end
   elseif what == "temperature" then shown.temperature = measure(told.tC, "°C")
   elseif what == "humidity" then shown.humidity = measure(told.rh, "%")
   elseif what == "illuminance" then shown.illuminance = told.lux

@@ -21,12 +21,13 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.automations.automations import Automations, catalog_of
-from appliance.automations.calls import CtxCalls
+from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.environment import Environment, Variables
-from appliance.automations.home_names import HomeNames, NameWatcher, PastNames, RemovedDevice
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.environment import Environment
+from appliance.automations.names import HomeNames, NameWatcher, PastNames, RemovedDevice
+from appliance.automations.schedule import Scheduler
 from appliance.automations.timers import Timers
+from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
 from appliance.config_changes import ConfigChanges, ConfigFile, LoadConfig, compare_sections

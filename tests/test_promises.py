@@ -13,7 +13,7 @@ from appliance import config, errors
 from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
-from appliance.automations.states import Policy
+from appliance.automations.policy import Policy
 from appliance.cli.help import subcommands
 from appliance.cli.main import _parser
 from appliance.history.card_lines import decode_changes, decode_command, decode_execution, decode_hours

@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 
 from appliance.api.metrics import started_at
-from appliance.automations.automation_fields import ONLY_A_CHANGE, UNTRUSTED
 from appliance.automations.automations import NOT_YET_ON, View
-from appliance.automations.condition_kinds import Combination, list_nested
-from appliance.automations.conditions import Condition
+from appliance.automations.conditions.base import Condition
+from appliance.automations.conditions.combine import Combination, list_nested
 from appliance.automations.definition import state_fields
-from appliance.automations.home_names import HomeNames
+from appliance.automations.fields import ONLY_A_CHANGE, UNTRUSTED
+from appliance.automations.names import HomeNames
 from appliance.clock import timestamp
 from appliance.errors import NotFound
 from appliance.health import AdapterHealth

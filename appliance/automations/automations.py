@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.automations.automation_executor import DISABLED, AutomationExecutor
+from appliance.automations.decide import DISABLED, Decider
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
-from appliance.automations.home_names import HomeNames
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.names import HomeNames
+from appliance.automations.schedule import Scheduler
 from appliance.automations.states import States
 from appliance.automations.timers import NO_DEVICES, Timers
 from appliance.clock import Clock
@@ -67,7 +67,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         super().__init__(catalog, executor)
         self.states, self.timers = States(environment.storage), Timers(environment)
         self.scheduler = Scheduler(environment)
-        self._decider = AutomationExecutor(environment, self.states, executor)
+        self._decider = Decider(environment, self.states, executor)
         self.engine = Engine(catalog, self._decider, self.states, self.scheduler, environment)
         self._variables = environment.variables
         self._is_loaded = is_loaded

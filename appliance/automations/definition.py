@@ -9,17 +9,19 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import Matcher, seconds
-from appliance.automations.condition_kinds import explain, parse_conditions
-from appliance.automations.conditions import Condition, PlaceState
+from appliance.automations import fields as check
+from appliance.automations.conditions.base import Condition
+from appliance.automations.conditions.combine import explain, parse_conditions
+from appliance.automations.conditions.device import PlaceState
+from appliance.automations.conditions.time import Edge
 from appliance.automations.cron import Cron
-from appliance.automations.device_triggers import DEVICE_TRIGGERS, Devices
 from appliance.automations.environment import Environment
-from appliance.automations.states import Policy
-from appliance.automations.time_conditions import Edge
-from appliance.automations.time_triggers import TIMED_TRIGGERS
-from appliance.automations.triggers import EVENT_TRIGGERS, TimedTrigger, Trigger
+from appliance.automations.fields import Matcher, seconds
+from appliance.automations.policy import Policy
+from appliance.automations.triggers.base import TimedTrigger, Trigger
+from appliance.automations.triggers.device import DEVICE_TRIGGERS, Devices
+from appliance.automations.triggers.event import EVENT_TRIGGERS
+from appliance.automations.triggers.time import TIMED_TRIGGERS
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home.values import Value

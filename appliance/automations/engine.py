@@ -9,19 +9,21 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
-from appliance.automations.active_triggers import ActiveTrigger, Schedules, Waits
-from appliance.automations.alarms import Alarm, TimerHandle
-from appliance.automations.automation_executor import AutomationExecutor
-from appliance.automations.automation_fields import Subject
-from appliance.automations.condition_kinds import list_nested
-from appliance.automations.conditions import DeviceState
+from appliance.automations.active import ActiveTrigger, Schedules
+from appliance.automations.change_times import Comparison
+from appliance.automations.conditions.combine import list_nested
+from appliance.automations.conditions.device import DeviceState
+from appliance.automations.decide import Decider
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.device_triggers import DeviceTrigger
-from appliance.automations.environment import Comparison, Environment
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.environment import Environment
+from appliance.automations.fields import Subject
+from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
 from appliance.automations.states import States
-from appliance.automations.time_triggers import Interval
-from appliance.automations.triggers import SUBJECTS, EventTrigger, TimedTrigger
+from appliance.automations.triggers.base import EventTrigger, TimedTrigger
+from appliance.automations.triggers.device import DeviceTrigger
+from appliance.automations.triggers.event import SUBJECTS
+from appliance.automations.triggers.time import Interval
+from appliance.automations.waits import Waits
 from appliance.clock import timestamp
 from appliance.errors import Fault
 from appliance.home import events
@@ -49,7 +51,7 @@ class Engine:
     def __init__(
         self,
         catalog: Catalog[AutomationDefinition],
-        executor: AutomationExecutor,
+        executor: Decider,
         states: States,
         scheduler: Scheduler,
         environment: Environment,

@@ -1,179 +1,30 @@
-"""States: what is remembered of each automation by its id, over reloads, and what of it outlives a restart.
-
-Also its policy: an automation that ran does not run again too soon, nor twice for the same thing. What a policy
-remembers is a value: each question returns what is to be kept. Instants are those of the wall clock; where it was set
-back, what lies in the future counts from now on, so that no cooldown lasts longer than stated.
-"""
+"""The states of automations by id: switch, policy, schedules, waits, and the last run, over reloads and restarts."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import logging
-import math
 from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from appliance.clock import from_millis, to_millis
+from appliance.automations.policy import Memory, read_instant, read_instants
+from appliance.clock import to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
-from appliance.home.values import Value
 from appliance.store.records import Storage
-from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
-MAX_REMEMBERED = 1000
-"""How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
 
 TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is what somebody has switched, true or false, unless the file says the same;
 `automation/<id>` is what was remembered."""
-
-NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
-
-
-class Policy(Struct, frozen=True, kw_only=True):
-    """What the `state` table of a definition says, in seconds; 0 is off."""
-
-    cooldown_secs: float = 0
-    dedupe_window_secs: float = 0
-    resumable_schedule: bool = False
-
-
-class Memory(Struct, frozen=True, kw_only=True):
-    """What an automation's policy remembers: whether a run holds the cooldown, when the last good run ended (None:
-    never, or given back), and when each event was decided, by fingerprint, oldest first."""
-
-    is_running: bool = False
-    ended_at: datetime | None = None
-    decided: Mapping[str, datetime] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Value]:
-        """What outlives a restart, as JSON; a run that was under way does not."""
-        ended = {} if self.ended_at is None else {"ended_at": to_millis(self.ended_at)}
-        decided = {key: to_millis(at) for key, at in self.decided.items()}
-        return {**ended, "decided": decided} if decided else {**ended}
-
-    @staticmethod
-    def from_json(raw: Value) -> Memory:
-        """The memory that `to_json` wrote; what is not of that form is forgotten."""
-        fields = raw if isinstance(raw, dict) else {}
-        return Memory(ended_at=read_instant(fields.get("ended_at")), decided=read_instants(fields.get("decided")))
-
-
-class PolicyDecision(Struct, frozen=True):
-    """Why not to run, None where it may; and the memory to keep from now on in either case."""
-
-    refusal: str | None
-    memory: Memory
-
-
-def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Whether the event may run the automation now. A yes takes the cooldown and remembers the event at once."""
-    memory = _without_expired(policy, memory, now)
-    reason = _cooldown(policy, memory, now)
-    if reason is not None:
-        return PolicyDecision(reason, memory)
-    if not policy.dedupe_window_secs:
-        return PolicyDecision(None, _begun(policy, memory))
-    key = fingerprint(event)
-    if key in memory.decided:
-        return PolicyDecision(_duplicate(policy, memory.decided[key], now), memory)
-    kept = dict(list(memory.decided.items())[-(MAX_REMEMBERED - 1) :])
-    return PolicyDecision(None, replace(_begun(policy, memory), decided=kept | {key: now}))
-
-
-def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
-    """The memory after the execution that was decided for the event has ended so.
-
-    Where it ended well, the cooldown counts from now; where it failed, was cancelled or took too long, it gives the
-    cooldown back; where it found no place among the others, the event is as if undecided, too.
-    """
-    if status is ExecutionStatus.OK:
-        return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
-    key = fingerprint(event) if status in NEVER_BEGAN else None
-    decided = {each: at for each, at in memory.decided.items() if each != key}
-    return replace(memory, is_running=False, decided=decided)
-
-
-def fingerprint(event: Mapping[str, Value]) -> str:
-    """A short text that is the same for the same events, `scheduled_at` aside; `5` is `5.0`, `true` is not `1`."""
-    fields = {key: plain(value) for key, value in event.items() if key != "scheduled_at"}
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
-
-
-def _begun(policy: Policy, memory: Memory) -> Memory:
-    return replace(memory, is_running=True, ended_at=None) if policy.cooldown_secs else memory
-
-
-def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """The memory without what has expired, and with nothing in it that lies in the future."""
-    ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
-    instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
-    decided = {key: at for key, at in instants if at is not None}
-    return replace(memory, ended_at=ended, decided=decided, is_running=memory.is_running and policy.cooldown_secs > 0)
-
-
-def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """The instant, at most the present one; None once so many seconds have passed since."""
-    if at is None or now - at >= timedelta(seconds=secs):
-        return None
-    return min(at, now)
-
-
-def _cooldown(policy: Policy, memory: Memory, now: datetime) -> str | None:
-    if memory.is_running:
-        return f"cooldown: {policy.cooldown_secs:g} s after the run that is in progress"
-    if memory.ended_at is None:
-        return None
-    return f"cooldown: {_seconds_left(memory.ended_at, policy.cooldown_secs, now)} s more"
-
-
-def _duplicate(policy: Policy, at: datetime, now: datetime) -> str:
-    ago = math.floor((now - at).total_seconds())
-    more = _seconds_left(at, policy.dedupe_window_secs, now)
-    return f"duplicate: the same event came {ago} s ago, {more} s more"
-
-
-def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
-    return math.ceil(secs - (now - since).total_seconds())
-
-
-def plain(value: Value) -> Value:
-    """The value with whole floats as integers, all the way down."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value
-
-
-def read_instant(raw: Value) -> datetime | None:
-    """The instant of these milliseconds since 1970; None for anything but a number that has one."""
-    if not is_number(raw):
-        return None
-    try:
-        return from_millis(raw)
-    except (OverflowError, ValueError):
-        return None
-
-
-def read_instants(raw: Value) -> dict[str, datetime]:
-    """The instants of a table of milliseconds since 1970; what is not of that form is left out."""
-    instants = {key: read_instant(at) for key, at in raw.items()} if isinstance(raw, dict) else {}
-    return {key: at for key, at in instants.items() if at is not None}
 
 
 class State(Struct, kw_only=True):

@@ -15,9 +15,8 @@ from weakref import WeakValueDictionary
 import orjson
 from msgspec import Struct
 
-from appliance.automations.alarms import TimerHandle
 from appliance.automations.environment import Environment
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.schedule import Scheduler, TimerHandle
 from appliance.clock import from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired

@@ -26,8 +26,8 @@ from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
 from appliance.api.routes.keys import check_preferences
 from appliance.api.routes.lua_files import VARIABLE_BODY
 from appliance.api.routes.places import GROUP_BODY, ROOM_BODY
-from appliance.automations.environment import VARIABLE_PREFIX, check_variable
 from appliance.automations.timers import check_timer
+from appliance.automations.variables import VARIABLE_PREFIX, check_variable
 from appliance.cli.logs import one_line
 from appliance.cli.owner import read_named
 from appliance.config import MASTER_KEY_PATH, line_finder, parse_toml

@@ -19,10 +19,10 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import catalog_of
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.environment import VARIABLE_PREFIX
-from appliance.automations.home_names import HomeNames, read_past, read_removed
+from appliance.automations.names import HomeNames, read_past, read_removed
 from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
+from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner, become_owner, worker_ids
 from appliance.cli.paths import HubPaths

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance import config
-from appliance.automations.environment import VARIABLE_PREFIX
+from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.homeassistant.automation import MARK, translate
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
 from appliance.cli.homeassistant.source import Installation, read_installation

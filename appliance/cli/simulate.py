@@ -17,7 +17,7 @@ from msgspec import Struct
 from appliance import config
 from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
-from appliance.automations.triggers import TimedTrigger
+from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.check import find_wrong_names
 from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state

@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.automations.alarms import MICROSECOND
 from appliance.automations.automations import Automations, catalog_of
-from appliance.automations.calls import CtxCalls
+from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
+from appliance.automations.schedule import MICROSECOND
 from appliance.cli.check import open_pool
 from appliance.cli.device_events import FileEvent, FileHook
 from appliance.cli.simulated_home import (

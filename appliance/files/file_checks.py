@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from appliance import config
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import Automations
-from appliance.automations.home_names import HomeNames
+from appliance.automations.names import HomeNames
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
 from appliance.lua.folder import Folder

@@ -45,7 +45,7 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""By name. What a method does stands under its name in `automations/calls.py`; its types for
+"""By name. What a method does stands under its name in `automations/ctx.py`; its types for
 editors in `config/library/lares.lua`. `ctx:log` is none of them, for it waits for nothing.
 """
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.automation_fields import Matcher
-from appliance.automations.environment import CHANGED_PREFIX, ChangeTimes, Comparison
+from appliance.automations.change_times import CHANGED_PREFIX, ChangeTimes, Comparison
+from appliance.automations.fields import Matcher
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.automations.automation_fields import Matcher, check_equal, describe, same
-from appliance.automations.condition_kinds import check_all, parse_conditions
-from appliance.automations.conditions import Condition, DeviceState, PlaceState
+from appliance.automations.conditions.base import Condition
+from appliance.automations.conditions.combine import check_all, parse_conditions
+from appliance.automations.conditions.device import DeviceState, PlaceState
 from appliance.automations.environment import Environment
+from appliance.automations.fields import Matcher, check_equal, describe, same
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table

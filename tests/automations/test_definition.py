@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.automations.condition_kinds import CONDITION_KINDS
-from appliance.automations.conditions import PlaceState
+from appliance.automations.conditions.combine import CONDITION_KINDS
+from appliance.automations.conditions.device import PlaceState
 from appliance.automations.definition import TRIGGER_KINDS, AutomationDefinition
-from appliance.automations.device_triggers import Devices
-from appliance.automations.states import Policy
-from appliance.automations.time_triggers import Interval
+from appliance.automations.policy import Policy
+from appliance.automations.triggers.device import Devices
+from appliance.automations.triggers.time import Interval
 from appliance.lua.modes import Mode, ModeType
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse

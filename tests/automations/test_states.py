@@ -12,16 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from appliance.automations.states import (
-    MAX_REMEMBERED,
-    Memory,
-    Policy,
-    State,
-    States,
-    after,
-    decide,
-    fingerprint,
-)
+from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, decide, fingerprint
+from appliance.automations.states import State, States
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.automations.time_conditions import Edge, SunCondition, TimeWindow
+from appliance.automations.conditions.time import Edge, SunCondition, TimeWindow
 from appliance.automations.times_of_day import SunEvent, instant_of, next_event, next_wall_clock, parse_time, sun_day
 from appliance.errors import Invalid
 from appliance.home_locale import Locale, load_zone

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.automations.automation_fields import Matcher
-from appliance.automations.device_triggers import Devices, DeviceTrigger
-from appliance.automations.triggers import Match
+from appliance.automations.fields import Matcher
+from appliance.automations.triggers.base import Match
+from appliance.automations.triggers.device import Devices, DeviceTrigger
 from appliance.home.events import (
     AdapterStarted,
     DeviceRemoved,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.brake import Brake
-from appliance.automations.environment import Variables
+from appliance.automations.variables import Variables
 from appliance.errors import Invalid
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged

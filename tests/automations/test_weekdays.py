@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from appliance.automations.cron import Cron
-from appliance.automations.time_triggers import CronTrigger, DateTrigger, SunTrigger, WallClock
-from appliance.automations.triggers import TimedTrigger
+from appliance.automations.triggers.base import TimedTrigger
+from appliance.automations.triggers.time import CronTrigger, DateTrigger, SunTrigger, WallClock
 from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, TROMSO, at
 from tests.fakes.rows import each_row

@@ -14,8 +14,9 @@ from typing import Any, cast
 from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
-from appliance.automations.environment import Environment, Variables
+from appliance.automations.environment import Environment
 from appliance.automations.states import States
+from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed, StoreFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory

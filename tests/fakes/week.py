@@ -16,9 +16,10 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
-from appliance.automations.calls import CtxCalls
+from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
-from appliance.automations.environment import Environment, Variables
+from appliance.automations.environment import Environment
+from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
 from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.triggers import TimerTrigger
+from appliance.automations.triggers.event import TimerTrigger
 from appliance.lua.context import Context
 from tests.fakes.app import LARGE, LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock

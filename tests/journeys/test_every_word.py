@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from appliance.automations.condition_kinds import CONDITION_KINDS
+from appliance.automations.conditions.combine import CONDITION_KINDS
 from appliance.automations.definition import TRIGGER_KINDS
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, open_app

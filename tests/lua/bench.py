@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from appliance.automations.calls import CtxCalls
+from appliance.automations.ctx import CtxCalls
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed

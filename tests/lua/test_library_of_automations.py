@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.automations.condition_kinds import CONDITION_KINDS
+from appliance.automations.conditions.combine import CONDITION_KINDS
 from appliance.automations.definition import TRIGGER_KINDS
 from appliance.home.events import (
     AdapterStarted,

@@ -13,10 +13,12 @@ from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
 from appliance.automations.automations import View
-from appliance.automations.environment import CHANGED_PREFIX, VARIABLE_PREFIX
-from appliance.automations.home_names import REMOVED_PREFIX, SENT_PREFIX
-from appliance.automations.states import AUTOMATION_PREFIX, NEVER_BEGAN, TOGGLE_PREFIX
+from appliance.automations.change_times import CHANGED_PREFIX
+from appliance.automations.names import REMOVED_PREFIX, SENT_PREFIX
+from appliance.automations.policy import NEVER_BEGAN
+from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
+from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period

@@ -14,11 +14,11 @@ from typing import Literal
 from msgspec import UNSET, Struct, convert, field
 from msgspec.structs import replace
 
-from appliance.automations.automation_fields import NamedThing, Subject
-from appliance.automations.condition_kinds import Combination
-from appliance.automations.conditions import Condition
+from appliance.automations.conditions.base import Condition
+from appliance.automations.conditions.combine import Combination
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.device_triggers import ANY_DEVICE
+from appliance.automations.fields import NamedThing, Subject
+from appliance.automations.triggers.device import ANY_DEVICE
 from appliance.clock import Clock, from_millis, timestamp, to_millis
 from appliance.errors import Fault
 from appliance.home.bus import Bus

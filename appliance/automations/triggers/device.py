@@ -10,8 +10,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import (
+from appliance.automations import fields as check
+from appliance.automations.environment import Environment
+from appliance.automations.fields import (
     Matcher,
     NamedThing,
     Subject,
@@ -21,8 +22,7 @@ from appliance.automations.automation_fields import (
     take_matcher,
     wanted,
 )
-from appliance.automations.environment import Environment
-from appliance.automations.triggers import EventTrigger, Match, Trigger
+from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import OFFLINE, UNAVAILABLE, Registry

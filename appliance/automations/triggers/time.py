@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import ClassVar
 
-from appliance.automations import automation_fields as check
+from appliance.automations import fields as check
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.environment import Environment
 from appliance.automations.times_of_day import (
@@ -19,7 +19,7 @@ from appliance.automations.times_of_day import (
     next_wall_clock,
     parse_time,
 )
-from appliance.automations.triggers import TimedTrigger, Trigger
+from appliance.automations.triggers.base import TimedTrigger, Trigger
 from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.home_locale import Locale

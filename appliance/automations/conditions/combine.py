@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 
-from appliance.automations.conditions import HOLDS, HOME_CONDITIONS, Condition, ConditionResult, Fact, refused
+from appliance.automations.conditions.base import HOLDS, Condition, ConditionResult, Fact, refused
+from appliance.automations.conditions.device import HOME_CONDITIONS
+from appliance.automations.conditions.time import TIME_CONDITIONS
 from appliance.automations.environment import Environment
-from appliance.automations.time_conditions import TIME_CONDITIONS
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table

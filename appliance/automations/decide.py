@@ -8,13 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.condition_kinds import check_all
-from appliance.automations.conditions import HOLDS, ConditionResult, refused
+from appliance.automations.active import ActiveTrigger
+from appliance.automations.conditions.base import HOLDS, ConditionResult, refused
+from appliance.automations.conditions.combine import check_all
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.states import NEVER_BEGAN, State, States, after, decide
-from appliance.automations.triggers import Match
+from appliance.automations.policy import NEVER_BEGAN, after, decide
+from appliance.automations.states import State, States
+from appliance.automations.triggers.base import Match
 from appliance.clock import ClockSteps
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
@@ -27,7 +28,7 @@ DISABLED = refused("disabled: the automation is switched off")
 TriggerEvent = Mapping[str, Value]
 
 
-class AutomationExecutor:
+class Decider:
     """Decides whether a trigger becomes an execution of `executor`, and notes how that ended."""
 
     def __init__(self, environment: Environment, states: States, executor: Executor) -> None:

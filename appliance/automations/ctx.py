@@ -11,8 +11,8 @@ from typing import Any
 
 from appliance.adapters.dispatch import Status
 from appliance.adapters.notification import parse_actions
-from appliance.automations.automation_fields import Matcher, take_attribute, take_matcher
 from appliance.automations.environment import Environment
+from appliance.automations.fields import Matcher, take_attribute, take_matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, NotFound, UnfitValue, Unsupported

@@ -1,0 +1,185 @@
+"""Active triggers: the triggers of the automations in force, and what fires when their schedules are due."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+
+from msgspec import Struct, field
+
+from appliance.automations.definition import AutomationDefinition, state_fields
+from appliance.automations.environment import Environment
+from appliance.automations.policy import fingerprint, plain
+from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
+from appliance.automations.states import States
+from appliance.automations.triggers.base import Match, TimedTrigger, Trigger
+from appliance.automations.triggers.device import DeviceTrigger
+from appliance.automations.triggers.time import Interval
+from appliance.clock import EPOCH
+from appliance.lua.lua_catalog import Asset
+
+
+class Wait(Struct, kw_only=True):
+    """A wait of one device: what it will fire, and the timer that ends it."""
+
+    match: Match
+    timer: TimerHandle
+
+
+class ActiveTrigger(Struct, eq=False, kw_only=True):
+    """One trigger of an automation. `due` is its schedule or interval, `waits` are those of its devices, by id."""
+
+    asset: Asset[AutomationDefinition]
+    trigger: Trigger
+    due: Alarm | TimerHandle | None = None
+    waits: dict[str, Wait] = field(default_factory=dict)
+    is_stopped: bool = False
+
+    @property
+    def id(self) -> str:
+        """The automation's id."""
+        return self.asset.definition.id
+
+    @property
+    def label(self) -> str:
+        """What the log calls it."""
+        return f"automation '{self.id}'"
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The same for triggers of devices of the same meaning, over restarts: as of now, and in version 0.1."""
+        if not isinstance(self.trigger, DeviceTrigger):
+            return "", ""
+        stated = state_fields(self.trigger)
+        if self.trigger.devices.ids:
+            stated["device_id"] = sorted(self.trigger.devices.ids)
+        texts = json.dumps(plain(stated), sort_keys=True), self.trigger.old_repr
+        new, old = (hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest() for text in texts)
+        return new, old
+
+    @property
+    def key(self) -> str:
+        """What the waits of this trigger are kept under."""
+        return self.keys[0]
+
+    def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
+        """Whether this is for a trigger that says the same."""
+        other = ActiveTrigger(asset=self.asset, trigger=trigger)
+        return self.resumes == resumes and (self.trigger == trigger or (self.key != "" and self.key == other.key))
+
+    @property
+    def resumes(self) -> bool:
+        """Whether its schedule goes on after a restart where it was."""
+        return self.asset.definition.policy.resumable_schedule
+
+
+Fire = Callable[[ActiveTrigger, Match], None]
+"""What is done with a trigger that matched, and its event."""
+
+
+class Schedules:
+    """Calls `fire` with each trigger whose time has come. What never was started here is not known here."""
+
+    def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
+        self._scheduler = scheduler
+        self._states = states
+        self._clock = environment.clock
+        self._trust = environment.trust
+        self._fire = fire
+        self._unresumed: set[ActiveTrigger] = set()
+        self._deferred: dict[ActiveTrigger, Callable[[], None]] | None = None
+        scheduler.when_trusted(self._resume)
+
+    def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
+        """Set the trigger's schedule or interval going."""
+        if isinstance(trigger, Interval):
+            self._start_interval(active, trigger)
+            return
+        active.due = self._scheduler.at(
+            active.label,
+            trigger,
+            partial(self._on_due, active, trigger),
+            never_repeats=trigger.is_daily or active.resumes,
+            last=self._last(active, trigger) if active.resumes else None,
+        )
+
+    def hold(self) -> None:
+        """Keep what falls due, of each trigger the latest, until `release`."""
+        self._deferred = {}
+
+    def release(self) -> None:
+        """Fire what was kept, and from now on what falls due."""
+        deferred, self._deferred = self._deferred or {}, None
+        for fire in deferred.values():
+            fire()
+
+    def stop(self, active: ActiveTrigger) -> None:
+        """Let nothing come of it any more."""
+        self._unresumed.discard(active)
+        if self._deferred is not None:
+            self._deferred.pop(active, None)
+        if active.due is not None:
+            self._scheduler.cancel(active.due)
+            active.due = None
+
+    def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
+        """An interval begins now; one that resumes goes on as before, as soon as the time is known."""
+        first: float | None = None
+        if active.resumes and self._trust.is_trusted():
+            first = self._seconds_to_next(active, trigger)
+        elif active.resumes:
+            self._unresumed.add(active)
+        on_due = partial(self._on_interval, active, trigger)
+        active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
+
+    def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
+        """How long until the next time; what fell due while there was no hub comes at once, once."""
+        now, since = self._clock.now(), self._last(active, trigger)
+        if since is None or since > now:
+            self._store_fired(active, trigger, now)
+            return trigger.every_secs
+        following = trigger.next_after(now, since)
+        last = following - timedelta(seconds=trigger.every_secs)
+        if last > since:
+            self._scheduler.after(active.label, 0, lambda _: self._on_due(active, trigger, last))
+        return (following - now).total_seconds()
+
+    def _resume(self) -> None:
+        """The time is known: intervals that have not come yet go on where a restart left them, or as they began."""
+        unresumed, self._unresumed = self._unresumed, set()
+        for active in unresumed:
+            trigger = active.trigger
+            if isinstance(trigger, Interval) and self._last(active, trigger) is not None:
+                self.stop(active)
+                self._start_interval(active, trigger)
+            elif isinstance(trigger, Interval) and isinstance(active.due, TimerHandle):
+                left = active.due.due - self._clock.monotonic()
+                self._store_fired(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
+
+    def _on_interval(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
+        self._unresumed.discard(active)
+        self._on_due(active, trigger, self._clock.now() - timedelta(seconds=late))
+
+    def _on_due(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
+        if active.due is None:
+            return
+        if self._deferred is not None:
+            self._deferred[active] = partial(self._on_due, active, trigger, due)
+            return
+        if active.resumes and self._trust.is_trusted():
+            self._store_fired(active, trigger, due)
+        self._fire(active, Match(event=trigger.event_at(due)))
+
+    def _last(self, active: ActiveTrigger, trigger: TimedTrigger) -> datetime | None:
+        return self._states.of(active.id).fired.get(_name(trigger))
+
+    def _store_fired(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
+        self._states.note_fired(active.id, _name(trigger), at)
+
+
+def _name(trigger: TimedTrigger) -> str:
+    """The same for the same schedule: what its event says beside the time."""
+    return fingerprint(trigger.event_at(EPOCH))

@@ -1,0 +1,104 @@
+"""Since when comparisons hold, for conditions with `for_secs`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from appliance.automations.fields import Matcher, same
+from appliance.automations.policy import read_instants
+from appliance.clock import Clock, ClockSteps, to_millis
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.store.records import Storage
+
+CHANGED_PREFIX = "changed/"
+"""Keys in the document: `changed/<device id>` holds since when each comparison that a condition asks for holds."""
+
+
+class Comparison(NamedTuple):
+    """An attribute and what a condition compares it with."""
+
+    attribute: str
+    matcher: Matcher
+
+    @property
+    def key(self) -> str:
+        """The name under which its time is kept; the attribute's own unless only a range counts."""
+        return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
+
+    def begins(self, event: DeviceStateChanged) -> bool:
+        """Return whether the comparison begins to hold, or its value changes; a gap is neither."""
+        value = event.device.attributes.get(self.attribute)
+        if self.attribute not in event.changed or not self.matcher.is_usable(value):
+            return False
+        previous = None if event.previous is None else self.matcher.last_usable(event.previous.known(self.attribute))
+        return self.matcher.is_entered(value, previous) if self.matcher.is_range else not same(value, previous)
+
+
+class ChangeTimes:
+    """Remembers since when comparisons hold, of those that `watch` names, over restarts too.
+
+    Without `above` and `below` that is the last change. Where the clock is set, what was seen before in this run of
+    the hub has another time by it.
+    """
+
+    def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._steps = ClockSteps(clock)
+        self._remember = storage.remember
+        self._watched: Mapping[str, Collection[Comparison]] = {}
+        self._times: dict[str, dict[str, datetime]] = {}
+        self._seen: dict[str, set[str]] = {}
+        for device_id, value in storage.stored.items(CHANGED_PREFIX):
+            self._times[device_id] = read_instants(value)
+        bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
+
+    def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
+        """From now on remember these comparisons, by device id or alias; forget other devices."""
+        self._watched = comparisons
+        watched = {self._registry.id_of(each) for each in comparisons}
+        for device_id in [each for each in self._times if each not in watched]:
+            self._forget(device_id)
+
+    def get(self, device: Device, comparison: Comparison) -> datetime:
+        """Return since when it holds; if that was not observed, when the device last changed."""
+        self._follow_clock()
+        return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, DeviceRemoved) and event.device_id in self._times:
+            self._forget(event.device_id)
+        if not isinstance(event, DeviceStateChanged) or event.previous is None:
+            return
+        device = event.device
+        for each in (*self._watched.get(device.id, ()), *self._watched.get(device.alias or "", ())):
+            if each.begins(event):
+                self._note(device.id, each.key)
+            elif each.key not in self._times.get(device.id, {}):
+                self._note(device.id, each.key, event.previous.updated_at)
+
+    def _follow_clock(self) -> None:
+        step = self._steps.poll()
+        for device_id, names in self._seen.items() if step else ():
+            for name in names:
+                self._keep(device_id, name, self._steps.redate(self._times[device_id][name], step))
+
+    def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
+        self._follow_clock()
+        self._seen.setdefault(device_id, set()).add(name)
+        self._keep(device_id, name, self._clock.now() if at is None else at)
+
+    def _keep(self, device_id: str, name: str, at: datetime) -> None:
+        times = self._times.setdefault(device_id, {})
+        times[name] = at
+        self._remember(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
+
+    def _forget(self, device_id: str) -> None:
+        del self._times[device_id]
+        self._seen.pop(device_id, None)
+        self._remember(CHANGED_PREFIX + device_id, None)

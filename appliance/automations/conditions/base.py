@@ -1,0 +1,91 @@
+"""The parts that all conditions have: what they compare, and the sentences about it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from appliance.automations.environment import Environment
+from appliance.automations.fields import (
+    NamedThing,
+)
+from appliance.home_locale import Locale
+from appliance.tables.fields import Table
+
+
+class ConditionResult(Struct, frozen=True, kw_only=True):
+    """Whether something holds, and why not, with the values compared; the reason is empty when it does.
+
+    `branch` is the way to the condition within a combination that decided, `1.2`; empty where it is the thing itself.
+    """
+
+    holds: bool
+    reason: str = ""
+    branch: str = ""
+
+
+HOLDS = ConditionResult(holds=True)
+
+
+def refused(reason: str, branch: str = "") -> ConditionResult:
+    """Return the result that something does not hold, with its reason."""
+    return ConditionResult(holds=False, reason=reason, branch=branch)
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """What a condition compares now: `name` has `value` and must be `needs`; the one place for its sentences.
+
+    `told` takes the place of name and value where those do not fit: a device that is missing, a clock that is not
+    trusted. Without `needs` it stands for itself.
+    """
+
+    holds: bool
+    name: str = ""
+    value: str = ""
+    needs: str = ""
+    told: str = ""
+    kind: str = ""
+    device_id: str = ""
+
+    @property
+    def past(self) -> str:
+        """What was: `brightness was 20`, `variable 'mode' was 'home'`."""
+        return self.told or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
+
+    @property
+    def refusal(self) -> str:
+        """Why it did not hold: `brightness was 20, needs above 50`."""
+        return f"{self.past}, needs {self.needs}" if self.needs else self.past
+
+    @property
+    def present(self) -> str:
+        """What is: `brightness of 'desk:light:0' = 20`."""
+        return self.told or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
+
+
+class Condition(Struct, frozen=True, kw_only=True):
+    """What every kind has: its `type`."""
+
+    type: str = ""
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+        """Read the condition of this type that a table states, for a home at this place; None if something is wrong.
+
+        What is wrong is noted. `depth` is how deep it is nested, from 1.
+        """
+        raise NotImplementedError
+
+    def look(self, home: Environment, instant: datetime | None) -> Fact:
+        """Compare with the home as it is; `instant` is None while the clock is not trusted."""
+        raise NotImplementedError
+
+    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
+        """Return whether it holds, and why not."""
+        fact = self.look(home, instant)
+        return HOLDS if fact.holds else refused(fact.refusal)
+
+    def names(self) -> list[NamedThing]:
+        """What of the home it names; those within it do so on their own."""
+        return []

@@ -1,0 +1,88 @@
+"""The parts that all triggers have: their type, what they listen to, and the event table that Lua gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from msgspec import Struct
+
+from appliance.automations.environment import Environment
+from appliance.automations.fields import UNTRUSTED, NamedThing, Subject
+from appliance.clock import timestamp
+from appliance.home.events import Event
+from appliance.home.values import Value
+from appliance.home_locale import Locale
+from appliance.tables.fields import Table
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """The event table for the automation's Lua.
+
+    With `began_in_stop` the change was found at the start: it happened while the hub was off, or before.
+    """
+
+    event: Mapping[str, Value]
+    began_in_stop: bool = False
+
+    def dated(self, home: Environment) -> Match:
+        """Return the match with how late it can be, in seconds, if that depends on the last stop."""
+        if not self.began_in_stop:
+            return self
+        return Match(event={**self.event, "late_secs": home.secs_since_stop()})
+
+
+class Trigger(Struct, frozen=True, kw_only=True):
+    """What every kind has: its `type`, and the `id` that an automation gives it among its triggers."""
+
+    type: str = ""
+    id: str | None = None
+
+    @classmethod
+    def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+        """The trigger of this type that a table states, for a home at this place; None where something is wrong.
+
+        What is wrong is noted, as is what never comes after `now`.
+        """
+        raise NotImplementedError
+
+    def names(self) -> list[NamedThing]:
+        """What of the home it names."""
+        return []
+
+    def subjects(self) -> list[Subject]:
+        """What it listens to: what it names, where nothing else is said."""
+        return [each.subject for each in self.names() if each.owner is None]
+
+    def describe(self, home: Environment, instant: datetime | None) -> str:
+        """What it waits for, with the values of now; `instant` is None while the clock is not trusted."""
+        raise NotImplementedError
+
+
+class EventTrigger(Trigger, frozen=True, kw_only=True):
+    """A trigger that events match."""
+
+    def match(self, event: Event) -> Match | None:
+        """The event table if the event is what it waits for."""
+        raise NotImplementedError
+
+
+class TimedTrigger(Trigger, frozen=True, kw_only=True):
+    """A trigger that falls due. All but intervals follow the calendar, and say whether they come once a day."""
+
+    is_daily: ClassVar[bool] = False
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The first due time after the instant, in UTC; None if there is none any more."""
+        raise NotImplementedError
+
+    def event_at(self, due: datetime) -> dict[str, Value]:
+        """The event table of this due time."""
+        return {"type": self.type, "scheduled_at": timestamp(due)}
+
+    def describe(self, home: Environment, instant: datetime | None) -> str:
+        if instant is None:
+            return f"waits for {self}; {UNTRUSTED}"
+        due = self.next_after(instant)
+        return f"waits for {self}; " + ("it never comes again" if due is None else f"next {timestamp(due)}")

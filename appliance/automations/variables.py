@@ -1,0 +1,200 @@
+"""Variables that scenes and automations share, over restarts too."""
+
+from __future__ import annotations
+
+import orjson
+from msgspec import Struct
+
+from appliance.automations.brake import Brake
+from appliance.automations.fields import same, variable_name
+from appliance.errors import Invalid, NotFound
+from appliance.home.bus import Bus
+from appliance.home.events import VariableChanged
+from appliance.home.values import Value, last_known
+from appliance.store.records import Storage
+from appliance.tasks import Tasks
+
+VARIABLE_PREFIX = "variable/"
+"""Keys in the document: `variable/<name>` holds `{value}`."""
+
+
+MAX_VALUE_BYTES = 16 << 10
+
+
+MAX_VARIABLES = 1000
+
+
+MAX_TOTAL_BYTES = 256 << 10
+
+
+MAX_VALUE_DEPTH = 32
+"""How deep a value may be nested; deeper ones Lua cannot read."""
+
+
+class Variable(Struct, frozen=True, kw_only=True):
+    """One variable and its value, which is never None."""
+
+    name: str
+    value: Value
+
+
+class _Pending(Struct, kw_only=True, eq=False):
+    """A durable setting that is on its way to the card. `is_outdated`: the variable was set again meanwhile."""
+
+    name: str
+    size: int
+    is_outdated: bool = False
+
+
+class Variables:
+    """The variables by name. What is set last is what stays, on the card too."""
+
+    def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
+        self._remember = storage.remember
+        self._put = storage.put
+        self._bus = bus
+        self._brake = brake
+        self._tasks = Tasks()
+        self._values: dict[str, Value] = {}
+        self._last: dict[str, tuple[Value, ...]] = {}
+        self._watched: frozenset[str] = frozenset()
+        self._sizes: dict[str, int] = {}
+        self._pending: list[_Pending] = []
+        for name, raw in storage.stored.items(VARIABLE_PREFIX):
+            fields = raw if isinstance(raw, dict) else {}
+            if fields.get("value") is not None:
+                self._store(name, fields["value"], len(orjson.dumps(fields["value"])))
+            if isinstance(fields.get("last"), list):
+                self._last[name] = tuple(fields["last"][:2])
+
+    async def __aenter__(self) -> Variables:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+
+    def watch(self, names: frozenset[str]) -> None:
+        """Keep, from now on, the last values of these variables over removals; triggers compare with them."""
+        self._watched = names
+        for name in [each for each in self._last if each not in names]:
+            del self._last[name]
+            self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
+
+    def list_all(self) -> list[Variable]:
+        """Every variable, by name."""
+        return [Variable(name=name, value=value) for name, value in sorted(self._values.items())]
+
+    def find(self, name: str) -> Value:
+        """The variable's value; None where it is not set."""
+        return self._values.get(name)
+
+    def get(self, name: str) -> Variable:
+        """The variable; `NotFound` where it is not set."""
+        if name not in self._values:
+            raise NotFound("variable", name)
+        return Variable(name=name, value=self._values[name])
+
+    def set(self, name: str, value: Value, source: str) -> None:
+        """Set it, None to remove it; it is written with the next flush. `source` is who does so, as in the audit.
+
+        `Invalid` where the name or value is not allowed, or there are too many.
+        """
+        size = self._check(name, value)
+        for each in self._pending:
+            each.is_outdated |= each.name == name
+        self._remember(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
+        self._apply(name, value, size, source)
+
+    async def set_durable(self, name: str, value: Value, source: str) -> None:
+        """As `set`, but returns once it is on the card, and it is so only then; `StoreFailed` where it cannot be."""
+        pending = _Pending(name=name, size=self._check(name, value))
+        self._pending.append(pending)
+        await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
+
+    async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
+        name = pending.name
+        try:
+            if pending.is_outdated:  # before it began: what was set since is to be written, with the next flush
+                return
+            await self._put({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
+        finally:
+            self._pending.remove(pending)
+        if not pending.is_outdated:
+            self._apply(name, value, pending.size, source)
+
+    def _check(self, name: str, value: Value) -> int:
+        """Return the bytes of the value as JSON; raise `Invalid` if the variable may not be set to it now."""
+        size = check_variable(name, value)
+        if value is None:
+            return 0
+        others = self._bytes_used()
+        others.pop(name, None)
+        if len(others) >= MAX_VARIABLES:
+            raise Invalid(f"variable '{name}': there are {MAX_VARIABLES} already; remove one first")
+        if sum(others.values()) + size > MAX_TOTAL_BYTES:
+            raise Invalid(f"variable '{name}': all together may take {MAX_TOTAL_BYTES} bytes; remove one first")
+        return size
+
+    def _bytes_used(self) -> dict[str, int]:
+        """The bytes of each variable, or of its largest value that is on its way to the card."""
+        taken = dict(self._sizes)
+        for each in self._pending:
+            taken[each.name] = max(taken.get(each.name, 0), each.size)
+        return taken
+
+    def _apply(self, name: str, value: Value, size: int, source: str) -> None:
+        previous, known, last = self._values.get(name), self._known(name), self._last_after(name, value)
+        self._store(name, value, size)
+        self._last.pop(name, None)
+        if last:
+            self._last[name] = last
+        if not same(previous, value):
+            self._brake.note_effect(source, "variable", name)
+            self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
+
+    def _known(self, name: str) -> tuple[Value, ...]:
+        """Its value and what `Device.last` is for an attribute."""
+        value, last = self._values.get(name), self._last.get(name, ())
+        return last if value is None else (value, *last)
+
+    def _last_after(self, name: str, value: Value) -> tuple[Value, ...]:
+        return last_known(value, self._known(name)) if name in self._watched else ()
+
+    def _store(self, name: str, value: Value, size: int) -> None:
+        if value is None:
+            self._values.pop(name, None)
+            self._sizes.pop(name, None)
+        else:
+            self._values[name] = value
+            self._sizes[name] = size
+
+
+def check_variable(name: str, value: Value) -> int:
+    """Return the bytes of a variable's value as JSON; raise `Invalid` if no variable may have this name or value."""
+    try:
+        variable_name(name)
+    except Invalid as fault:
+        raise Invalid(f"the variable's name {fault}") from None
+    if value is None:
+        return 0
+    try:
+        _check_depth(value, MAX_VALUE_DEPTH)
+        size = len(orjson.dumps(value))
+    except (orjson.JSONEncodeError, RecursionError):
+        raise Invalid(f"variable '{name}': the value is no JSON") from None
+    if size > MAX_VALUE_BYTES:
+        raise Invalid(f"variable '{name}': the value takes {size} bytes as JSON; {MAX_VALUE_BYTES} are allowed")
+    return size
+
+
+def _stored(value: Value, last: tuple[Value, ...]) -> dict[str, Value] | None:
+    fields = {} if value is None else {"value": value}
+    return {**fields, "last": list(last)} if last else fields or None
+
+
+def _check_depth(value: Value, left: int) -> None:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    for child in children:
+        if left <= 1:
+            raise Invalid(f"the value is nested more than {MAX_VALUE_DEPTH} deep")
+        _check_depth(child, left - 1)

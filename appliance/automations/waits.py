@@ -1,0 +1,155 @@
+"""Waits: triggers of devices that match only once a value has rested or held for some time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from appliance.automations.active import ActiveTrigger, Fire, Wait
+from appliance.automations.environment import Environment
+from appliance.automations.policy import read_instant
+from appliance.automations.schedule import Scheduler
+from appliance.automations.states import States
+from appliance.automations.triggers.base import Match
+from appliance.automations.triggers.device import DeviceTrigger
+from appliance.clock import to_millis
+from appliance.home.events import DeviceStateChanged
+from appliance.home.model import Device
+from appliance.tasks import Tasks
+
+
+class Waits:
+    """Begins and ends the waits of triggers, and calls `fire` when one is over. Each device has its own."""
+
+    def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
+        self._environment = environment
+        self._scheduler = scheduler
+        self._states = states
+        self._registry = environment.registry
+        self._clock = environment.clock
+        self._trust = environment.trust
+        self._fire = fire
+        self._tasks = Tasks()
+        self._is_disarmed = False
+        self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
+        scheduler.on_step(self._date_anew)
+
+    def of(self, device_id: str) -> list[ActiveTrigger]:
+        """The triggers that wait for the device."""
+        return list(self._by_device.get(device_id, ()))
+
+    def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
+        """Begin, begin anew or end the wait of the event's device, as the event says."""
+        device_id = event.device.id
+        wait = active.waits.get(device_id)
+        before = None if wait is None else wait.match
+        after = trigger.follow(event, before)
+        if after is before:
+            return
+        self.end(active, device_id)
+        if after is not None:
+            self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
+
+    def end(self, active: ActiveTrigger, device_id: str) -> None:
+        """Let nothing come of the wait, if there is one; after a restart neither."""
+        self._states.note_wait(active.id, f"{active.key} {device_id}", None)
+        self._drop(active, device_id)
+
+    def disarm(self) -> None:
+        """Let no wait that is over fire any longer; it does so after the next start."""
+        self._is_disarmed = True
+
+    async def aclose(self) -> None:
+        """End the removals that are under way."""
+        await self._tasks.__aexit__()
+
+    def stop(self, active: ActiveTrigger) -> None:
+        """Let nothing come of any wait of the trigger in this run of the hub."""
+        active.is_stopped = True
+        for device_id in list(active.waits):
+            self._drop(active, device_id)
+
+    def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
+        """Go on with the wait that was under way at the last stop, if the device still shows what it waited for.
+
+        It counts from where it began; while the clock is not trusted, from now.
+        """
+        stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
+        if stored is None or device.id in active.waits:
+            return
+        event, began_at = stored.get("event"), read_instant(stored.get("began_at"))
+        kept = Match(event=event) if isinstance(event, dict) and began_at is not None else None
+        is_meant = trigger.devices.include(device, self._registry)
+        match = None if kept is None or not is_meant else trigger.resume(kept, device)
+        if match is None:
+            self.end(active, device.id)
+        else:
+            elapsed = self._seconds_since(began_at) if match is kept else 0.0
+            self._begin(active, trigger, device.id, match, elapsed)
+
+    def _seconds_since(self, began_at: datetime | None) -> float:
+        now = self._clock.now()
+        if began_at is None or began_at > now or not self._trust.is_trusted():
+            return 0.0
+        return (now - began_at).total_seconds()
+
+    def _begin(
+        self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, match: Match, elapsed: float
+    ) -> None:
+        left = max(0.0, (trigger.wait_secs or 0.0) - elapsed)
+        timer = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, trigger, device_id))
+        active.waits[device_id] = Wait(match=match, timer=timer)
+        self._by_device[device_id][active] = None
+        self._store(active, device_id, match, elapsed)
+
+    def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
+        began_at = self._clock.now() - timedelta(seconds=elapsed)
+        stored: dict[str, Any] = {"began_at": to_millis(began_at), "event": dict(match.event)}
+        self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
+
+    def _date_anew(self) -> None:
+        """The clock was set: what is under way began at another time by it."""
+        for device_id, waiting in self._by_device.items():
+            for active in waiting:
+                wait, trigger = active.waits[device_id], active.trigger
+                secs = trigger.wait_secs if isinstance(trigger, DeviceTrigger) else None
+                left = wait.timer.due - self._clock.monotonic()
+                self._store(active, device_id, wait.match, (secs or 0.0) - left)
+
+    def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, _: float) -> None:
+        wait = active.waits.get(device_id)
+        if wait is None:
+            return
+        removing = self._states.end_wait(active.id, f"{active.key} {device_id}")
+        self._drop(active, device_id)
+        device = next(iter(self._registry.find_devices([device_id])), None)
+        is_meant = device is None or trigger.devices.include(device, self._registry)
+        match = trigger.resolve(wait.match, device) if is_meant else None
+        if removing is not None:
+            self._tasks.start(self._fire_removed(removing, active, device_id, wait, match), "end of a wait")
+        elif match is not None:
+            self._fire(active, match)
+
+    async def _fire_removed(
+        self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
+    ) -> None:
+        """Fire what is over once it is off the card, so that it never fires twice."""
+        try:
+            await removing
+        finally:
+            if self._is_disarmed:
+                secs = active.trigger.wait_secs if isinstance(active.trigger, DeviceTrigger) else None
+                self._store(active, device_id, wait.match, secs or 0.0)
+        if match is not None and not active.is_stopped:
+            self._fire(active, match)
+
+    def _drop(self, active: ActiveTrigger, device_id: str) -> None:
+        wait = active.waits.pop(device_id, None)
+        if wait is not None:
+            self._scheduler.cancel(wait.timer)
+            del self._by_device[device_id][active]
+            if not self._by_device[device_id]:
+                del self._by_device[device_id]

@@ -742,7 +742,7 @@ class TestTheMasterKey:
         assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: No such file or directory"]
         assert faults("", LARES_MASTER_KEY_FILE=str(tmp_path)) == [f"{tmp_path}: {why}: Is a directory"]
         (tmp_path / "key").symlink_to("/dev/zero")
-        assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: it is no plain file"]
+        assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: it is not a regular file"]
 
     @pytest.mark.parametrize("content", [b"", b" \n", b"two words and more", b"\xff\xfe" * 20, b"tab\tbed" * 5])
     def test_a_key_file_without_a_key_is_a_fault(self, tmp_path: Path, content: bytes) -> None:

@@ -30,10 +30,10 @@ def enlarge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (os.mkfifo, "it is no plain file"),
+        (os.mkfifo, "it is not a regular file"),
         (listen, "No such device or address"),
         (Path.mkdir, "Is a directory"),
-        (lambda path: path.symlink_to("/dev/zero"), "it is no plain file"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is not a regular file"),
         (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
         (enlarge, "it is larger than 1 MiB"),
         (lambda path: None, "No such file or directory"),

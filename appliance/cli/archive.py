@@ -66,7 +66,7 @@ PART_BYTES = 1 << 20
 
 MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
-"""Bytes that an archive may have when it is unpacked, history aside; a home has far fewer."""
+"""The largest unpacked archive without history, in bytes; a home has far fewer."""
 
 MAX_HISTORY_BYTES = 256 << 20
 """Bytes that its history may have when it is unpacked: months at the whole budget of a day."""
@@ -89,14 +89,13 @@ UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
 )
-"""What reading raises where a file is no archive, or its content not of the form that ours has."""
+"""The exceptions of reading a file that is not an archive, or has unexpected content."""
 
 
 class Archive(Struct, frozen=True, kw_only=True):
-    """What an archive holds: the document's values, and the files of `config/` by their path in it.
+    """The content of an archive: the document's values, and the files of `config/` by their path in it.
 
-    `main` is the name of the configuration file among them, which need not be there. `months` are the files of
-    history that are to be packed; `packed` is the archive itself where it was read from a file.
+    `months` are the files of history to pack; `packed` is the archive itself if it was read from a file.
     """
 
     created_at: str
@@ -107,7 +106,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     packed: bytes = b""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """The keys of the state that begin with the prefix, without it, and their values."""
+        """Return the keys that begin with the prefix, without it, and their values."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
@@ -116,13 +115,13 @@ def check_size(total: int) -> None:
     if total > MAX_ARCHIVE_BYTES:
         raise StartFailed(
             f"the configuration's folder holds {total >> 20} MiB, more than a backup takes "
-            f"({MAX_ARCHIVE_BYTES >> 20} MiB); move what is not configuration out of it",
+            f"({MAX_ARCHIVE_BYTES >> 20} MiB); move other files out of it",
             os.EX_DATAERR,
         )
 
 
 def pack(archive: Archive) -> bytes:
-    """The archive as bytes; `StartFailed` where they would be more than a backup takes. May raise `OSError`."""
+    """Return the archive as bytes; raise `StartFailed` if it is too large."""
     formats = {"format": ARCHIVE_FORMAT if archive.months else 1, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
@@ -135,7 +134,7 @@ def pack(archive: Archive) -> bytes:
 
 
 def read(file: Path) -> Archive:
-    """What the archive holds; `StartFailed` says why it is none that this Lares can restore."""
+    """Return the content of the archive; raise `StartFailed` if this Lares cannot restore it."""
     try:
         packed = read_named(file, MAX_ARCHIVE_BYTES + (1 << 20))  # what is cut off does not unpack
     except OSError as error:
@@ -158,7 +157,7 @@ def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _open_plain(packed: bytes) -> IO[bytes]:
-    """Return the tar, which may be compressed: browsers and people unpack what they download."""
+    """Return the tar, decompressed: browsers and people unpack downloads."""
     stream = io.BytesIO(packed)
     return gzip.GzipFile(fileobj=stream) if packed.startswith(_GZIP) else stream  # type: ignore[return-value]
 
@@ -231,7 +230,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
 
 
 def _parse(members: dict[str, bytes], file: Path, packed: bytes) -> Archive:
-    """The archive that the members are; raises what the missing and the wrong raise."""
+    """Return the archive of these members; raise an exception for missing or wrong members."""
     page = orjson.loads(members.pop(MANIFEST_FILE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
         raise ValueError(MANIFEST_FILE)
@@ -268,7 +267,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""The check of each kind of record, which is that of the route or call that makes one."""
+"""The check of each kind of record, from the route or call that creates it."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
@@ -289,7 +288,7 @@ def _check_records(found: Archive) -> None:
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
-    """The values as the store of this Lares keeps them, made from those of an older format."""
+    """Return the values in the present format of the store."""
     encoded = {key: orjson.dumps(value) for key, value in values.items()}
     for each in range(store_format, STORE_FORMAT):
         encoded = MIGRATIONS[each](encoded)
@@ -302,22 +301,22 @@ _SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
 
 
 def decode(data: bytes, file: Path) -> str:
-    """The text of a configuration file; `StartFailed` where it is none."""
+    """Return the text of a configuration file; raise `StartFailed` if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise StartFailed(f"{file} is not UTF-8 text; `lares check` tells where", os.EX_CONFIG) from None
+        raise StartFailed(f"{file} is not UTF-8 text; run `lares check`", os.EX_CONFIG) from None
 
 
 def key_of(text: str, name: str) -> str | None:
-    """The master key that a configuration states, or None."""
+    """Return the stated master key, or None."""
     section = parse_toml(text, name).get("auth")
     key = section.get("master_key") if isinstance(section, dict) else None
     return key if isinstance(key, str) else None
 
 
 def without_key(text: str, name: str) -> str:
-    """The configuration without its master key; `ConfigFailed` where the key cannot be taken out line by line."""
+    """Return the configuration without its master key; raise `ConfigFailed` if the key's line cannot be removed."""
     key = key_of(text, name)
     if key is None:
         return text
@@ -331,7 +330,7 @@ def without_key(text: str, name: str) -> str:
 
 
 def with_key(text: str, key: str, name: str) -> str:
-    """The configuration with this master key, whether or not it states one."""
+    """Return the configuration with this master key in place of any other."""
     bare = without_key(text, name)
     for changed in _with_line(bare.split("\n"), json.dumps(key)):
         if _differ_only_in_key(changed, bare) and key_of(changed, name) == key:
@@ -340,7 +339,7 @@ def with_key(text: str, key: str, name: str) -> str:
 
 
 def _with_line(lines: list[str], value: str) -> list[str]:
-    """The text with the key in each place where it could be; not all of them need be TOML."""
+    """Yield the text with the key at each possible place; some results may not be TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
         if line.strip() == LEFT_OUT:
@@ -353,7 +352,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
 
 
 def _differ_only_in_key(one: str, other: str) -> bool:
-    """Whether both are sound and differ in nothing but the master key."""
+    """Return whether both are valid and differ only in the master key."""
     try:
         return _bare(one) == _bare(other)
     except ConfigFailed:

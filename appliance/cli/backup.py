@@ -34,11 +34,11 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
-"""What holds for this box only, and is left out; the ids by which brokers know it (`CLIENT_ID_SUFFIX`) are, too."""
+"""Keys that belong to this box only; the ids for brokers (`CLIENT_ID_SUFFIX`) are also omitted."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
-    """Write the archive and say what is in it."""
+    """Write the archive and print its content; return the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     config, data_dir = paths.find_config(), paths.need_data_dir()
     file = Path(arguments.file)
@@ -65,10 +65,7 @@ def _pack(made: Archive) -> bytes:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """The archive as bytes, for the running hub; `Invalid` says why there is none.
-
-    May be called on any thread; warnings go to the log.
-    """
+    """Return the archive as bytes, for the running hub; raise `Invalid` if there is none."""
     try:
         made, warnings = collect(config, data_dir)
         packed = _pack(made)
@@ -82,9 +79,9 @@ def pack_backup(config: Path, data_dir: Path) -> bytes:
 def collect(
     config: Path, data_dir: Path, *, has_history: bool = True, has_secrets: bool = False
 ) -> tuple[Archive, list[str]]:
-    """What a backup of this configuration and data holds, and what to warn of. Raises `StartFailed`.
+    """Return the content of a backup, and its warnings.
 
-    What kinds in Lua keep, such as the key of a pairing, is in it only where it `has_secrets`.
+    Secrets of kinds in Lua, such as the key of a pairing, are included only if it `has_secrets`.
     """
     found = read_present(data_dir)
     files, copies = _gather(config)
@@ -97,7 +94,7 @@ def collect(
 
 
 def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
-    """The months of history, the newest that a backup has room for, and what to warn of."""
+    """Return the newest months of history that fit, and the warnings."""
     months, left_out, room = [], [], MAX_HISTORY_BYTES
     for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
         room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
@@ -117,14 +114,14 @@ def _is_of_the_box(key: str) -> bool:
 
 
 def _check_target(file: Path, config: Path) -> None:
-    """Raise `StartFailed` where the backup would be part of the next one."""
+    """Raise `StartFailed` if the backup would become part of the next one."""
     folder = config_folder(config)
     if file.resolve().is_relative_to(folder.resolve()):
         raise StartFailed(f"{file} lies in {folder}, which is backed up; name another place", os.EX_CANTCREAT)
 
 
 def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
-    """The files of the configuration's folder, the master key left out of the main one; where else that key is."""
+    """Return the files of the configuration's folder without the master key, and other files that contain the key."""
     folder = config.parent
     try:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
@@ -144,7 +141,7 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
 
 
 def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
-    """What to warn of: the folders of Lua files that the configuration's folder does not hold."""
+    """Return a warning for each folder of Lua files outside of the configuration's folder."""
     for name in LUA_FOLDERS:
         section = raw.get(name)
         stated = section.get("directory") if isinstance(section, dict) else None

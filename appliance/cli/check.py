@@ -50,7 +50,7 @@ FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "k
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print every fault of configuration and Lua files as `file:line: message`; 0 when there is none, else 78."""
+    """Print every fault as `file:line: message`; return 0 without faults, otherwise 78."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
@@ -70,13 +70,13 @@ def check(arguments: argparse.Namespace) -> int:
         return os.EX_CONFIG
     say(*(with_local_times(each, settings.locale.timezone) for each in _list_changes(data_dir)))
     if off:
-        say(f"off, as their files say: {', '.join(off)}; fill in the names at the top of each, then switch it on")
+        say(f"switched off: {', '.join(off)}; fill in the names at the top of each file, then switch it on")
     say(f"{file}: no faults")
     return os.EX_OK
 
 
 def _list_changes(data_dir: Path) -> list[str]:
-    """Return what the running hub has not taken over of the configuration; nothing if no hub answers."""
+    """Return the configuration changes that the running hub has not taken over; nothing if no hub answers."""
     try:
         changes: list[str] = ask(data_dir, HubRequest(path="/diagnostics/status")).get("config", [])
     except (OSError, StartFailed):
@@ -85,19 +85,17 @@ def _list_changes(data_dir: Path) -> list[str]:
 
 
 def find_unreadable(folder: Path) -> list[Fault]:
-    """What of the configuration this user, who runs the hub, cannot read; a link to nothing is not meant."""
+    """Return the unreadable files of the configuration, for the hub's user; ignore dangling links."""
     if folder.name != "config":
         return []
-    message = (
-        f"cannot be read by user {os.geteuid()}, who runs the hub: `chgrp {os.getegid()}` and `chmod g+rX` let it"
-    )
+    message = f"cannot be read by user {os.geteuid()}, the hub's user: run `chgrp {os.getegid()}` and `chmod g+rX`"
     paths = (path for path in (folder, *sorted(folder.rglob("*"))) if os.access(path, os.F_OK))
     hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]
     return [Fault(str(path), 0, message) for path in hidden]
 
 
 def find_missing_files(settings: Config) -> Iterator[Fault]:
-    """The files with secrets and certificates that sections name, and that are not there."""
+    """Return the missing files of secrets and certificates that sections name."""
     for name, section in settings.adapters.items():
         stated = section.raw if isinstance(section, LuaSection) else asdict(section)
         for key in sorted(FILE_KEYS & stated.keys()):
@@ -108,7 +106,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
-    """The configuration and its faults; where there are any, the Lua files are looked for in their usual places."""
+    """Return the configuration and its faults; with faults, the usual folders of Lua files."""
     try:
         return config.load(file, os.environ), []
     except ConfigFailed as failed:
@@ -116,8 +114,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 
 
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
-    """The faults of the Lua files and, where there are none, warnings about them; and the automations that are off
-    because their files say so."""
+    """Return the faults of the Lua files, otherwise warnings, and the automations that their files disable."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),
@@ -153,9 +150,9 @@ def find_wrong_names(
     sources: Sequence[Source],
     operations: Mapping[str, Collection[str] | None],
 ) -> list[Fault]:
-    """The names that the home of these stored values does not have; only those of sections where they are None.
+    """Return the unknown names, given the stored values; without them, only names of unknown sections.
 
-    What is switched off is not judged. `operations` are those of each section, None where they are not known.
+    Disabled automations are not checked.
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
@@ -182,23 +179,23 @@ def find_wrong_names(
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
-    """What somebody has switched on or off, by id; nothing where the home has left no store."""
+    """Return the toggles, by id; empty without a store."""
     return {} if stored is None else dict(stored.items(TOGGLE_PREFIX))
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """The state of the hub that runs, or else of its store; None where there is neither."""
+    """Return the state of the running hub, otherwise of its store; None if there is neither."""
     try:
         return DocumentSnapshot(read_state(data_dir))
-    except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
+    except (OSError, LaresError):  # `lares doctor` reports faults of the store
         return None
 
 
 @asynccontextmanager
 async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """The workers; they and from then on this process are the user whose home it is, if root began it.
+    """Start the workers. If root began this process, they and this process become the owner of the home.
 
-    The first is started by root, because Python itself may lie where that user may not read.
+    Root starts the first worker, because that user may not be able to read Python itself.
     """
     ids, limits = worker_ids(*home), settings.automations.runner
     zone = settings.locale.timezone

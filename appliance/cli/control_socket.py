@@ -20,12 +20,12 @@ log = logging.getLogger("hub")
 
 @contextlib.contextmanager
 def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """A bound socket in the folder, whose name goes at the end; None, which is logged, where there can be none."""
+    """Bind a socket in the folder and remove its name at the end; log and yield None if that is impossible."""
     try:
         bound = _bind(folder)
     except OSError as error:
         is_other = error.errno == errno.EADDRINUSE
-        reason = "is no socket; remove it and start again" if is_other else error.strerror or error
+        reason = "is not a socket; remove it and start again" if is_other else error.strerror or error
         log.warning("commands cannot reach this hub: %s: %s", folder / SOCKET, reason)
         yield None
         return
@@ -39,7 +39,7 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
 
 @contextlib.contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
-    """The socket's path; where it is too long for a socket's name, by way of the open folder. Raises `OSError`."""
+    """Yield the path of the socket; reach one with a long path through the open folder. Raise `OSError`."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         yield path
@@ -52,7 +52,7 @@ def socket_path(folder: Path) -> Iterator[str]:
 
 
 def _bind(folder: Path) -> socket.socket:
-    """A socket of mode 0600 from its first moment, in place of one that a killed hub left."""
+    """Bind a socket of mode 0600 from its first moment; replace the socket of a killed hub."""
     path = folder / SOCKET
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()

@@ -1,4 +1,4 @@
-"""`lares demo`: a home to try, with a simulated device of each kind of adapter that has one; or one that stays."""
+"""`lares demo`: a home to try, with a simulated device of each kind; with `--keep`, a home that stays."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _run_kept(arguments: argparse.Namespace) -> int:
-    """Run the home in the folder as `lares run` does; where it has no configuration, write that of a home to try."""
+    """Run the home in the folder as `lares run` does; write a configuration to try if there is none."""
     folder = Path(arguments.keep).absolute()
     file = folder / CONFIG_FILE
     refuse_other_home(folder)
@@ -78,7 +78,7 @@ def _run_kept(arguments: argparse.Namespace) -> int:
 
 
 def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
-    """Where the page is, and how to get a key; none is printed here, since the card holds hashes alone."""
+    """Describe the page and how to get a key. Print no key, because the card has only hashes."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
     ask = f'curl -s -H "Authorization: Bearer $KEY" http://{address}'
@@ -98,7 +98,7 @@ Ctrl-C stops it; it all stays. Again: {program} demo --keep {shlex.quote(str(fol
 
 
 def _kept_home(template: str) -> str:
-    """The configuration with the devices to try, on loopback; one that states virtual devices keeps its own."""
+    """Return the configuration with the devices to try, on loopback; keep stated virtual devices."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """The section of each simulated device by its name, and its URL by what the demo calls it."""
+    """Return the section of each simulated device by its name, and its URL by its name in the demo."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:
@@ -185,7 +185,7 @@ def _end() -> None:
 
 
 def _choose_port() -> int:
-    """The usual port, or one that is free where another program has that."""
+    """Return the usual port, or a free port if another program uses it."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -29,10 +29,10 @@ from appliance.home_locale import Locale
 from appliance.tables.checks import nearest, shown
 
 EVENT, STATE = "event", "state"
-"""What stands in the place of an attribute for a happening, and for whether the device is reached."""
+"""The words in place of an attribute for a device event, and for the availability of the device."""
 
 HOOK = "hook"
-"""What stands in the place of a device where somebody calls a hook."""
+"""The word in place of a device for a call of a hook."""
 
 FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
 """The years that a simulation may lie in."""
@@ -44,7 +44,7 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class FileEvent(Struct, frozen=True, kw_only=True):
-    """One line: the device comes to show the value, or, where the attribute is `event`, something happens."""
+    """One line: the device shows the value, or sends an event if the attribute is `event`."""
 
     at: datetime
     device_id: str
@@ -54,7 +54,7 @@ class FileEvent(Struct, frozen=True, kw_only=True):
 
 
 class FileHook(Struct, frozen=True, kw_only=True):
-    """One line: somebody calls the hook, with these data."""
+    """One line: the hook is called with these data."""
 
     at: datetime
     hook: str
@@ -62,7 +62,7 @@ class FileHook(Struct, frozen=True, kw_only=True):
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """The instant that the text states, by the home's clocks where it states no offset; `Invalid` if it is none."""
+    """Return the stated instant, without an offset in the home's time zone; raise `Invalid` if it is invalid."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
@@ -75,7 +75,7 @@ def read_instant(text: str, locale: Locale) -> datetime:
 
 
 def first_instant(text: str, locale: Locale) -> datetime | None:
-    """When the first event is, if it states a date; None where a time of day comes first."""
+    """Return the time of the first event if it has a date; None if it has only a time of day."""
     for _, words in _lines(text):
         try:
             is_relative = _TIME_OF_DAY.match(words[0]) or _SECONDS_LATER.match(words[0])
@@ -88,7 +88,7 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 def read_events(
     text: str, file: str, locale: Locale, start: datetime, end: datetime
 ) -> tuple[list[FileEvent | FileHook], list[Fault]]:
-    """The events of a simulation from `start` to before `end`, in order, and what is wrong with which line."""
+    """Return the events from `start` to before `end`, in order, and the faults by line."""
     events: list[FileEvent | FileHook] = []
     faults: list[Fault] = []
     latest = start
@@ -99,7 +99,7 @@ def read_events(
                 what = "the simulation begins" if latest == start else "the line above it"
                 raise Invalid(f"{words[0]} is before {what}; the lines must be in order, from --from on")
             if event.at >= end:
-                raise Invalid(f"{words[0]} is after the simulation; --hours says how long that is")
+                raise Invalid(f"{words[0]} is after the end of the simulation; see --hours")
         except Invalid as fault:
             faults.append(Fault(file, number, str(fault)))
             continue
@@ -120,7 +120,7 @@ def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> F
         data = _json_or_text(words[3].strip()) if len(words) > 3 else None
         return FileHook(at=_instant(words[0], locale, latest), hook=hook_id(words[2]), data=data)
     if len(words) < 4:
-        raise Invalid("a line must say `at device attribute value`: 18:00 hall:motion motion detected")
+        raise Invalid("a line must have `at device attribute value`: 18:00 hall:motion motion detected")
     at, device_id, attribute, raw = words
     check_device_id(device_id)
     instant = _instant(at, locale, latest)
@@ -162,7 +162,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
 
 
 def _measured(raw: str) -> Value:
-    """The measurement that a number states, with its unit or without."""
+    """Return the measurement of a number with or without a unit."""
     match = _MEASURED.match(raw)
     if match is None:
         raise Invalid(f"must be a number and its unit, like 21.5 celsius, not {shown(raw)}")

@@ -45,7 +45,7 @@ def devices(arguments: argparse.Namespace) -> int:
         say(json.dumps(found))
         return os.EX_OK
     if not is_running:
-        say("no hub runs: this is what it has stored", to=sys.stderr)
+        say("no hub runs; these are the stored values", to=sys.stderr)
     if len(found) == 1:
         say(*_describe(found[0]))
     else:
@@ -73,7 +73,7 @@ def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _read_sources(file: Path) -> Sequence[Source]:
-    """Return the Lua files of scenes, automations, and scripts; those of the usual folders if the file has faults."""
+    """Return the Lua files of scenes, automations, and scripts, from the usual folders if the file has faults."""
     try:
         settings = config.load(file, os.environ)
     except ConfigFailed:
@@ -88,7 +88,7 @@ def _folders(settings: Config) -> Iterator[Any]:
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:
-    """Return the devices that contain the text, or the one that it names exactly."""
+    """Return the devices that contain the text; only one if the text is exactly its id, alias, or name."""
     if text is None:
         return known
     word = text.casefold()
@@ -104,7 +104,7 @@ def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, A
 
 
 def _parts(device: Mapping[str, Any]) -> Iterator[str]:
-    """Return what a text is looked for in: id, alias, name, room, and kind."""
+    """Yield the searched texts: id, alias, name, room, and kind."""
     yield from (device["id"], device["name"], device["kind"])
     others = (device["info"].get("class"), device["room_id"], device["room"], device.get("alias"))
     yield from (each for each in others if each is not None)

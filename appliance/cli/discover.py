@@ -23,7 +23,7 @@ from appliance.errors import ConfigFailed, StartFailed
 
 
 def discover(arguments: argparse.Namespace) -> int:
-    """Search from this box, whether or not a hub runs on it, and print what was found; the exit code."""
+    """Search from this box, with or without a running hub, and print the devices found; return the exit code."""
     try:
         seconds = float(arguments.seconds)
     except ValueError:
@@ -48,7 +48,7 @@ def discover(arguments: argparse.Namespace) -> int:
 
 
 def _sections(file: Path) -> Collection[str]:
-    """The names that the configuration has taken; none where there is none, or one with faults."""
+    """Return the names of all sections; empty without a configuration, or if it has faults."""
     try:
         with as_owner(file):
             return config.load(file, os.environ).adapter_names if file.exists() else ()

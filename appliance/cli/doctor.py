@@ -1,4 +1,4 @@
-"""`lares doctor`: what of this box and its store needs care."""
+"""`lares doctor`: checks this box, its store, and its running hub."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
 
 NOTHING = DocumentSnapshot({})
-"""The values of a store that cannot be read."""
+"""The values of an unreadable store."""
 
 NEEDED_BYTES = 4 << 20
 
 Finding = tuple[str, str, str]
-"""How it is (`ok`, `care`), what, and the sentence."""
+"""The verdict (`ok`, `care`), the subject, and the sentence."""
 
 
 def doctor(arguments: argparse.Namespace) -> int:
-    """Print a line for each thing looked at; 0 when all is well, 1 when something needs care."""
+    """Print a line per check; return 0 if all is well, 1 if something needs care."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     platform_findings = [*_check_platform()]
     become_owner(paths.find_data_dir())
@@ -56,7 +56,7 @@ def _check_config(paths: HubPaths) -> Iterator[Finding]:
         yield "care", "configuration", str(error)
         return
     if not file.exists():
-        yield "care", "configuration", f"there is none at {file}; `lares run` writes one there"
+        yield "care", "configuration", f"{file} is missing; `lares run` writes it"
         return
     try:
         settings = config.load(file, os.environ)
@@ -69,7 +69,7 @@ def _check_config(paths: HubPaths) -> Iterator[Finding]:
 
 
 def _check_adapters(sections: Mapping[str, Any]) -> Iterator[Finding]:
-    """What sections say that can be asked without a hub, and what is risky in them."""
+    """Check the sections that can be checked without a hub, and their risks."""
     for name, settings in sections.items():
         kind = kind_of(settings)
         if (risk := kind.warn(settings)) is not None:
@@ -99,7 +99,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
 
 
 def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
-    """The Lua workers that the running hub has lost since its start."""
+    """Report the Lua workers that the running hub has lost since its start."""
     for kill in figures.get("last_kills", []):
         yield "care", "Lua", f"at {kill['at']} a worker was lost: {kill['reason']}"
     yield (
@@ -110,7 +110,7 @@ def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _check_hub(folder: Path) -> Iterator[Finding]:
-    """What the running hub answers about its Lua workers, its adapters and its card."""
+    """Report the Lua workers, adapters, and card of the running hub."""
     try:
         reply = ask(folder, HubRequest(path="/diagnostics/status"))
     except (OSError, StartFailed) as error:
@@ -163,7 +163,7 @@ def _check_store(folder: Path) -> Iterator[Finding]:
 
 
 def _check_history(folder: Path) -> Finding:
-    """The months of history on the card, each line of which is looked at."""
+    """Check each line of export the history on the card."""
     files = MonthFiles(Disk(folder))
     try:
         months = files.list_months()
@@ -191,7 +191,7 @@ def _describe_wear(found: Recovered) -> str:
 
 
 def _check_clock(stored: DocumentReader) -> Finding:
-    """Whether the clock can be trusted, given what is stored; and what to do where it cannot."""
+    """Check whether the clock can be trusted, given the stored values, and name the remedy."""
     clock = Clock()
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:
@@ -206,7 +206,7 @@ def _check_platform() -> Iterator[Finding]:
 
 
 def _check_confinement() -> Finding:
-    """Whether this box can keep from everything a program that got out of Lua."""
+    """Check whether this box can confine a program that breaks out of Lua."""
     try:
         missing = probe_confinement()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The master key of a box on which none is configured: made at the first start, kept as a hash only."""
+"""The master key of a box without a configured key: generated at the first start, stored only as a hash."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ log = logging.getLogger("keys")
 
 
 async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """The keyring with the configured master key, or with the box's own, which is made if there is none yet."""
+    """Open the keyring with the configured master key, or with the box's own, which is generated if missing."""
     if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
     return keyring_of(auth, keys, data_dir, clock)
 
 
 def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """The keyring of the keys as they are; the first key's file goes when that key is used or replaced."""
+    """Return the keyring of the present keys; remove the first key's file with its first use or replacement."""
 
     def forget_first_key() -> None:
-        with contextlib.suppress(OSError):  # the key in it is not valid any more
+        with contextlib.suppress(OSError):  # its key is no longer valid
             first_key(data_dir).unlink()
 
     return Keyring(
@@ -47,7 +47,7 @@ def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
 
 
 def first_key(data_dir: Path) -> Path:
-    """The file that holds the first key until that key has been used."""
+    """The path of the first key's file, until the first use of that key."""
     return data_dir / "first-key"
 
 

@@ -10,22 +10,22 @@ from appliance.cli.terminal import say, write
 from appliance.errors import StartFailed
 
 EXIT_CODES: Mapping[int, str] = {
-    os.EX_OK: "done, or stopped as asked",
-    1: "lares doctor has found something that needs care",
-    os.EX_USAGE: "wrong usage: the command line cannot be understood, or what was asked cannot be done that way",
-    os.EX_DATAERR: "a file that was named, or the store, is damaged",
-    os.EX_NOINPUT: "a file or folder that was named, or the data directory, is not there or cannot be read",
-    os.EX_NOUSER: "there is no such key, automation, scene or device",
-    os.EX_UNAVAILABLE: "the port is taken, no hub answers, or a device does not do what was asked",
-    os.EX_SOFTWARE: "a fault of Lares itself; please report it",
-    os.EX_CANTCREAT: "a file or folder cannot be made",
+    os.EX_OK: "success, or stopped on request",
+    1: "lares doctor found a problem",
+    os.EX_USAGE: "wrong usage: unknown or invalid arguments, or an unsupported request",
+    os.EX_DATAERR: "a named file or the store is damaged",
+    os.EX_NOINPUT: "a named file or folder, or the data directory, is missing or unreadable",
+    os.EX_NOUSER: "unknown key, automation, scene, or device",
+    os.EX_UNAVAILABLE: "the port is taken, no hub responds, or a device did not execute a command",
+    os.EX_SOFTWARE: "a fault of Lares; please report it",
+    os.EX_CANTCREAT: "a file or folder cannot be created",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
     os.EX_TEMPFAIL: "another hub uses the data directory, or the hub is starting, stopping or busy; try again",
-    os.EX_NOPERM: "this user may not do that",
-    os.EX_CONFIG: "the configuration or a Lua file has faults",
+    os.EX_NOPERM: "permission denied",
+    os.EX_CONFIG: "the configuration or a Lua file has errors",
     130: "interrupted with Ctrl-C",
 }
-"""Every exit code, and what it says; those between 64 and 78 are those of sysexits.h."""
+"""Every exit code and its meaning; the codes between 64 and 78 are those of sysexits.h."""
 
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
@@ -83,7 +83,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def help(arguments: argparse.Namespace) -> int:
-    """Print what was asked for; the exit code."""
+    """Print the help of a topic; return the exit code."""
     topic, parser = arguments.topic, arguments.parser
     commands = arguments.commands
     if topic is None:
@@ -94,7 +94,7 @@ def help(arguments: argparse.Namespace) -> int:
     elif topic in commands:
         commands[topic].print_help()
     else:
-        raise StartFailed(f"there is no command {topic!r}; `lares help` lists them", os.EX_USAGE)
+        raise StartFailed(f"unknown command {topic!r}; `lares help` lists all", os.EX_USAGE)
     return os.EX_OK
 
 
@@ -149,7 +149,7 @@ def completion(arguments: argparse.Namespace) -> int:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of the commands of a parser, by name."""
+    """Return the parsers of the commands of a parser, by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             found: Mapping[str, argparse.ArgumentParser] = action.choices
@@ -158,7 +158,7 @@ def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
 
 
 def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:
-    """What may follow each command: its own commands, its options, and the choices of its arguments."""
+    """Yield the words that can follow each command: its commands, options, and choices."""
     options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
     choices = [
         str(choice)
@@ -200,5 +200,5 @@ def _longest_first(words: Mapping[str, list[str]]) -> list[tuple[str, list[str]]
 
 
 def _pattern(path: str) -> str:
-    """The case that stands for a command with whatever follows it."""
+    """Return the shell pattern of a command with any arguments."""
     return f'"{path}"|"{path} "*' if path else "*"

@@ -1,4 +1,4 @@
-"""`lares history export`: what the card has of the past, as a table or as lines of JSON, also while the hub runs."""
+"""`lares history export`: export the history on the card, as a table or as lines of JSON, also while the hub runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 def history(arguments: argparse.Namespace) -> int:
-    """Print the export on standard output, and on standard error what is missing in it."""
+    """Print the export on standard output, and its gaps on standard error."""
     start, end = _instant(arguments.start, "--start"), _instant(arguments.end, "--end")
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
@@ -80,7 +80,7 @@ class _Export:
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:
-        """The rows in the order in which they were written."""
+        """Yield the rows in the order of writing."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():
@@ -161,7 +161,7 @@ def _execution_row(line: Mapping[str, Any]) -> Row:
 
 
 def _as_csv(row: Row) -> str:
-    """The row as a line of the table; of commands and executions what was done is the value."""
+    """Return the row as a line of the table; the value of commands and executions is their action."""
     if row["kind"] == "command":
         command = row["command"]
         words = [command["action"], *([] if "value" not in command else [json.dumps(command["value"])])]
@@ -174,14 +174,14 @@ def _as_csv(row: Row) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet interprets as a formula."""
     if isinstance(value, bool | dict | list):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
 def _instant(text: str | None, flag: str) -> datetime | None:
-    """The instant that was stated, by the box's own clock where it states no offset; `StartFailed` if it is none."""
+    """Return the stated instant, without an offset in the box's time zone; raise `StartFailed` if it is invalid."""
     if text is None:
         return None
     try:

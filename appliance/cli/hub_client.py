@@ -1,4 +1,4 @@
-"""Asking the hub that runs on a data directory, over its control socket; or doing without it where none runs."""
+"""Requests to the hub that runs on a data directory, over its control socket; or the same work without a hub."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.replacement import finish_at_start, read_present
 
 HUB_TIMEOUT_SECS = 60.0
-"""How long what was asked may take."""
+"""The time limit of a request."""
 
 HUB_PATIENCE_SECS = 3.0
-"""After how long without an answer a hub is asked whether it is there at all, and how long it has to say so."""
+"""Seconds without an answer until a second request tests whether the hub still responds, and the limit of that test.
+"""
 
 HUB_START_SECS = 10.0
-"""How long a hub may take to start or to stop, or another command to end."""
+"""The time limit for a hub to start or stop, or for another command to end."""
 
 HUB_RETRY_SECS = 0.05
 
@@ -43,17 +44,17 @@ EXIT_CODE_OF_STATUS = {
     501: os.EX_USAGE,
     503: os.EX_IOERR,
 }
-"""What a command exits with, by the status that the hub's refusal has."""
+"""The exit code of a command, by the status of the hub's error."""
 
 EXIT_CODE_OF_CODE = {
     **dict.fromkeys(("device_unreachable", "device_refused", "adapter_failed"), os.EX_UNAVAILABLE),
     **dict.fromkeys(("busy", "stopping"), os.EX_TEMPFAIL),
 }
-"""What it exits with, whatever the status, where the refusal has this code."""
+"""The exit code for errors with this code, with any status."""
 
 
 class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of the hub's API. Parameters of the query that are None are left out."""
+    """A request of the hub's API. Query parameters with the value None are omitted."""
 
     path: str
     method: str = "GET"
@@ -75,7 +76,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self._folder = folder
 
     def connect(self) -> None:
-        """Connect; raises `OSError` where no hub listens, `StartFailed` where it takes no connection in time."""
+        """Connect; raise `OSError` if no hub listens, `StartFailed` if it accepts no connection in time."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(HUB_PATIENCE_SECS)
         try:
@@ -86,7 +87,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def wait(self) -> None:
-        """Return with the first byte of the answer, or once the hub has said elsewhere that it lives, or is gone."""
+        """Return with the first byte of the answer, or once the hub has ended or responds elsewhere."""
         if select.select([self.sock], [], [], HUB_PATIENCE_SECS)[0]:
             return
         probe = _UnixConnection(self._folder, HUB_PATIENCE_SECS)
@@ -95,7 +96,10 @@ class _UnixConnection(http.client.HTTPConnection):
             probe.getresponse()
         except TimeoutError:
             raise _hangs(self._folder) from None
-        except (OSError, http.client.HTTPException):  # a hub that stops listens no more, and answers or hangs up soon
+        except (
+            OSError,
+            http.client.HTTPException,
+        ):  # a hub that stops answers or hangs up soon
             return
         finally:
             probe.close()
@@ -110,10 +114,10 @@ def _hangs(folder: Path) -> StartFailed:
 
 
 def ask(data_dir: Path, request: HubRequest) -> Any:
-    """The JSON that the hub on this data directory answers, None where that is empty.
+    """Send the request to the hub on this data directory and return its JSON; None for an empty answer.
 
-    Raises `OSError` where none listens, and nothing was asked. `StartFailed`: it refused what was asked, went
-    away, or does not answer.
+    Raise `OSError` if no hub listens; then nothing was sent. Raise `StartFailed` if the hub rejects the request,
+    ends, or does not respond.
     """
     connection = _UnixConnection(data_dir, HUB_TIMEOUT_SECS)
     try:
@@ -126,11 +130,11 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
             reply = orjson.loads(response.read() or b"null")
         except TimeoutError:
             raise StartFailed(
-                f"the hub has not finished within {HUB_TIMEOUT_SECS:g} s; `lares status` shows what it does",
+                f"no answer within {HUB_TIMEOUT_SECS:g} s; `lares status` shows the running work",
                 os.EX_UNAVAILABLE,
             ) from None
         except (OSError, http.client.HTTPException, ValueError):
-            more = "; `lares key list` shows what it has done" if request.path.startswith("/auth/") else ""
+            more = "; `lares key list` shows the result" if request.path.startswith("/auth/") else ""
             raise StartFailed(f"the hub has ended without an answer{more}", os.EX_UNAVAILABLE) from None
     finally:
         connection.close()
@@ -141,7 +145,10 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
 
 
 def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
-    """What the hub of the command line's data directory answers; `StartFailed` where none runs, or it refuses."""
+    """Send the request to the hub of the command line's data directory.
+
+    Raise `StartFailed` if no hub runs, or if it rejects the request.
+    """
     folder = HubPaths.of_process(arguments.config, arguments.data_dir).find_data_dir()
     become_owner(folder)
     try:
@@ -151,15 +158,15 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
     except OSError:
         if (holder := holder_of(folder)) is not None:
             what = f"process {holder} runs on {folder}, but does not listen on the control.sock in it"
-            raise StartFailed(f"{what}: it starts or stops, or its log says why", os.EX_UNAVAILABLE) from None
+            raise StartFailed(f"{what}: it starts or stops, or see its log", os.EX_UNAVAILABLE) from None
         raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
 
 
 async def ask_or_act(data_dir: Path, request: HubRequest, act: Callable[[], Awaitable[Any]]) -> Any:
-    """The answer of the hub that holds the data directory, or that of `act`, which has the store to itself.
+    """Return the answer of the hub that holds the data directory, otherwise the answer of `act`.
 
-    A restore that was cut off is finished first, else it would undo what `act` changes.
-    Raises `StartFailed` where what was asked is refused, or where no answer can be had within `HUB_START_SECS`.
+    `act` has exclusive access. Finish an interrupted restore first; otherwise it would undo the changes of `act`.
+    Raise `StartFailed` if the request is rejected, or if no answer comes within `HUB_START_SECS`.
     """
     clock = Clock()
     deadline = clock.monotonic() + HUB_START_SECS
@@ -184,7 +191,7 @@ async def ask_or_act(data_dir: Path, request: HubRequest, act: Callable[[], Awai
 
 
 def read_state(data_dir: Path) -> Mapping[str, bytes]:
-    """The state of the running hub, by document key; where none runs, what the card holds."""
+    """Return the state of the running hub, otherwise of the card, by document key."""
     try:
         reply = ask(data_dir, HubRequest(path="/diagnostics/state"))
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}

@@ -18,9 +18,9 @@ from appliance.tables.checks import nearest
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Write a configuration into the folder, never over a file that exists, and say what was written.
+    """Write a configuration into the folder, never over an existing file, and print the written files.
 
-    It is the bundled one, or that of the file that `--config` names.
+    It is a copy of the bundled one, or of the one that `--config` names.
     """
     if arguments.adapter is not None:
         return _write_kind(arguments)
@@ -42,7 +42,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _write_kind(arguments: argparse.Namespace) -> int:
-    """Write a bundled kind beside the configuration, never over a file that exists, and say how to use it."""
+    """Write a bundled kind into the configuration's folder, never over an existing file, and explain its use."""
     name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
     folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
     bundled = list_bundled_kinds()
@@ -62,9 +62,9 @@ def _write_kind(arguments: argparse.Namespace) -> int:
 
 
 def program_words(*, is_elsewhere: bool = False) -> list[str]:
-    """What a person types to start this program again: its name if the shell finds it, else as it was started.
+    """Return the command that starts this program again: its name if the shell finds it, otherwise its path.
 
-    It works in another folder too where it `is_elsewhere` that it is typed.
+    With `is_elsewhere`, the command also works in another folder.
     """
     started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     script = Path(started[-1])

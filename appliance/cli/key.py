@@ -38,17 +38,17 @@ from appliance.store.records import CARD
 from appliance.store.stored_keys import Keys
 
 Act = Callable[[Keyring], Awaitable[Any]]
-"""What is done where no hub runs."""
+"""The work without a running hub."""
 
 KeyCommand = tuple[HubRequest, Act, Callable[[Any], None]]
-"""What a hub is asked, what is done without one, and how the answer is printed."""
+"""The request to a hub, the work without a hub, and the function that prints the answer."""
 
 NO_AUTH = Auth(master_key=None, source="")
 ONLY_NOW = "shown only this once"
 
 
 def key(arguments: argparse.Namespace) -> int:
-    """Do what was asked for, through the hub where one runs; the exit code."""
+    """Change or list keys, through the hub if one runs; return the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     data_dir = paths.need_data_dir()
     become_owner(data_dir)
@@ -62,7 +62,7 @@ def key(arguments: argparse.Namespace) -> int:
 
 
 def _read_auth(paths: HubPaths) -> Auth | LaresError:
-    """What configuration and environment say of the master key, or the error; a hub knows it without being asked."""
+    """Return the master key of configuration and environment, or the error. A running hub knows it already."""
     try:
         file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
@@ -71,7 +71,7 @@ def _read_auth(paths: HubPaths) -> Auth | LaresError:
 
 
 async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
-    """What a process does that has the store to itself; the same as the hub would answer."""
+    """Do the work with exclusive access to the store; return the same answer as a hub."""
     if isinstance(auth, LaresError):
         raise auth
     async with _open_document(data_dir) as (document, clock):
@@ -81,7 +81,7 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
 
 @asynccontextmanager
 async def _open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
-    """The store, which no hub holds; a refusal within has the exit code that it has from a hub."""
+    """Open the store, which no hub holds; errors have the exit code that they have from a hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
         try:
@@ -171,7 +171,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], KeyCommand]] = {
 
 
 def clock(arguments: argparse.Namespace) -> int:
-    """Trust the clock, through the hub where one runs; the exit code."""
+    """Trust the clock, through the hub if one runs; return the exit code."""
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")
@@ -181,7 +181,7 @@ def clock(arguments: argparse.Namespace) -> int:
 
 
 async def _trust_alone(data_dir: Path) -> None:
-    """Note it in the store, which no hub holds."""
+    """Store the trust without a running hub."""
     async with _open_document(data_dir) as (document, clock):
         now = clock.now()
         changes = forgetting(ClockTrust(clock, newest_time(document)), now)

@@ -1,4 +1,4 @@
-"""`lares log`: the latest lines of the running hub's log."""
+"""`lares log`: print the latest lines of the running hub's log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVEL_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
+    """Print the matching lines, oldest first; with `--follow` until interrupted. Return the exit code."""
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
     reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
     while True:

@@ -17,7 +17,7 @@ from appliance.log_buffer import RepetitionLimit, fields_of, fields_text
 from appliance.settings import Logging
 
 _INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
-"""What shows nothing although Python calls it printable: fillers, joiners, and selectors but for that of emoji."""
+"""Invisible characters that Python calls printable: fillers, joiners, and selectors except the emoji selector."""
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
@@ -38,7 +38,7 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether the stream goes to journald, as systemd.exec(5) says: JOURNAL_STREAM names its device and inode."""
+    """Return whether the stream goes to journald: JOURNAL_STREAM names its device and inode (systemd.exec(5))."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
@@ -90,14 +90,14 @@ def _entry(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with line breaks and all that steers a terminal or is invisible as escapes: none can forge another."""
+    """Escape line breaks and everything that is invisible or controls a terminal: no text can forge a line."""
     if is_harmless(text):
         return text
     return "".join(each if is_harmless(each) else each.encode("unicode_escape").decode() for each in text)
 
 
 def is_harmless(text: str) -> bool:
-    """Whether the text shows as what it is: no control, bidirectional or other invisible character is in it."""
+    """Return whether the text has no control, bidirectional, or other invisible character."""
     return text.isprintable() and (text.isascii() or not re.search(_INVISIBLE, text))
 
 
@@ -105,12 +105,12 @@ class _Escaped(logging.Formatter):
     """Entries of a command, a traceback's lines one below the other."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The entry; what steers a terminal as escapes."""
+        """Return the entry with escaped control characters."""
         return "\n".join(map(one_line, super().format(record).split("\n")))
 
 
 def make_streams_safe() -> None:
-    """Make sure that printing works: with a closed output, and with names that are no text in the terminal's code."""
+    """Make printing work with a closed output, and with names that the terminal cannot encode."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Escaped())
     for name in ("stdout", "stderr"):
@@ -122,7 +122,7 @@ def make_streams_safe() -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard what the stream still buffers and is given from now on; for when nobody reads it any more."""
+    """Discard the buffered and all further output of a stream without a reader."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

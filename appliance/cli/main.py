@@ -25,23 +25,23 @@ from appliance.tasks import frozen_imports
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""Seconds after which the loop gets the interpreter back from a thread that computes, such as a late import."""
+"""The seconds until the loop gets the interpreter back from a computing thread, such as a late import."""
 
 MAX_HOURS = 24 * 366
-"""How far `lares simulate` looks ahead."""
+"""The longest simulation."""
 
 
 MODULES = {"clock": "key", "completion": "help"}
 """The modules of commands that are named differently."""
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
-"""The arguments that name files and folders, whose names may be any bytes."""
+"""The arguments that are paths, whose names can have any bytes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments ask; the exit code, one of sysexits(3)."""
+    """Run the command and return its exit code, one of sysexits(3)."""
     make_streams_safe()
-    # Python 3.14 says so of Sanic's code to whoever compiles it first.
+    # Python 3.14 warns about Sanic's code when it first compiles it.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
         parsed = _parse(arguments)
@@ -62,12 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
-        logging.getLogger("lares").error("a fault of Lares itself; please report it", exc_info=error)
+        logging.getLogger("lares").error("a fault of Lares; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
 
 
 def _command(parsed: argparse.Namespace) -> int:
-    """Import the command's own module, and only that, and do it; without a command, run."""
+    """Import only the command's own module and run it; without a command, run the hub."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
@@ -80,43 +80,43 @@ def _command(parsed: argparse.Namespace) -> int:
 
 
 def _check_texts(parsed: argparse.Namespace) -> None:
-    """Raise `StartFailed` for an empty path, as a variable that is not set gives, and for a text that is no UTF-8."""
+    """Raise `StartFailed` for an empty path, such as from an unset variable, and for text that is not UTF-8."""
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
             if name in PATHS and each == "":
-                raise StartFailed(f"{name.replace('_', '-')} is empty; name a path, or leave it out", os.EX_USAGE)
+                raise StartFailed(f"{name.replace('_', '-')} is empty; name a path, or omit it", os.EX_USAGE)
             if name not in PATHS and isinstance(each, str) and re.search("[\ud800-\udfff]", each):
                 raise StartFailed(f"{each} is not UTF-8 text", os.EX_USAGE)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose failures have the exit code for wrong usage."""
+    """A parser that exits with the code for wrong usage."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and how it is meant, and exit."""
+        """Print the error and the usage, and exit."""
         self.print_usage(sys.stderr)
         self.exit(os.EX_USAGE, f"lares: {one_line(message)}\n")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Exit with everything printed."""
+        """Flush standard output and exit."""
         write("")
         super().exit(status, message)
 
 
 class _RunRefused(Exception):
-    """Raised where the arguments are not those of `run` alone."""
+    """The arguments belong to another command than `run`."""
 
 
 class _RunParser(_Parser):
-    """Knows `run`, and that only without mistakes."""
+    """A parser for `run` alone; anything else is left to the complete parser."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave it to the parser of all commands."""
+        """Leave the arguments to the complete parser."""
         raise _RunRefused(message)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What the arguments ask for; the parser of the other commands, which takes longer to make, only where needed."""
+    """Parse the arguments; build the complete parser, which takes longer, only if needed."""
     parser = _RunParser(parents=[_common(None)], add_help=False)
     parser.set_defaults(version=False, licenses=False)
     _add_run(
@@ -129,47 +129,47 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _add_run(commands: Any, common: Sequence[_Parser], **more: Any) -> None:
-    run = commands.add_parser("run", parents=common, help="run the hub (also without a command)", **more)
-    run.add_argument("--safe", action="store_true", help="run no automations")
+    run = commands.add_parser("run", parents=common, help="run the hub (the default)", **more)
+    run.add_argument("--safe", action="store_true", help="run the hub without automations")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
     parser.add_argument("--version", action="store_true", help="print version, Python and platform")
-    parser.add_argument("--licenses", action="store_true", help="print what the single file holds, and its licences")
+    parser.add_argument("--licenses", action="store_true", help="print the single file's content and licences")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
     _add_run(commands, common)
-    demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV and Matter server")
-    demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
-    demo.add_argument("--keep", metavar="DIR", help="a home that stays in this folder, with sensors to move by hand")
-    commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")
-    init = commands.add_parser("init", parents=common, help="write a fresh configuration to begin with")
+    demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV, and Matter server")
+    demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (default: 3000, or a free port)")
+    demo.add_argument("--keep", metavar="DIR", help="keep the home in this folder, with virtual sensors")
+    commands.add_parser("check", parents=common, help="list every error of configuration and Lua files")
+    init = commands.add_parser("init", parents=common, help="write a new configuration")
     _add_kinds(commands, common, init)
     _add_backup(commands, common)
     restore = commands.add_parser("restore", parents=common, help="restore a backup; the hub must be stopped")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
-    simulate = commands.add_parser("simulate", parents=common, help="show what the automations would do, and why not")
-    simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (all)")
-    simulate.add_argument("--from", dest="start", metavar="T", help="from when, 2026-12-24T18:00 or with Z (now)")
-    simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="how many hours to look ahead (24)")
+    simulate = commands.add_parser("simulate", parents=common, help="simulate the automations of the coming hours")
+    simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (default: all)")
     simulate.add_argument(
-        "--events", metavar="FILE", help="what devices do, one line each: at device attribute value"
+        "--from", dest="start", metavar="T", help="the start, 2026-12-24T18:00 or with Z (default: now)"
     )
-    simulate.add_argument("--run", action="store_true", help="run the Lua, and print what it would command")
-    simulate.add_argument("--json", action="store_true", help="print one JSON object a line")
+    simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="the hours to simulate (default: 24)")
+    simulate.add_argument("--events", metavar="FILE", help="a file of device events: at device attribute value")
+    simulate.add_argument("--run", action="store_true", help="run the Lua, and print its commands")
+    simulate.add_argument("--json", action="store_true", help="print one JSON object per line")
     import_ = commands.add_parser("import", help="import from another hub; overwrites nothing")
     hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)
     homeassistant = hubs.add_parser(
         "homeassistant", parents=common, help="import rooms, names, and automations of a Home Assistant folder"
     )
     homeassistant.add_argument("folder", metavar="DIR", help="Home Assistant's configuration folder")
-    commands.add_parser("doctor", parents=common, help="check paths, card, clock and store")
-    clock = commands.add_parser("clock", help="say that the clock is right, where nothing synchronises it")
+    commands.add_parser("doctor", parents=common, help="check this box: paths, permissions, clock, space, store, hub")
+    clock = commands.add_parser("clock", help="trust the clock although nothing synchronises it")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     clocks.add_parser("trust", parents=common, help="trust the clock as it is now, also after restarts")
     _add_reports(commands, common)
-    key = commands.add_parser("key", help="make, list and revoke keys, also while the hub runs")
+    key = commands.add_parser("key", help="create, list, and revoke keys, also while the hub runs")
     _add_key_commands(key, common)
     _explain(parser)
     parser.set_defaults(parser=parser, commands=subcommands(parser))
@@ -179,54 +179,62 @@ def _parser() -> argparse.ArgumentParser:
 def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
     backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
     backup.add_argument("file", metavar="FILE", help="the archive to write")
-    backup.add_argument("--with-secrets", action="store_true", help="also what devices in Lua keep, such as pairings")
-    backup.add_argument("--without-history", action="store_true", help="leave out the history")
+    backup.add_argument(
+        "--with-secrets", action="store_true", help="include the secrets of devices in Lua, such as pairings"
+    )
+    backup.add_argument("--without-history", action="store_true", help="omit the history")
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
-    """What `init` takes, and the command that tries a kind in Lua."""
-    init.add_argument("folder", metavar="DIR", nargs="?", help="the folder that gets a config/")
-    init.add_argument("--adapter", metavar="NAME", help="write a bundled kind in Lua to config/adapters/, to edit it")
-    attempt = commands.add_parser("try-adapter", parents=common, help="try a kind in Lua once, without a hub")
+    """Add the arguments of `init`, and the command that tries a kind in Lua."""
+    init.add_argument("folder", metavar="DIR", nargs="?", help="the folder for config/")
+    init.add_argument("--adapter", metavar="NAME", help="write a bundled kind in Lua to config/adapters/ for editing")
+    attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
     attempt.add_argument("name", metavar="NAME", nargs="?", help="a kind in Lua, or a section of one")
     attempt.add_argument(
         "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
     )
     attempt.add_argument(
-        "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="command a device after that"
+        "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="then send this command to a device"
     )
     files = attempt.add_mutually_exclusive_group()
-    files.add_argument("--record", metavar="FILE", help="save what was asked and answered, without secrets")
-    files.add_argument("--replay", metavar="FILE", help="answer from a recording, without the device")
+    files.add_argument("--record", metavar="FILE", help="save requests and answers, without secrets")
+    files.add_argument("--replay", metavar="FILE", help="use a recording in place of the device")
 
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
-    """The commands that ask a running hub how it is, and those about the commands themselves."""
+    """Add the commands that ask a running hub, and those about the commands themselves."""
     _add_history_commands(commands, common)
-    status = commands.add_parser("status", parents=common, help="the state of the running hub, on one screen")
+    status = commands.add_parser("status", parents=common, help="show the state of the running hub")
     status.add_argument("--watch", action="store_true", help="refresh every two seconds")
     status.add_argument("--json", action="store_true", help="print one JSON object")
     devices = commands.add_parser("devices", parents=common, help="list devices, or find one with its commands")
-    devices.add_argument("text", metavar="TEXT", nargs="?", help="part of an id, alias, name, room, or kind (all)")
+    devices.add_argument(
+        "text", metavar="TEXT", nargs="?", help="part of an id, alias, name, room, or kind (default: all)"
+    )
     devices.add_argument("--json", action="store_true", help="print a JSON list")
-    why = commands.add_parser("why", parents=common, help="the last decisions about an automation, scene or device")
-    why.add_argument("id", metavar="ID", help="the id or name of an automation, a scene or a device")
+    why = commands.add_parser("why", parents=common, help="explain an automation, scene, or device")
+    why.add_argument("id", metavar="ID", help="the id, alias, or name of an automation, scene, or device")
     why.add_argument("--json", action="store_true", help="print one JSON object")
     commands.add_parser("reload", parents=common, help="reload Lua files and changed adapter sections")
     discover = commands.add_parser("discover", parents=common, help="find devices in the local network")
-    discover.add_argument("--seconds", default="3", metavar="N", help="seconds to listen (3)")
+    discover.add_argument("--seconds", default="3", metavar="N", help="the seconds to listen (default: 3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")
     notify = commands.add_parser("notify", parents=common, help="send a message through a section, to try it")
-    notify.add_argument("section", metavar="SECTION", help="the section (its operation send), or SECTION:OPERATION")
+    notify.add_argument("section", metavar="SECTION", help="SECTION or SECTION:OPERATION (default: send)")
     notify.add_argument("text", metavar="TEXT", help="the message")
     notify.add_argument("--title", help="its title")
-    log = commands.add_parser("log", parents=common, help="the latest lines of the running hub's log")
+    log = commands.add_parser("log", parents=common, help="print the latest lines of the running hub's log")
     log.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
-    log.add_argument("--level", choices=[*LOG_LEVELS], default="debug", help="only this level and above")
-    log.add_argument("--part", help="only lines of this part: hub, adapters, automations, store …")
-    log.add_argument("--contains", metavar="TEXT", help="only lines with this text")
-    log.add_argument("--lines", type=_lines, default=100, metavar="N", help="how many lines to begin with (100)")
-    log.add_argument("--json", action="store_true", help="print one JSON object a line")
+    log.add_argument(
+        "--level", choices=[*LOG_LEVELS], default="debug", help="print only this level and above (default: debug)"
+    )
+    log.add_argument("--part", help="print only lines of this part: hub, automations …")
+    log.add_argument("--contains", metavar="TEXT", help="print only lines with this text")
+    log.add_argument(
+        "--lines", type=_lines, default=100, metavar="N", help="the number of lines at first (default: 100)"
+    )
+    log.add_argument("--json", action="store_true", help="print one JSON object per line")
     completion = commands.add_parser("completion", help="print the completion script of a shell")
     completion.add_argument("shell", choices=SHELLS, help="the shell")
     help_ = commands.add_parser("help", help="explain a command, or list the exit codes")
@@ -246,33 +254,35 @@ def _explain(parser: argparse.ArgumentParser, path: str = "") -> None:
 def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -> None:
     subcommands = key.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     create = subcommands.add_parser(
-        "create", parents=common, help="make a key; only its secret goes to standard output"
+        "create", parents=common, help="create a key; print only its secret on standard output"
     )
-    create.add_argument("--label", required=True, help="what or whom it is for")
+    create.add_argument("--label", required=True, help="the person or device that uses it")
     create.add_argument("--role", required=True, help="read, write, admin, automation or hook")
     create.add_argument("--hook", metavar="ID", help="with --role hook: the id of the one hook that the key opens")
     subcommands.add_parser("list", parents=common, help="list the keys")
     revoke = subcommands.add_parser("revoke", parents=common, help="revoke a key")
-    revoke.add_argument("key_id", metavar="ID", help="its id, as `lares key list` shows it")
-    subcommands.add_parser("reset-master", parents=common, help="make a new master key; the old one ends")
+    revoke.add_argument("key_id", metavar="ID", help="its id from `lares key list`")
+    subcommands.add_parser("reset-master", parents=common, help="create a new master key; the old one stops working")
 
 
 def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
-    history = commands.add_parser("history", help="the history on the card")
+    history = commands.add_parser("history", help="export the history on the card")
     subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
-    export = subcommands.add_parser("export", parents=common, help="print it, one line an hour, change or command")
-    export.add_argument("--start", metavar="T", help="from when, 2026-11-01, 2026-11-01T18:00 or with Z")
-    export.add_argument("--end", metavar="T", help="until when (included)")
+    export = subcommands.add_parser("export", parents=common, help="print one line per hour, change, or command")
+    export.add_argument(
+        "--start", metavar="T", help="the start, 2026-11-01, 2026-11-01T18:00, or with Z (default: all)"
+    )
+    export.add_argument("--end", metavar="T", help="the end, inclusive (default: now)")
     forms = export.add_mutually_exclusive_group()
-    forms.add_argument("--csv", action="store_true", help="as a table (also without this)")
-    forms.add_argument("--json", action="store_true", help="one JSON object a line")
+    forms.add_argument("--csv", action="store_true", help="print a table (the default)")
+    forms.add_argument("--json", action="store_true", help="one JSON object per line")
 
 
 def _common(default: str | None) -> _Parser:
-    """What every command takes, before its name or after it; the latter must not undo the former."""
+    """Return the parser of the common arguments, which can come before or after the command's name."""
     common = _Parser(add_help=False, argument_default=default)
     common.add_argument("--config", metavar="FILE", help="the configuration file")
-    common.add_argument("--data-dir", metavar="DIR", help="the folder of the hub's own state")
+    common.add_argument("--data-dir", metavar="DIR", help="the data directory of the hub")
     return common
 
 

@@ -11,7 +11,7 @@ from appliance.cli.terminal import say
 
 
 def notify(arguments: argparse.Namespace) -> int:
-    """Send the text, and print what came of it; the exit code. Raises `StartFailed` with the reason of a failure."""
+    """Send the text and print the result; return the exit code. Raise `StartFailed` if it fails."""
     payload = {"message": arguments.text, **({} if arguments.title is None else {"title": arguments.title})}
     section, _, operation = arguments.section.partition(":")
     path = f"/adapters/{quote(section, safe='')}/operations/{quote(operation or 'send', safe='')}"

@@ -1,4 +1,4 @@
-"""Whose home it is: root's commands become the user of the home that they work on, before they open anything."""
+"""The owner of the home: root's commands become its user before they open any of its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appliance.errors import StartFailed
 
 ROOT = 0
 MAX_STEPS = 200
-"""Names on the way to a path, those of links included."""
+"""The longest path that is resolved, in names, with those of links."""
 
 _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -26,13 +26,13 @@ _IMPORTED_LATE = (
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""What is imported when it is first needed: the user may not read root's Python, nor what root has unpacked."""
+"""Modules of late imports: the user may not be able to read root's Python, or root's unpacked files."""
 
 
 def become_owner(*paths: Path) -> None:
-    """Be from now on the user, groups and all, whose home the paths are, if this is root and it is another's.
+    """Become the user, with all groups, who owns the paths, if this process is root and the paths are not.
 
-    A path that is a link is refused to root with `StartFailed`.
+    Raise `StartFailed` for root if a path is a link.
     """
     owner = find_owner(*paths)
     if owner is not None:
@@ -43,9 +43,9 @@ def become_owner(*paths: Path) -> None:
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
-    """The same for what changes configuration and data; where the former is root's own, root keeps to it.
+    """Do the same for work that changes configuration and data; if root owns the configuration, stay root.
 
-    Then what changes the data must do so `as_owner`.
+    Then change the data within `as_owner`.
     """
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)
@@ -53,17 +53,17 @@ def become_owner_of_both(config: Path, data_dir: Path) -> None:
 
 @contextmanager
 def as_owner(*paths: Path) -> Iterator[None]:
-    """The same within the context alone: for what runs no code of the home's."""
+    """Become that user within the context only, for work that runs no code of the home."""
     with _as_user(find_owner(*paths)):
         yield
 
 
 @contextmanager
 def as_owner_of_all(source: Path) -> Iterator[None]:
-    """The same for a source that root named; one of root's own is read as the owner of what is not root's in it.
+    """Do the same for a source that root named. Read a source of root as the first other owner in it.
 
-    Whoever can write there can put something else in the place of what is read. Raises `StartFailed` where that is
-    everybody, or a group.
+    A person who can write there can replace a file during the read. Raise `StartFailed` if everybody or a group can
+    write.
     """
     owner = find_owner(source)
     if owner is None and os.geteuid() == ROOT:
@@ -73,12 +73,12 @@ def as_owner_of_all(source: Path) -> Iterator[None]:
 
 
 def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
-    """The first owner of something in the folder that is not root's."""
+    """Return the first owner in the folder who is not root."""
     for place, folders, files in os.walk(folder):
         found = os.lstat(place)
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
             raise StartFailed(
-                f"others may write in {place}, so root reads nothing there; name a copy in a folder of root's own",
+                f"other users can write in {place}, so root reads nothing there; copy it to a folder of root",
                 os.EX_NOPERM,
             )
         if not deep:
@@ -107,7 +107,7 @@ def _as_user(owner: os.stat_result | None) -> Iterator[None]:
 
 
 def refuse_other_home(*paths: Path) -> None:
-    """Raise `StartFailed` if this is root, and the paths are another user's home."""
+    """Raise `StartFailed` if this process is root and another user owns the paths."""
     if (owner := find_owner(*paths)) is not None:
         user = _name_of(owner.st_uid)
         raise StartFailed(
@@ -118,27 +118,29 @@ def refuse_other_home(*paths: Path) -> None:
 
 
 def worker_ids(*paths: Path) -> tuple[int, ...]:
-    """The user and the groups that run the home's Lua, if this is root and the home another's; else nothing."""
+    """Return the user and groups that run the home's Lua, if root does not own the home; otherwise nothing."""
     owner = find_owner(*paths)
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
 def read_named(path: Path, max_bytes: int) -> bytes:
-    """So many bytes of a plain file that the command line names; root follows no link to it. Raises `OSError`."""
+    """Return at most `max_bytes` of a regular file that the command line names. Root follows no link. Raise
+    `OSError`.
+    """
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return stream.read(max_bytes)
 
 
 def _open_named(path: Path) -> int:
-    """A descriptor to read from; what is no plain file is opened without waiting for its other end."""
+    """Open the file for reading; never wait for the other end of a pipe."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if os.geteuid() != ROOT:
         return os.open(path, flags)
-    os.close(_walk(path))  # the sentence about a link; what is laid there afterwards is refused below
+    os.close(_walk(path))  # the error for a link; a later replacement is rejected below
     folder = _walk(path.absolute().parent)
     try:
         opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -146,20 +148,20 @@ def _open_named(path: Path) -> int:
     finally:
         os.close(folder)
     is_shared = place.st_uid != found.st_uid or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if found.st_nlink > 1 and is_shared:  # anybody who may write there can have given it this name
+    if found.st_nlink > 1 and is_shared:  # every user with write access can have created this name
         os.close(opened)
         raise OSError(errno.ELOOP, "the file has other names too; name a copy of it", str(path))
     return opened
 
 
 def write_named(path: Path, data: bytes) -> None:
-    """Put the file, of mode 0600, in the place that the command line names; root follows no link to it.
+    """Write the file with mode 0600 to the path that the command line names; root follows no link to it.
 
-    Raises `StartFailed` if it cannot be written, or something else than a plain file is there.
+    Raise `StartFailed` if it cannot be written, or if the path is not a regular file.
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
-            raise StartFailed(f"{path} is there already, and no plain file; name another place", os.EX_CANTCREAT)
+            raise StartFailed(f"{path} is there already, and not a regular file; name another path", os.EX_CANTCREAT)
     if os.geteuid() != ROOT:
         write_private(path, data)
         return
@@ -178,7 +180,7 @@ def write_named(path: Path, data: bytes) -> None:
 
 
 def _walk(path: Path) -> int:
-    """A descriptor of what is at the path, reached by no link but root's own ones on the way. Raises `OSError`."""
+    """Open the path; follow only links that root owns. Raise `OSError`."""
     parts, reached = [*reversed(path.absolute().parts[1:])], os.open("/", _ON_THE_WAY)
     try:
         for _ in range(MAX_STEPS):
@@ -205,10 +207,10 @@ def _walk(path: Path) -> int:
 
 
 def find_owner(*paths: Path) -> os.stat_result | None:
-    """The user whose home the paths are; None where that is root, or this process is not root.
+    """Return the owner of the paths if that is not root and this process is root; otherwise None.
 
-    It is the owner of the first of the paths that is not root's, else of the uppermost folder above one that is not:
-    whoever owns that can put anything in the place of what lies below. Raises `StartFailed` where a path is a link.
+    It is the owner of the first path that root does not own, otherwise of the uppermost such folder above one: that
+    user can replace everything below. Raise `StartFailed` if a path is a link.
     """
     if os.geteuid() != ROOT:
         return None
@@ -221,7 +223,7 @@ def find_owner(*paths: Path) -> os.stat_result | None:
 
 
 def _read_ahead() -> None:
-    """Import and read of the program what is needed later."""
+    """Import and read the late parts of the program."""
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -230,7 +232,7 @@ def _read_ahead() -> None:
 
 
 def _chain_of(path: Path) -> list[os.stat_result]:
-    """What is on the way to the path, from the uppermost folder on, as far as it exists."""
+    """Return the status of each existing folder on the path, from the uppermost, and of the path itself."""
     chain = []
     for each in (*reversed(path.absolute().parents), path.absolute()):
         try:
@@ -239,9 +241,7 @@ def _chain_of(path: Path) -> list[os.stat_result]:
             break
         if stat.S_ISLNK(found.st_mode):
             if each == path.absolute() or found.st_uid != ROOT:
-                raise StartFailed(
-                    f"{each} is a link, which root does not follow; name what it leads to", os.EX_NOPERM
-                )
+                raise StartFailed(f"{each} is a link, which root does not follow; name its target", os.EX_NOPERM)
             found = each.stat()
         chain.append(found)
     return chain
@@ -255,7 +255,7 @@ def _name_of(uid: int) -> str:
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:
-    """The user's groups, the main one first, as at a login; a user without a name has the folder's, never root's."""
+    """Return the user's groups as at a login, the main one first; without a name the folder's group, never root's."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:
@@ -265,7 +265,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """What root makes in a folder of its own within the context gets the folder's group: the hub can read it."""
+    """Give new files of root within the context the folder's group, so that the hub can read them."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield

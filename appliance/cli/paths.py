@@ -1,4 +1,4 @@
-"""Where the configuration and the data live, and how the bundled configuration gets there."""
+"""The paths of configuration and data, and the bundled configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARKER = ".restored"
 
 
 class HubPaths(Struct, frozen=True, kw_only=True):
-    """The command line's paths, and the places to look otherwise; `working_dir` is None if it was deleted."""
+    """The command line's paths, and the places to look otherwise; no `working_dir` if it was deleted."""
 
     config_flag: str | None
     data_flag: str | None
@@ -37,7 +37,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of_process(config_flag: str | None, data_flag: str | None) -> HubPaths:
-        """The places by these flags, this process's environment, working directory and executable."""
+        """Return the paths of these flags, and of this process's environment, working directory, and executable."""
         return HubPaths(
             config_flag=config_flag,
             data_flag=data_flag,
@@ -47,12 +47,15 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         )
 
     def find_config(self) -> Path:
-        """The configuration file, whether it exists or not; one that was named must, or `StartFailed`."""
+        """Return the path of the configuration file, which may be missing.
+
+        Raise `StartFailed` if a named file is missing.
+        """
         named = self.config_flag or self.environment.get("LARES_CONFIG")
         if named:
             file = self._from_here(Path(named))
             if not file.is_file():
-                other = f"{file} is no plain file" if file.exists() else f"there is no configuration file {file}"
+                other = f"{file} is not a regular file" if file.exists() else f"there is no configuration file {file}"
                 raise StartFailed(other, os.EX_CONFIG)
             return file
         by_systemd = self.environment.get("CONFIGURATION_DIRECTORY")
@@ -61,21 +64,21 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return self._first(CONFIG_FILE)
 
     def need_config(self) -> Path:
-        """The configuration file; `StartFailed` where there is none."""
+        """Return the configuration file; raise `StartFailed` if it is missing."""
         file = self.find_config()
         if not file.exists():
             raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
         return file
 
     def need_data_dir(self) -> Path:
-        """The data directory; `StartFailed` where there is none."""
+        """Return the data directory; raise `StartFailed` if it is missing."""
         folder = self.find_data_dir()
         if not folder.is_dir():
             raise StartFailed(f"there is no data directory {folder}; `lares run` makes it", os.EX_NOINPUT)
         return folder
 
     def find_data_dir(self) -> Path:
-        """The data directory, whether it exists or not."""
+        """Return the path of the data directory, which may be missing."""
         named = self.data_flag or self.environment.get("LARES_DATA_DIR")
         if named:
             return self._from_here(Path(named))
@@ -83,7 +86,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """The path under the working directory or beside the executable, where it is seen; else the former."""
+        """Return the path under the working directory or next to the executable, if one exists; otherwise the former."""
         beside = self.executable_dir / path
         here = self._from_here(path)
         return beside if os.access(beside, os.F_OK) and not os.access(here, os.F_OK) else here
@@ -103,7 +106,7 @@ def _find_working_dir() -> Path | None:
 
 
 def config_folder(file: Path) -> Path:
-    """The folder that is the configuration as a whole; `StartFailed` where the file lies among other things."""
+    """Return the folder of the whole configuration; raise `StartFailed` if the file is not in a folder `config`."""
     if file.parent.name != "config":
         raise StartFailed(
             f"{file} lies in {file.parent}, which may hold more than configuration; move it to a folder named config",
@@ -113,7 +116,7 @@ def config_folder(file: Path) -> Path:
 
 
 def find_template(config_flag: str | None) -> Path:
-    """The folder of the configuration to begin with: that of the named file, which must exist, or the bundled one."""
+    """Return the folder of the initial configuration: that of the named file, or the bundled one."""
     if not config_flag:
         return bundled_config()
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
@@ -124,11 +127,11 @@ MAX_INITIAL_FILE_BYTES = 16 << 20
 
 
 RECIPES = "recipes"
-"""The folder of recipes; those that come with Lares stay with the program."""
+"""Return the folder of recipes; bundled recipes stay with the program."""
 
 
 def read_template(source: Path) -> ConfigTemplate:
-    """The files of a configuration to begin with; `StartFailed` if one cannot be read."""
+    """Return the files of the initial configuration; raise `StartFailed` if one cannot be read."""
     try:
         left_out = bundled_config() / RECIPES
         files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)

@@ -1,4 +1,4 @@
-"""`lares restore`: put back what `lares backup` took, and keep what it replaces."""
+"""`lares restore`: restores a backup, and keeps the replaced files."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def restore(arguments: argparse.Namespace) -> int:
         lock.release()
     say(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files{months}")
     for path in kept:
-        say(f"what was there is kept as {path}")
+        say(f"the replaced files are kept as {path}")
     return os.EX_OK
 
 
 def _restore_all(
     file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive
 ) -> tuple[list[Path], str]:
-    """Replace configuration, document and, where the archive has one, history.
+    """Replace configuration, document, and history if the archive has one.
 
-    The paths under which the old ones are kept, and the history in words.
+    Return the paths of the replaced files, and a sentence about the history.
     """
     stamp = _free_stamp(data_dir, file.parent.parent)
     with _filesystem_errors(), as_owner(data_dir):
@@ -89,9 +89,9 @@ def _restore_all(
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
-    """What the configuration's folder shall hold: the archive's files, the main one under the name that it has here.
+    """Return the new files of the configuration's folder; the main file keeps its name on this box.
 
-    The box's own master key is put into it. Where the archive has no main file, the box's own stays.
+    Without a main file in the archive, the box's own stays.
     """
     config_folder(file)
     files, main = dict(found.files), PurePosixPath(file.name)
@@ -114,7 +114,7 @@ def _read_present(file: Path) -> bytes | None:
 
 
 def _present_key(file: Path, present: bytes | None) -> str | None:
-    """The master key of the box's configuration, if it states one."""
+    """Return the master key of the box's configuration, or None."""
     if present is None:
         return None
     try:
@@ -129,7 +129,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 
 
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive, stamp: str) -> list[Path]:
-    """Replace configuration and document, both or neither; the paths under which the old ones are kept."""
+    """Replace configuration and document, both or neither; return the paths of the replaced files."""
     with _filesystem_errors():
         if files:
             return _replace_both(file.parent, files, data_dir, found.values, stamp)
@@ -138,7 +138,7 @@ def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, foun
 
 
 def _free_stamp(*folders: Path) -> str:
-    """The present second; with a number behind it where something was put aside in this second before."""
+    """Return the present second, with a number if this second has been used before."""
     now = Clock().now().strftime("%Y%m%dT%H%M%SZ")
     stamps = itertools.chain([now], (f"{now}-{number}" for number in itertools.count(2)))
     return next(
@@ -159,7 +159,7 @@ def _replace_both(
         _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
             kept += replace_by_pending(data_dir, stamp) or []
-    except Exception:  # Ctrl-C is as a kill: the next start finishes what counts by then, else drops it
+    except Exception:  # Ctrl-C is like a kill: the next start finishes a committed restore, and drops any other
         _swap_back(folder, old)
         with as_owner(data_dir):
             forget(data_dir)
@@ -168,7 +168,7 @@ def _replace_both(
 
 
 def _place_history(data_dir: Path, stamp: str) -> list[Path]:
-    """As `place_history`; raises `StartFailed` where it cannot: all else is restored then."""
+    """Place the history; raise `StartFailed` if that fails, although everything else is restored."""
     try:
         return place_history(data_dir, stamp)
     except OSError as error:
@@ -179,9 +179,9 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
 
 
 def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) -> None:
-    """Write the new folder beside the present one, on the device when this returns."""
+    """Write the new folder next to the present one; it is on the device when this returns."""
     stage = folder.with_name(folder.name + STAGE)
-    if stage.exists() and not (stage / MARKER).exists():  # a cut restore left what it had replaced
+    if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left the replaced files
         stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
     shutil.rmtree(stage, ignore_errors=True)
     try:
@@ -198,15 +198,15 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) ->
 
 
 def _copy_ownership(stage: Path, folder: Path) -> None:
-    """Give what is staged the owner and mode of what it replaces, so that the hub's user can read it.
+    """Give the staged files the owner and mode of the files that they replace, so that the hub's user can read them.
 
-    Where there was none yet they are those of the folder in which it comes to lie.
+    New files get the owner and mode of their folder.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
         like = next(each for each in (there, folder, folder.parent) if each.exists()).stat()
         mode = like.st_mode & (0o777 if there.exists() or path.is_dir() else 0o666)
-        with contextlib.suppress(PermissionError):  # only root may change the owner; else it is right already
+        with contextlib.suppress(PermissionError):  # only root can change the owner; otherwise it is right already
             os.chown(path, like.st_uid, like.st_gid)
         path.chmod(mode)
 
@@ -234,7 +234,7 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Whether the two have exchanged their names: Linux can, since 3.15, on most file systems."""
+    """Return whether the two have exchanged their names: Linux can, since 3.15, on most file systems."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # OpenWrt's Python may come without it
 
@@ -244,7 +244,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _swap_back(folder: Path, old: Path) -> None:
-    """Undo what was begun, and remove what is staged."""
+    """Undo the begun changes, and remove the staged files."""
     stage = folder.with_name(folder.name + STAGE)
     try:
         if (folder / MARKER).exists() and not stage.exists():
@@ -253,7 +253,7 @@ def _swap_back(folder: Path, old: Path) -> None:
             old.rename(folder)
     except OSError as error:
         raise StartFailed(
-            f"cannot restore, nor undo what was begun: {error.strerror}; rename {old} to {folder}", os.EX_IOERR
+            f"cannot restore, nor undo the begun changes: {error.strerror}; rename {old} to {folder}", os.EX_IOERR
         ) from None
     if (stage / MARKER).exists():
         shutil.rmtree(stage, ignore_errors=True)
@@ -261,7 +261,7 @@ def _swap_back(folder: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def _filesystem_errors() -> Iterator[None]:
-    """Turn what the file system refuses into a sentence."""
+    """Turn errors of the file system into `StartFailed`."""
     try:
         yield
     except OSError as error:
@@ -272,10 +272,7 @@ def _filesystem_errors() -> Iterator[None]:
 
 
 def stage_history(data_dir: Path, found: Archive) -> int:
-    """Write the archive's months beside those of the box, on the device when this returns; how many there are.
-
-    Nothing counts yet. Raises `StartFailed`; then nothing is left of it.
-    """
+    """Write the archive's months next to the box's own; return their number. They are on the device then."""
     stage, count = data_dir / HISTORY_STAGE, 0
     shutil.rmtree(stage, ignore_errors=True)
     try:

@@ -162,7 +162,7 @@ async def serve(
 
 
 async def _import_api(hub: Hub) -> Any:
-    """What makes the server. It takes as long to import as all else: that is done while the Lua worker starts."""
+    """Import the server, which takes long, while the Lua worker starts."""
     await hub.worker_starts.wait()
     with frozen_imports():
         from appliance.cli.serving import build_server
@@ -176,7 +176,7 @@ async def _start_adapters(hub: Hub) -> None:
 
 
 def when_ready(hub: Hub, on_ready: Callable[[], None]) -> None:
-    """Call `on_ready` once nothing is missing any more: every adapter has ended its first poll."""
+    """Call `on_ready` once every adapter has finished its first poll."""
 
     def look(_: Event | None = None) -> None:
         if not hub.health.list_missing():
@@ -200,7 +200,7 @@ async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> Non
 
 
 def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
-    """What is set by the first signal that asks for the end, and by each that asks for a reload."""
+    """Return two events: the first request to stop sets one, each request to reload sets the other."""
     loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def ask_to_stop(number: int) -> None:
@@ -252,19 +252,19 @@ class Notifier:
         self._interval_secs = _half_the_watchdog(environment)
 
     def ready(self) -> None:
-        """The hub serves, or serves again after `reloading`."""
+        """Notify that the hub is ready, at first and after `reloading`."""
         self._send("READY=1")
 
     def reloading(self) -> None:
-        """The hub reads its catalogs again; `ready` must follow."""
+        """Notify that a reload begins; call `ready` after it."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
-        """The hub stops; `ready` must not follow."""
+        """Notify that the hub stops; do not call `ready` after it."""
         self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:
-        """Send WATCHDOG=1 twice as often as systemd asks for; return at once where it asks for none."""
+        """Send WATCHDOG=1 twice per watchdog interval; return at once without a watchdog."""
         while self._interval_secs:
             self._send("WATCHDOG=1")
             await self._clock.sleep(self._interval_secs)
@@ -280,12 +280,12 @@ class Notifier:
 
 
 def _address(named: str) -> str:
-    """The socket's address; @ stands for a name that is in no file system."""
+    """Return the socket's address; @ begins an abstract name."""
     return "\0" + named[1:] if named.startswith("@") else named
 
 
 def _half_the_watchdog(environment: Mapping[str, str]) -> float:
-    """Seconds; 0 where no watchdog waits for this process."""
+    """Return the interval in seconds; 0 without a watchdog."""
     usecs = environment.get("WATCHDOG_USEC", "")
     is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(usecs) / 2e6 if usecs.isdecimal() and is_ours else 0.0

@@ -22,7 +22,7 @@ from appliance.hub import Hub
 
 
 def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
-    """The server of the hub's API, not yet started; `control` is the bound socket for commands, if any."""
+    """Build the server of the hub's API; `control` is the bound socket for commands, if any."""
     file, limits = Path(config.file), ApiLimits.of(config.api)
     simulations: list[Any] = []
 

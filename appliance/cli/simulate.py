@@ -1,4 +1,4 @@
-"""`lares simulate`: what the automations would do in some hours to come, and why some would not run."""
+"""`lares simulate`: the automations of the coming hours, and the reasons why some would not run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
     given = (file, data_dir), period.end, events
-    with _errors_only("automations", "scenes", "scripts", "lua"):  # what they warn of is printed
+    with _errors_only("automations", "scenes", "scripts", "lua"):  # their warnings are printed
         asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given, whole))
     return os.EX_OK
 
@@ -90,13 +90,13 @@ def _read(name: str) -> str:
             raise StartFailed(f"{name} is larger than {MAX_EVENTS_BYTES >> 20} MiB", os.EX_DATAERR)
         return data.decode()
     except UnicodeDecodeError:
-        raise StartFailed(f"{name} is no UTF-8 text", os.EX_DATAERR) from None
+        raise StartFailed(f"{name} is not UTF-8 text", os.EX_DATAERR) from None
     except OSError as error:
         raise StartFailed(f"{name} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
 
 
 def _period(start: str | None, hours: float, events: str, locale: Locale) -> _SimulatedPeriod:
-    """What is to be simulated: from `--from`, else from the first event that states a date, else from now on."""
+    """Return the simulated period: from `--from`, otherwise from the first event with a date, otherwise from now."""
     try:
         begins = first_instant(events, locale) if start is None else read_instant(start, locale)
     except Invalid as fault:
@@ -154,7 +154,7 @@ def _find_automation(word: str, simulation: Simulation) -> str:
 
 
 def _warnings(settings: Config, stored: DocumentSnapshot, simulation: Simulation) -> list[Fault]:
-    """What the files are warned of and the names that the home does not have, as `lares check` finds them."""
+    """Return the warnings and unknown names of the files, as `lares check` finds them."""
     folder = folder_of(settings.scripts, settings.root, is_deep=True)
     scripts = () if folder is None else folder.read().sources
     ids = [each.definition.id for each in simulation.scenes]
@@ -168,7 +168,7 @@ def _warnings(settings: Config, stored: DocumentSnapshot, simulation: Simulation
 def _print_summary(
     simulation: Simulation, printer: SimulationPrinter, settings: Config, arguments: argparse.Namespace
 ) -> None:
-    """Say on standard error what the lines on standard output do not."""
+    """Print a summary on standard error."""
     commands = f", commands: {printer.commands}" if arguments.run else ""
     say(f"automations: {len(simulation.definitions)}, runs: {printer.fired}{commands}", to=sys.stderr)
     if not settings.automations.enabled:

@@ -1,4 +1,4 @@
-"""The simulated home of `lares simulate`: devices show at once what they are commanded, vendors do nothing."""
+"""The simulated home of `lares simulate`: devices show commanded values at once, and vendors are not contacted."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ T = TypeVar("T")
 EVERY_COMMAND = tuple(
     CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only
 )
-"""What a device takes that the home does not have."""
+"""The commands of a device that exists only in the simulation."""
 
 OnAction = Callable[[str, str, Mapping[str, Any]], None]
 """Called with the source of an action, `automation:evening`, a sentence about it, and its JSON."""
 
 
 class Turn:
-    """Lets one execution go on at a time, in the order in which they ask: every simulation is the same.
+    """Runs one execution at a time, in the order of their requests: every simulation is the same.
 
-    The worker's own order would not do: it lets another's Lua run while the hub answers a call, so that which of two
-    goes on first would hang on how long the answer took. `is_taken`: one goes on, so that no time may pass.
+    The worker's own order is not deterministic: it runs other Lua while the hub answers a call. `is_taken`: an
+    execution runs, so no time may pass.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Turn:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """What is done once the turn has come, of those who wait the next or the last; then call `pass_on`."""
+        """Return a future for the turn, the next or the last in the queue; then call `pass_on`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -55,7 +55,7 @@ class Turn:
         return turn
 
     def pass_on(self) -> None:
-        """Give the turn to who waits for it, if anybody does."""
+        """Give the turn to the next in the queue."""
         while self._waiting and (turn := self._waiting.popleft()):
             if not turn.done():
                 self.is_taken = True
@@ -64,7 +64,7 @@ class Turn:
         self.is_taken = False
 
     async def pause(self, work: Awaitable[T]) -> T:
-        """What the work of the execution whose turn it is returns or raises; meanwhile others have their turn."""
+        """Await work of the execution that has the turn; others have the turn meanwhile."""
         asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work runs comes first
         try:
             return await work
@@ -73,7 +73,7 @@ class Turn:
 
 
 class SimulatedExecutor(Executor):
-    """An `Executor` whose executions begin when their turn has come, in the order in which they were admitted."""
+    """An `Executor` whose executions begin in the order of their admission, one at a time."""
 
     def __init__(self, turn: Turn, tasks: Tasks, *parts: Any) -> None:
         super().__init__(*parts)
@@ -92,7 +92,7 @@ class SimulatedExecutor(Executor):
 
 
 class SimulatedDispatcher(Dispatcher):
-    """Sends nothing: what a device offers comes true at once, and every operation of an adapter is done."""
+    """Sends nothing: each offered command takes effect at once, and every operation succeeds."""
 
     def __init__(
         self, registry: Registry, bus: Bus, clock: Clock, operations: Mapping[str, Collection[str] | None]
@@ -102,12 +102,11 @@ class SimulatedDispatcher(Dispatcher):
         self._operations = operations
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Let each device show what it is commanded; the outcomes come in the order given."""
+        """Let each device show its command; return the outcomes in the order of the devices."""
         return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Do nothing and answer nothing; `Unsupported` where there is no such section, or it is known to have no
-        such operation."""
+        """Do nothing; raise `Unsupported` for an unknown section or operation."""
         section, _, operation = target.partition(":")
         known = self._operations.get(section)
         if section not in self._operations or (known is not None and operation not in known):
@@ -174,7 +173,7 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
 
 
 def mark_all_observed(registry: Registry) -> None:
-    """Let every device be online as it was last seen, so that what it shows from now on is a change."""
+    """Set every device online with its last values, so that further values are changes."""
     for device in registry.list_devices():
         registry.update_attributes(device.metadata.source, device.id, {})
 
@@ -193,6 +192,6 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
 
 
 def _in_unit(value: Value, before: Value) -> Value:
-    """The measurement in the unit of the one before it, where it states none."""
+    """Return the measurement, in the previous unit if it has none."""
     is_without = isinstance(value, dict) and value.get("unit") == ""
     return {**value, "unit": before["unit"]} if is_without and isinstance(before, dict) else value

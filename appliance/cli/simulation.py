@@ -50,17 +50,17 @@ from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 
 MAX_EQUAL_LINES = 5
-"""Equal lines of one automation that are printed; at the end, one line tells how many followed."""
+"""The equal lines of one automation that are printed; one line at the end counts the others."""
 
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class SimulationPrinter(ExecutionHistory):
-    """Prints what happens when it happens, and counts it; a history that keeps nothing.
+    """Prints and counts everything that happens; keeps no history.
 
-    `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
-    when its Lua begins, else when it would. `stop` is called when `write`, by default to standard output, finds it
-    closed; `gone` is set then. `latest` is the source of the latest line.
+    `zone` is that of the printed times; None prints one JSON object per line. With `runs_lua`, an automation fires
+    when its Lua begins, otherwise when it would. `stop` is called if `write` finds standard output closed; then
+    `gone` is set. `latest` is the source of the latest line.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class SimulationPrinter(ExecutionHistory):
         self._repeated: dict[tuple[str, str], list[datetime]] = {}
 
     def on_start(self, source: str) -> None:
-        """The Lua of `automation:<id>` or `scene:<id>` begins."""
+        """Print that the Lua of `automation:<id>` or `scene:<id>` begins."""
         if source.startswith("automation:"):
             self._print_fired(self._clock.now(), source)
         else:
             self._print(self._clock.now(), source, "runs", {"runs": True})
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Print what became of a trigger: that it fired, failed, or why it did not fire."""
+        """Print the result of a trigger: fired, failed, or the reason why not."""
         source = f"automation:{entry.subject}"
         if entry.status in NOT_RUN:
             fields = {"fired": False, "error": entry.error}
@@ -169,9 +169,9 @@ class DryExecutor(Executor):
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
-    """Automations that are armed and wait for time to pass, which it does in `run`.
+    """Armed automations; `run` lets time pass.
 
-    `operations` are those of each section, None where they are not known.
+    `operations` are the operations of each section, None if they are unknown.
     """
 
     definitions: Sequence[AutomationDefinition]
@@ -216,7 +216,7 @@ async def open_simulation(
     home: Sequence[Path],
     runs_lua: bool,
 ) -> AsyncIterator[Simulation]:
-    """The automations with the state as stored, run by the user of `home`; nothing is kept or leaves the process."""
+    """Open the automations with the stored state, run by the user of `home`; nothing is kept."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     calls: dict[str, CtxCall] = {}
@@ -252,7 +252,7 @@ async def open_simulation(
 async def _list_operations(
     settings: Config, file: Path, describe: DescribeKind
 ) -> Mapping[str, Collection[str] | None]:
-    """The operations of each section, also of those that are not enabled; None where they are not known."""
+    """Return the operations of each section, enabled or not; None for unknown operations."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
     kinds = catalog_of_kinds(file, sections, describe, Bus())
     if sections:
@@ -268,7 +268,7 @@ def _new_context(
     turn: Turn,
     label: str,
 ) -> Context:
-    """The context of an execution that has begun."""
+    """Create the context of an execution."""
     printer.on_start(label)
     made = context(label, calls)
     made.on_action, made.turn = printer.print_action, turn
@@ -286,7 +286,7 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
         ClockTrust(clock, EPOCH),
         Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing),
         limits=settings.automations.runner,
-        stopped_at=clock.now() - MICROSECOND,  # so that what is due at the first instant comes
+        stopped_at=clock.now() - MICROSECOND,  # fire what is due at the first instant
     )
 
 

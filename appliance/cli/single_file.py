@@ -1,4 +1,4 @@
-"""The single file from which this process was started, where it was: what it holds, and tidying after an upgrade."""
+"""The single file of this process, if there is one: its content, and the cleanup after an upgrade."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed
 
 SEAL_AFTER_SECS = 3.0
-"""So soon after the first answer what is unpacked and compiled is kept for good: a power cut does not undo that."""
+"""Seconds after the first answer when unpacked and compiled files are synced, so that they survive a power cut."""
 
 REMOVE_AFTER_SECS = 60.0
-"""So long a version must have served before those before it are removed."""
+"""Seconds that a version must have served before older ones are removed."""
 
 log = logging.getLogger("hub")
 
 
 def list_targets() -> tuple[str, ...]:
-    """The targets that the file holds; empty where the process was started from something else."""
+    """Return the targets of the file; empty if this process has no single file."""
     file = sys.modules.get("lares_file")
     return () if file is None else tuple(file.TARGETS)
 
 
 async def finish_upgrade(clock: Clock) -> None:
-    """Keep what is unpacked and compiled of this version; once it has served for a while, remove those before it."""
+    """Sync the unpacked files of this version; remove older versions once it has served for a while."""
     if list_targets():
         await clock.sleep(SEAL_AFTER_SECS)
-        _start("seal", "keep what is unpacked for good")
+        _start("seal", "sync the unpacked files")
         await clock.sleep(REMOVE_AFTER_SECS - SEAL_AFTER_SECS)
-        _start("seal", "keep what is unpacked for good")
+        _start("seal", "sync the unpacked files")
         _start("remove_old_versions", "remove earlier versions")
 
 

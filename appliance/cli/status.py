@@ -23,7 +23,7 @@ _STATUS_COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
 
 
 def status(arguments: argparse.Namespace) -> int:
-    """Print it once, or with `--watch` again and again until interrupted; the exit code."""
+    """Print the state once, or with `--watch` until interrupted; return the exit code."""
     while True:
         reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
         if arguments.watch and sys.stdout.isatty() and not arguments.json:
@@ -73,7 +73,7 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
 
 
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
-    yield f"devices: {devices['total']}, of which {len(devices['offline'])} offline"
+    yield f"devices: {devices['total']}, {len(devices['offline'])} of them offline"
     for each in devices["offline"]:
         yield f"  {each['id']}  {paint(each['state'], 'red')} since {local_time(each['since'], zone)}"
 

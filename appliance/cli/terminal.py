@@ -1,4 +1,4 @@
-"""The terminal: colours where there is a terminal, times as people read them, and progress of long work."""
+"""The terminal: colours, local times, sizes, and progress of long work."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""Stands for the beginning of a colour's code until the line is printed; no text from outside can name it."""
+"""A placeholder for the beginning of a colour code until the line is printed; no outside text can contain it."""
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
-    """Print the lines, each as one line, on standard output or `to`: the only way of text to a terminal.
+    """Print each line on standard output or `to`: the only way of text to a terminal.
 
-    What steers a terminal or is invisible is printed as an escape, but for the colours of `paint`. Raises as `write`.
+    Control and invisible characters are printed as escapes, except the colours of `paint`. Raise exceptions as
+    `write`.
     """
     if lines:
         write("\n".join(map(visible, lines)) + "\n", to)
@@ -38,9 +39,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def write(text: str, to: TextIO | None = None) -> None:
-    """Write the text as it stands, at once. What standard error does not take is lost: the work goes on.
+    """Write the text at once. Ignore errors of standard error.
 
-    Raises `BrokenPipeError` where nobody reads standard output, `StartFailed` where it takes nothing.
+    Raise `BrokenPipeError` without a reader, `StartFailed` if standard output cannot be written.
     """
     try:
         print(text, end="", file=to or sys.stdout, flush=True)
@@ -54,24 +55,24 @@ def write(text: str, to: TextIO | None = None) -> None:
 
 
 def visible(line: str) -> str:
-    """The line as `say` prints it."""
+    """Return the line as `say` prints it."""
     return one_line(line).replace(_COLOUR_MARK, "\x1b[")
 
 
 def is_colourful(stream: TextIO) -> bool:
-    """Whether to use colours: on a terminal that has them, unless NO_COLOR is set (https://no-color.org)."""
+    """Return whether to use colours: on a terminal that has them, unless NO_COLOR is set (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, colour: str) -> str:
-    """The text in this colour once `say` prints it, or as it is where standard output shows none."""
+    """Return the text in this colour; unchanged if standard output shows no colours."""
     if not is_colourful(sys.stdout):
         return text
     return f"{_COLOUR_MARK}{_COLOURS[colour]}m{text}{_COLOUR_MARK}0m"
 
 
 def fit(line: str) -> str:
-    """The line, cut to the terminal's width where standard output is one; colours take no room."""
+    """Return the line cut to the terminal's width, if standard output is a terminal; colours need no room."""
     if not sys.stdout.isatty():
         return line
     import shutil
@@ -85,7 +86,7 @@ def fit(line: str) -> str:
 
 
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
-    """An RFC 3339 time in the zone, else in the box's own, to the second."""
+    """Return an RFC 3339 time in the zone, otherwise in the box's zone, to the second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -98,7 +99,7 @@ def with_local_times(sentence: str, zone: tzinfo | None = None) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration in the two largest units that fit."""
+    """Return a duration in its two largest units."""
     units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
     parts, rest = [], int(seconds)
     for size, unit in units:
@@ -109,13 +110,13 @@ def span(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes as people read it."""
+    """Return a number of bytes in MB or kB."""
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show on a terminal's standard error that the work goes on, once it has taken a second."""
+    """Show progress on a terminal's standard error after a second of work."""
     if not sys.stderr.isatty():
         yield
         return

@@ -12,7 +12,7 @@ from appliance.home_locale import load_zone
 
 
 def why(arguments: argparse.Namespace) -> int:
-    """Print how it is, and the last ten decisions, newest first; the exit code."""
+    """Print the state, and the last ten decisions, newest first; return the exit code."""
     reply = ask_hub(arguments, HubRequest(path="/why", query={"id": arguments.id}))
     if arguments.json:
         say(*json.dumps(reply, indent=2).split("\n"))

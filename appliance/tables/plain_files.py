@@ -14,13 +14,13 @@ MAX_SECRET_BYTES = 64 << 10
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
     """The content of a plain file; never waits for the other end of a pipe.
 
-    Raises `OSError`, with a sentence, if it cannot be read, is no plain file, or has more bytes than that.
+    Raises `OSError`, with a sentence, if it cannot be read, is not a regular file, or has more bytes than that.
     """
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as stream:
         found = os.fstat(stream.fileno())
         mode, size = found.st_mode, found.st_size
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if max_bytes is None:
             return stream.read()
         data = stream.read(max_bytes + 1) if size <= max_bytes else b""

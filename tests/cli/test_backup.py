@@ -227,7 +227,7 @@ class TestBackup:
         monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 1 << 20)
         (home(tmp_path) / "config" / "film").write_bytes(bytes(2 << 20))
         code, result = command(tmp_path, "backup", "b")
-        assert code == 65 and "move what is not configuration out of it" in result
+        assert code == 65 and "move other files out of it" in result
 
     def test_a_copy_that_still_holds_the_key_and_lua_that_is_left_out_are_told(
         self, tmp_path: Path, command: Command
@@ -354,7 +354,7 @@ class TestRestore:
         (tmp_path / "config" / "own.lua").write_text("-- mine")
         pack(tmp_path / "b", entries())
         code, result = command(tmp_path, "restore", "b")
-        kept = re.findall(r"what was there is kept as (.+)", result)
+        kept = re.findall(r"the replaced files are kept as (.+)", result)
         assert code == 0
         assert [re.sub(r"\d{8}T\d{6}Z$", "T", Path(each).name) for each in kept] == [
             "config.before-restore-T",

@@ -200,7 +200,7 @@ class TestSayings:
             (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not 65536"),
             (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not -1"),
             (["discover", "--seconds", "x"], "--seconds must be a number of seconds above 0, at most 30, not x"),
-            (["--config", ""], "config is empty; name a path, or leave it out"),
+            (["--config", ""], "config is empty; name a path, or omit it"),
             (["backup", ""], "file is empty"),
             (["why", "\udcff"], r"\udcff is not UTF-8 text"),
             (["try-adapter", "hue", "--set", "token=\udcff"], r"token=\udcff is not UTF-8 text"),

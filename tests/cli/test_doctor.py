@@ -100,7 +100,7 @@ def test_an_empty_place_is_1_and_says_what_makes_what_is_missing(tmp_path: Path,
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
     assert found.of("configuration") == [
-        ("care", f"there is none at {tmp_path}/config/default.toml; `lares run` writes one there")
+        ("care", f"{tmp_path}/config/default.toml is missing; `lares run` writes it")
     ]
     assert found.of("data directory") == [("care", f"{tmp_path}/data does not exist; `lares run` makes it")]
     assert found.cares == ["configuration", "data directory"]

@@ -273,7 +273,7 @@ class TestBothWays:
         with lares(home, "run") as running:
             assert status_of(running.url(), None) == 401
             result = running.stop().err
-        assert f"commands cannot reach this hub: {home}/data/control.sock: is no socket; remove it and" in result
+        assert f"commands cannot reach this hub: {home}/data/control.sock: is not a socket; remove it and" in result
         assert (home / "data" / "control.sock").read_text() == "mine"
 
     def test_a_hub_that_does_not_answer_is_named(
@@ -316,7 +316,7 @@ class TestBothWays:
         finally:
             lock.release()
         assert (result.code, asked) == (69, 1)
-        assert result.err == "lares: the hub has ended without an answer; `lares key list` shows what it has done\n"
+        assert result.err == "lares: the hub has ended without an answer; `lares key list` shows the result\n"
 
 
 SPEAK = """

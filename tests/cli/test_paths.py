@@ -96,7 +96,7 @@ def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: b
     )
     with pytest.raises(StartFailed) as failed:
         asked.find_config()
-    is_there = f"{tmp_path}/x.toml is no plain file"
+    is_there = f"{tmp_path}/x.toml is not a regular file"
     assert str(failed.value) == (is_there if is_folder else f"there is no configuration file {tmp_path}/x.toml")
     assert failed.value.exit_code == 78
 

@@ -81,7 +81,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     for sentence in (
         r"Lares \S+, up \d",
         r"elgato_lights  running, last answer \d",
-        "devices: 1, of which 0 offline",
+        "devices: 1, 0 of them offline",
     ):
         assert re.search(sentence, shown.out), shown.out
     assert re.search(r"follow  armed, last skipped at .* \(condition 1: ", shown.out), shown.out

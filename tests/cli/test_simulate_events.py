@@ -167,11 +167,11 @@ def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "18:00 x:a power": "a line must say `at device attribute value`: 18:00 hall:motion motion detected",
+    "18:00 x:a power": "a line must have `at device attribute value`: 18:00 hall:motion motion detected",
     "25:00 x:a power on": "must begin with a time like 18:00, 2026-12-24T18:00 or +90, not '25:00'",
     "2026-13-24T18:00 x:a power on": "must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z",
     "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; the lines must be in order",
-    "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the simulation; --hours says how long that is",
+    "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the end of the simulation; see --hours",
     "18:00 x:a powr on": "'powr' is not an attribute; did you mean power",
     "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
     "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
@@ -200,7 +200,7 @@ def test_every_bad_line_is_named_with_what_is_wrong(tmp_path: Path) -> None:
     [
         ("nothing.txt", None, 66, "nothing.txt cannot be read: No such file or directory"),
         (".", None, 66, ". cannot be read: Is a directory"),
-        ("latin.txt", b"18:00 caf\xe9 power on", 65, "latin.txt is no UTF-8 text"),
+        ("latin.txt", b"18:00 caf\xe9 power on", 65, "latin.txt is not UTF-8 text"),
         ("large.txt", b"#" * ((16 << 20) + 1), 65, "large.txt is larger than 16 MiB"),
     ],
 )

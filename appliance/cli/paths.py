@@ -86,7 +86,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """Return the path under the working directory or next to the executable, if one exists; otherwise the former."""
+        """Return the path under the working directory, or next to the executable if it is only there."""
         beside = self.executable_dir / path
         here = self._from_here(path)
         return beside if os.access(beside, os.F_OK) and not os.access(here, os.F_OK) else here

@@ -19,7 +19,6 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import CommandStarted, DeviceStateChanged, Event
-from appliance.home.model import Device
 from appliance.home.values import Value
 
 PAUSE_SECS = 60.0
@@ -82,7 +81,7 @@ class Brake:
             command = event.command
             self._expect(event.source, f"{event.device_id} {command.capability}", _expected_of(command))
         elif isinstance(event, DeviceStateChanged) and event.previous is not None:
-            self._on_change(event.device, event.previous)
+            self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
         """Expect what is asked of a device's attribute; what was expected before, by whomever, is outdated."""
@@ -92,13 +91,12 @@ class Brake:
             self.note_effect(source, "command", name)
             self._expected[name] = matcher
 
-    def _on_change(self, device: Device, previous: Device) -> None:
-        """Note who caused the change of each attribute, and of the device; nothing where nobody caused anything."""
+    def _on_change(self, event: DeviceStateChanged) -> None:
+        """Note which automations caused the change of each attribute, and of the device."""
         if not self._causes:
             return
-        changed = {*device.attributes, *previous.attributes}
-        everything = _NO_CAUSES
-        for attribute in (each for each in changed if device.attributes.get(each) != previous.attributes.get(each)):
+        device, everything = event.device, _NO_CAUSES
+        for attribute in event.changed:
             name, value = f"{device.id} {attribute}", device.attributes.get(attribute)
             causes = self._causes_of_thing("command", name)
             if causes and self._expected[name].holds(value):

@@ -398,7 +398,7 @@ class NameWatcher:
         elif isinstance(event, DeviceStateChanged):
             if event.previous is None and self.removed.pop(event.device.id, None) is not None:
                 self._remember(REMOVED_PREFIX + event.device.id, None)
-            if event.previous is not None and (gone := event.previous.attributes.keys() - event.device.attributes):
+            if gone := list(event.gone):
                 self._note(event.device.id, "attributes", gone)
         elif isinstance(event, DeviceRemoved):
             self._note_removed(event)

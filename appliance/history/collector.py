@@ -22,7 +22,6 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
-from appliance.home.model import Device
 
 MAX_ATTRIBUTES = 8192
 """Attributes that are followed; those beyond are kept in memory alone."""
@@ -177,7 +176,7 @@ class Collector:
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
-            self._on_change(event.device, event.previous)
+            self._on_change(event)
         elif isinstance(event, DeviceRemoved):
             for numbers in self._numbers.get(event.device_id, {}).values():
                 numbers.pause(numbers.known_until)
@@ -185,15 +184,16 @@ class Collector:
             at = to_millis(event.at)
             self._add_entry(CardEntry(at, Importance.COMMAND, encode_command(event, at)))
 
-    def _on_change(self, device: Device, previous: Device | None) -> None:
-        at, before = to_millis(device.updated_at), {} if previous is None else previous.attributes
+    def _on_change(self, event: DeviceStateChanged) -> None:
+        device = event.device
+        at, before = to_millis(device.updated_at), {} if event.previous is None else event.previous.attributes
         is_away = device.attributes.get("state") in _AWAY
         is_back = not is_away and before.get("state") in _AWAY
-        for name, value in device.attributes.items():
-            is_new = name not in before or before[name] != value
-            if (is_new or is_back) and not self._report(device.id, name, at, value, before.get(name)) and is_new:
+        for name, value in device.attributes.items() if is_back else event.shown.items():
+            is_changed = name in event.changed
+            if not self._report(device.id, name, at, value, before.get(name)) and is_changed:
                 self._add_change((device.id, name), at, fit_for_card(value))
-        for name in before.keys() - device.attributes.keys():
+        for name in event.gone:
             self._end_attribute((device.id, name), at)
         if is_away:
             for numbers in self._numbers.get(device.id, {}).values():

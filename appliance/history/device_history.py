@@ -256,22 +256,19 @@ class DeviceHistory:
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
             device, at = event.device, to_millis(event.device.updated_at)
-            for name, value in self._changes(device, event.previous):
+            for name, value in self._changes(event):
                 self._append(device.id, name, at, value)
         elif isinstance(event, DeviceRoomChanged) and event.device_id in self._devices:
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
-    def _changes(self, device: Device, previous: Device | None) -> list[tuple[str, Any]]:
-        """The attributes that differ from what is kept, with their values; None for one that is there no more."""
-        known = self._devices.get(device.id, {})
-        before = {} if previous is None else previous.attributes
+    def _changes(self, event: DeviceStateChanged) -> list[tuple[str, Any]]:
+        """Return the attributes that differ from what is kept, with their values; None for one that is gone."""
+        device, known = event.device, self._devices.get(event.device.id, {})
         changes = [] if known else [(_ROOM, device.room_id)]
         changes += [
-            (name, value)
-            for name, value in device.attributes.items()
-            if name not in known or name not in before or before[name] != value
+            (name, value) for name, value in device.attributes.items() if name not in known or name in event.changed
         ]
-        return changes + [(name, None) for name in before if name not in device.attributes and name in known]
+        return changes + [(name, None) for name in event.gone if name in known]
 
     def _append(self, device_id: str, name: str, at: int, value: Any) -> None:
         series = self._devices.setdefault(device_id, {}).setdefault(name, Series())

@@ -230,14 +230,12 @@ class LineWriter:
         assert isinstance(event, DeviceStateChanged)
         if not self._is_trusted():
             return
-        device, before = event.device, {} if event.previous is None else event.previous.attributes
-        is_new = event.previous is None or before.get("state") != device.attributes.get("state")
+        device = event.device
         at = (device.updated_at - EPOCH).total_seconds() * 1_000_000
-        for name, value in device.attributes.items():
-            if is_new or name not in before or before[name] != value:
-                line = encode_line(device.id, device.room_id, name, value, round(at))
-                if line is not None:
-                    self._queue.add(line)
+        for name, value in (device.attributes if "state" in event.changed else event.shown).items():
+            line = encode_line(device.id, device.room_id, name, value, round(at))
+            if line is not None:
+                self._queue.add(line)
         if self._queue.lines:
             self._has_lines.set()
 

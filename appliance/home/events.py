@@ -5,7 +5,7 @@ The docstring of one that has a frame on the event stream is what clients read o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -30,6 +30,17 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
     """The attributes that differ, see `changed_attributes`."""
     baseline: frozenset[str] = frozenset()
     """Those of `changed` that were polled, or read as retained, for the first time since the start."""
+
+    @property
+    def shown(self) -> Mapping[str, Value]:
+        """Those of `changed` that the device shows, with their values."""
+        attributes = self.device.attributes
+        return {name: attributes[name] for name in attributes if name in self.changed}
+
+    @property
+    def gone(self) -> Iterator[str]:
+        """Those of `changed` that the device shows no longer."""
+        return (name for name in self.changed if name not in self.device.attributes)
 
 
 class AttributesObserved(Event, frozen=True, kw_only=True):

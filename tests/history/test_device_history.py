@@ -191,3 +191,14 @@ def _report(home: Home, rng: random.Random, events: int, step: float) -> None:
         value: Any = number % 101 if name.endswith("0") else {"value": rng.randrange(4000) / 10, **units[number % 3]}
         shown[index] = {**shown[index], name: value}
         home.show(f"d:{index}", after(number * step), **shown[index])
+
+
+def test_pulses_within_a_millisecond_are_kept_in_order() -> None:
+    clock, bus = VirtualClock(), Bus()
+    registry, history = PromptRegistry(bus, clock), DeviceHistory(bus, clock, 1 << 20)
+    seen = Observation(device_id="a:1", kind=DeviceKind.SENSOR, attributes={"motion": "clear"})
+    registry.apply(Report(adapter="a", observations=(seen,)))
+    for value in ("detected", "clear", "detected", "clear"):
+        registry.update_attributes("a", "a:1", {"motion": value})
+    values = [entry.value for entry in history.list_values("a:1", "motion", Period())]
+    assert values == ["clear", "detected", "clear", "detected", "clear"]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from appliance import config
 from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.kind import PolledUrl
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.config import Config
@@ -53,7 +54,12 @@ NEEDED = {
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
-    *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *row.settings.FIELDS)],
+    *[
+        (f"adapters.{kind}", key)
+        for kind, row in KINDS.items()
+        if f"[adapters.{kind}]" in MANUAL or row.settings.FIELDS.keys() != PolledUrl.FIELDS.keys()
+        for key in ("enabled", *row.settings.FIELDS)
+    ],
     ("adapters", "watch"),
 ]
 

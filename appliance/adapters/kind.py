@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol
@@ -14,6 +14,37 @@ from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
 from appliance.tables.fields import Settings, key
+
+SectionKeys = Mapping[str, str | int]
+"""Keys of a section, except `type`, with their values."""
+
+
+def http_url(host: str, port: int, scheme: str = "http") -> SectionKeys:
+    """Return the key `base_url`, without the default port of its scheme."""
+    default = {"http": 80, "https": 443}[scheme]
+    return {"base_url": f"{scheme}://{host}" if port == default else f"{scheme}://{host}:{port}"}
+
+
+def https_url(host: str, port: int) -> SectionKeys:
+    """Return the key `base_url` with https."""
+    return http_url(host, port, "https")
+
+
+class DiscoveryMethod(Struct, frozen=True, kw_only=True):
+    """One way to find devices of a kind in the network.
+
+    `mdns` is a service; only instances whose names begin with `prefix` count. Otherwise, `ssdp` is a search target.
+    `serial` lists the keys of the TXT record that can hold the serial number. `keys` returns the section's keys for
+    a host and a port.
+    """
+
+    kind: str
+    title: str
+    keys: Callable[[str, int], SectionKeys] = http_url
+    mdns: str | None = None
+    prefix: str = ""
+    ssdp: str | None = None
+    serial: Sequence[str] = ()
 
 
 class Vendor(Protocol):
@@ -36,14 +67,14 @@ class Vendor(Protocol):
 class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of its name.
 
-    `settings` is the class of values that hold what its sections state beside `type` and `enabled`. `device_kinds`
-    are the kinds of device that it may publish: of what is stored, no other is restored as its own. Where there is a
-    simulated device, `simulated` gives the settings of a section for it once it is entered, and `in_demo` its name in
-    the demo; without a name the demo has none. `operations` are those of its adapters, None where they differ.
+    `settings` is the class of a section's values, without `type` and `enabled`. `device_kinds` are the kinds of its
+    devices; stored devices of other kinds are not restored. If the kind has a simulator, `simulated` returns the
+    settings of a section for it, and `in_demo` is its name in the demo (None: not in the demo). `operations` are
+    those of its adapters; None if they differ. `discovery` lists the ways to find its devices.
 
-    The folder's `adapter.py` has a `build(settings, context)`, its `simulator.py` a `simulate()`. Both are imported
-    late: the adapter where a section is enabled, on a thread, once the hub answers. Where it `has_probe`, `probe.py`
-    has a `probe(settings)` for `lares doctor`. `warn` gives the key and the sentence of what is risky in a section.
+    The folder's `adapter.py` has `build(settings, context)`, its `simulator.py` has `simulate()`. Both are imported
+    late: the adapter of an enabled section on a thread, once the hub answers. With `has_probe`, `probe.py` has
+    `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a sentence about it.
     """
 
     name: str
@@ -52,6 +83,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     simulated: Callable[[Vendor], Any] | None = None
     in_demo: str | None = None
     operations: frozenset[str] | None = frozenset()
+    discovery: tuple[DiscoveryMethod, ...] = ()
     has_probe: bool = False
     warn: Callable[[Any], tuple[str, str] | None] = lambda _: None
 

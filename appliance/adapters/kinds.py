@@ -1,29 +1,32 @@
-"""The kinds of adapter, one row each. All else of a kind is in its own folder."""
+"""The kinds of adapter: each folder here that has a `kind.py`, and the kinds in Lua."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
-from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
+from appliance import adapters
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.matter.kind import MATTER
-from appliance.adapters.mqtt.kind import MQTT
-from appliance.adapters.notify.kind import NOTIFY
-from appliance.adapters.roku_tv.kind import ROKU_TV
-from appliance.adapters.virtual.kind import VIRTUAL
-from appliance.adapters.wled.kind import WLED
 from appliance.home.model import DeviceKind
 from appliance.tables.fields import Settings
 
-KINDS: Mapping[str, AdapterKind] = {
-    kind.name: kind for kind in (ELGATO_LIGHTS, MATTER, MQTT, NOTIFY, ROKU_TV, VIRTUAL, WLED)
-}
-"""Every kind by its name, which is what `type` in a section of `[adapters]` says."""
+
+def _load_kinds() -> dict[str, AdapterKind]:
+    """Return the `AdapterKind` of every folder that defines one."""
+    names = sorted(f"{adapters.__name__}.{each.name}.kind" for each in iter_modules(adapters.__path__) if each.ispkg)
+    modules = [vars(import_module(name)).values() for name in names if find_spec(name) is not None]
+    return {value.name: value for values in modules for value in values if isinstance(value, AdapterKind)}
+
+
+KINDS: Mapping[str, AdapterKind] = _load_kinds()
+"""Every kind by its name, which is the `type` of its sections."""
 
 LUA_KIND = AdapterKind(name="lua_kinds", settings=Settings, device_kinds=frozenset(DeviceKind), operations=None)
-"""Stands for every kind in Lua; the settings of its sections are those that its file states (`LuaSection`)."""
+"""Every kind in Lua; the file of each defines the settings of its sections (`LuaSection`)."""
 
 _BY_SETTINGS: Mapping[type, AdapterKind] = {
     **{kind.settings: kind for kind in KINDS.values()},
@@ -32,10 +35,10 @@ _BY_SETTINGS: Mapping[type, AdapterKind] = {
 
 
 def kind_of(settings: Any) -> AdapterKind:
-    """The kind whose settings these are."""
+    """Return the kind of a section's settings."""
     return _BY_SETTINGS[type(settings)]
 
 
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
-    """The operations of each enabled section; None where they are not known."""
+    """Return the operations of each enabled section; None if they are unknown."""
     return {name: kind_of(settings).operations for name, settings in adapters.items()}

@@ -8,7 +8,6 @@ from pathlib import Path
 import appliance.adapters
 
 ROOT = Path(__file__).parents[2]
-ROW = "kind.name: kind for kind in (ELGATO_LIGHTS, "
 
 
 def write_relay(appliance_folder: Path) -> None:
@@ -23,17 +22,7 @@ def write_relay(appliance_folder: Path) -> None:
     file.with_name("__init__.py").write_text('"""Relays."""\n')
 
 
-def add_row(appliance_folder: Path) -> None:
-    """Put the page's kind into the table of kinds below `appliance_folder`."""
-    file = appliance_folder / "adapters" / "kinds.py"
-    text = file.read_text()
-    assert ROW in text
-    added = "from appliance.adapters.relay.kind import RELAY\n"
-    text = text.replace("from appliance.adapters.roku_tv", f"{added}from appliance.adapters.roku_tv", 1)
-    file.write_text(text.replace(ROW, f"{ROW}RELAY, "))
-
-
 def make_importable(folder: Path) -> None:
-    """Let `appliance.adapters.relay` be imported from `folder`, as if it lay beside the other kinds."""
+    """Let `appliance.adapters.relay` be imported from `folder`, like the other kinds."""
     write_relay(folder)
     appliance.adapters.__path__.append(str(folder / "adapters"))

@@ -1,4 +1,4 @@
-"""A kind that is added: its folder and one row, and nothing else of `appliance/` has to know."""
+"""A kind that is added: its folder is enough, nothing else of `appliance/` changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.page import ROOT, add_row, write_relay
+from tests.adapters.page import ROOT, write_relay
 
 SECTIONS = """
 [adapters.boiler]
@@ -27,11 +27,10 @@ pol_interval_secs = 5
 
 
 @pytest.mark.slow
-def test_a_folder_and_a_row_make_a_kind_known_to_check_configuration_and_demo(tmp_path: Path) -> None:
+def test_a_folder_makes_a_kind_known_to_check_configuration_and_demo(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "appliance", tmp_path / "appliance")
     shutil.copytree(ROOT / "config", tmp_path / "template" / "config")
     write_relay(tmp_path / "appliance")
-    add_row(tmp_path / "appliance")
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "default.toml").write_text(SECTIONS)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LARES_MASTER_KEY": "x" * 32, "TMPDIR": str(tmp_path)}

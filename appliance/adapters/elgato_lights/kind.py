@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, PolledUrl
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, PolledUrl
 from appliance.home.model import DeviceKind
 
 
@@ -15,6 +15,7 @@ ELGATO_LIGHTS = AdapterKind(
     settings=ElgatoLights,
     device_kinds=frozenset({DeviceKind.LIGHT}),
     operations=frozenset({"identify", "info"}),
+    discovery=(DiscoveryMethod(kind="elgato_lights", title="Elgato light", mdns="_elg._tcp", serial=("id",)),),
     simulated=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
     in_demo="light",
 )

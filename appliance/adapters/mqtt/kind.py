@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.kind import AdapterKind
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys
 from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
@@ -68,8 +68,13 @@ class Mqtt(Settings, frozen=True, kw_only=True):
             raise Invalid("names certificates; set tls = true to use them")
 
 
+def _found(host: str, port: int) -> SectionKeys:
+    return {"host": host, **({} if port == 1883 else {"port": port})}
+
+
 MQTT = AdapterKind(
     name="mqtt",
+    discovery=(DiscoveryMethod(kind="mqtt", title="MQTT broker", mdns="_mqtt._tcp", keys=_found),),
     settings=Mqtt,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
     operations=frozenset({"publish", "notify"}),

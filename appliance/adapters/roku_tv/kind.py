@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, max_silence, poll_interval
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys, max_silence, poll_interval
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
@@ -24,11 +24,16 @@ class RokuTv(Settings, frozen=True, kw_only=True):
         return f"http://{host}:{self.port}"
 
 
+def _found(host: str, port: int) -> SectionKeys:
+    return {"ip_address": host, **({} if port == 8060 else {"port": port})}
+
+
 ROKU_TV = AdapterKind(
     name="roku_tv",
     settings=RokuTv,
     device_kinds=frozenset({DeviceKind.SWITCH}),
     operations=frozenset({"info"}),
+    discovery=(DiscoveryMethod(kind="roku_tv", title="Roku", ssdp="roku:ecp", keys=_found),),
     simulated=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
     in_demo="TV",
 )

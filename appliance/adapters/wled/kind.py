@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, PolledUrl
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, PolledUrl
 from appliance.home.model import DeviceKind
 
 
@@ -14,4 +14,5 @@ WLED = AdapterKind(
     name="wled",
     settings=Wled,
     device_kinds=frozenset({DeviceKind.LIGHT}),
+    discovery=(DiscoveryMethod(kind="wled", title="WLED", mdns="_wled._tcp", serial=("mac",)),),
 )

@@ -188,6 +188,18 @@ async def test_a_connection_that_breaks_is_opened_again_and_polled_for(pool: Wor
         await until(lambda: len(it.vendor.received) == 2)
 
 
+async def test_an_outage_is_noticed_long_before_the_next_poll(pool: WorkerPool, tmp_path: Path) -> None:
+    """The broken and the refused connection are reasons to poll, though the file polls once per hour."""
+    text = KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
+    async with listening(pool, tmp_path, text) as it:
+        it.vendor.polls.set()
+        await until(lambda: it.vendor.sockets and it.shows(state="online"))
+        await it.vendor.unplug()
+        await until(lambda: it.shows(state="offline"))
+        await it.vendor.plug_in()
+        await until(lambda: it.shows(state="online"))
+
+
 async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

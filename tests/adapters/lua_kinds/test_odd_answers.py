@@ -13,6 +13,7 @@ from appliance.adapters.lua_kinds.libraries import decode_xml
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
 from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.contract import trial
 from tests.adapters.lua_kinds.bench import KindAtWork, start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.simulators import SOAP, HueBridge, Tasmota
@@ -334,6 +335,19 @@ async def test_hue_that_partly_obeys_is_read_back(pool: WorkerPool, tmp_path: Pa
     warning = {"errors": [{"description": "device (light) has communication issues"}], "data": []}
     bridge.odd["/clip/v2/resource/light/light1"] = (207, json.dumps(warning))
     assert await it.command("lamp1", "power", "on") == "it:lamp1 was sent power on but shows 'off'"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_bridge_gets_the_command_once_more(status: int) -> None:
+    async with trial(BUNDLED["hue"].subject()) as it:
+        sent: list[WebRequest] = []
+
+        def answer(asked: WebRequest) -> Answer:
+            sent.append(asked)
+            return (status, "busy") if len(sent) == 1 else it.vendor.answer(asked)
+
+        it.vendor.odd["/clip/v2/resource/light/light1"] = answer
+        assert await it.obeys("on") and len(sent) == 2
 
 
 async def test_an_older_hue_bridge_does_not_know_every_type(pool: WorkerPool, tmp_path: Path) -> None:

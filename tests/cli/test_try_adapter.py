@@ -26,7 +26,7 @@ ON = '{"capability": "power", "action": "on"}'
 
 
 async def lares(folder: Path, *words: str) -> tuple[int, str]:
-    """The exit code of the command, and what it printed."""
+    """Run the command. Return its exit code and output."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -78,7 +78,7 @@ LEAKY = """return {
 
 
 class Echo(SimulatedDevice):
-    """Answers with what it was sent, as a vendor that logs everything does."""
+    """Echoes its requests, like a vendor that logs everything."""
 
     content_type = "text/plain"
 

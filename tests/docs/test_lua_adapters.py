@@ -1,4 +1,4 @@
-"""docs/lua-adapters.md: its kind works as it stands there, and its configuration is sound."""
+"""docs/lua-adapters.md: its kind works, and its configuration is valid."""
 
 from __future__ import annotations
 

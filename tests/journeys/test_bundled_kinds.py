@@ -33,12 +33,12 @@ class Home:
         assert ran["status"] == "ok", ran
 
     async def noted(self, name: str) -> Any:
-        """What a script has noted under the name."""
+        """Return the value that a script has recorded."""
         return (await self.app.get(f"/variables/{name}")).json["value"]
 
 
 def files(name: str, row: Bundled) -> dict[str, str]:
-    """A scene that switches the device off and an automation that switches it on, or each notes what it shows."""
+    """Return a scene that switches the device off and an automation that switches it on, or both record its value."""
     bodies = {"scenes": _body(name, row, "off"), "automations": _body(name, row, "on")}
     return {
         f"scenes/{name}.lua": scene(name, bodies["scenes"]),
@@ -62,7 +62,7 @@ def _lua(command: Command) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
-    """A running hub with a section of each row of the table."""
+    """Run a hub with a section for each row of the table."""
     root = tmp_path_factory.mktemp("bundled")
     async with AsyncExitStack() as stack:
         vendors = {name: await stack.enter_async_context(row.vendor()) for name, row in BUNDLED.items()}

@@ -1,4 +1,4 @@
-"""The hobbyist's journey: a bundled kind is written out, changed, broken and mended, and the hub never restarts."""
+"""The journey of a hobbyist: write out a bundled kind, change it, break it, and fix it, without a restart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ON = '{ capability = "power", action = "on" }'
 
 
 def init(root: Path, *arguments: str) -> str:
-    """What `lares init` prints."""
+    """Return the output of `lares init`."""
     command = [sys.executable, "-m", "appliance", "init", *arguments, "--config", str(root / "config" / "test.toml")]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -75,7 +75,7 @@ async def shows(app: App, holds: Callable[[Any], bool]) -> None:
 
 
 async def says(app: App, fault: str | None) -> None:
-    """Wait until `GET /adapters/{name}` says that of the file."""
+    """Wait until `GET /adapters/{name}` reports this fault of the file."""
 
     async def asked() -> bool:
         return bool((await app.get("/adapters/kitchen")).json.get("file_fault") == fault)
@@ -104,7 +104,7 @@ async def test_a_kind_that_is_broken_at_the_start_is_left_out_loudly_and_comes_o
 
 
 async def has(app: App) -> bool:
-    """Whether the device is there."""
+    """Return whether the device exists."""
     return bool((await app.get(f"/devices/{DEVICE}")).status == 200)
 
 

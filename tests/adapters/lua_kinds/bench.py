@@ -1,4 +1,4 @@
-"""What the tests of kinds in Lua share: a kind at work in a home of its own, asked without a network."""
+"""Shared fixtures of the tests of kinds in Lua: a kind in a home of its own, without a network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GONE = Unreachable("http://10.0.0.1 does not answer (timed out)")
 
 
 def section(kind: str, raw: Mapping[str, Any] | None = None, name: str = "it") -> LuaSection:
-    """A section of the kind; its values stand in one line."""
+    """Return a section of the kind, with all values in one line."""
     stated = {"base_url": "http://10.0.0.1", **(raw or {})}
     stated = {key: value for key, value in stated.items() if value is not None}
     return LuaSection(name=name, kind=kind, raw=stated, file="config/default.toml", line_of=lambda path: 7)
@@ -68,7 +68,7 @@ class KindAtWork:
         return {each.id.partition(":")[2]: each for each in self.registry.list_devices()}
 
     async def command(self, local: str, capability: str, action: str, value: Any = None) -> str | None:
-        """Command a device: why it was not done, None where it was."""
+        """Command a device. Return the reason of a failure, otherwise None."""
         command = Command(capability=capability, action=action, value=value)
         result = await self.adapter.command(f"it:{local}", command)
         if result.report is not None:
@@ -79,7 +79,7 @@ class KindAtWork:
 async def start(
     pool: WorkerPool, tmp_path: Any, text: str | None, vendor: Vendor, kind: str = "mine", **raw: Any
 ) -> KindAtWork:
-    """The kind that the text defines, or the bundled one of that name, at work. Raises `ConfigFailed`."""
+    """Start the kind of this text, or the bundled kind. Raises `ConfigFailed`."""
     folder = tmp_path / "config"
     (folder / "adapters").mkdir(parents=True, exist_ok=True)
     if text is not None:
@@ -92,7 +92,7 @@ async def start(
 
 @asynccontextmanager
 async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterator[KindCatalog]:
-    """What runs the kind of a section, in a worker of its own: that of this text, else the bundled one."""
+    """Run the kind of a section in a worker of its own: the kind of this text, otherwise the bundled one."""
     async with open_pool() as pool:
         with tempfile.TemporaryDirectory(prefix="lares-kind-") as folder:
             write(Path(folder), {} if text is None else {f"adapters/{stated.kind}.lua": text})

@@ -1,4 +1,4 @@
-"""The bundled kinds, each with its vendor, a device and what that takes or shows: one table for every suite."""
+"""The bundled kinds, each with a simulator, a device, and its commands or values: one table for every suite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 
 
 class Bundled(Struct, frozen=True, kw_only=True):
-    """One kind with its vendor. `device` is empty where the kind has none; `stated` is what its sections have to say.
+    """One kind with its vendor. `device` is empty for kinds without devices; `stated` are the required settings.
 
     `wishes` are what the device takes, and `taken` tells from the vendor whether it is switched on. Of one that is
     only read, `shown` are an attribute and its value.
@@ -32,11 +32,11 @@ class Bundled(Struct, frozen=True, kw_only=True):
     shown: tuple[str, Any] = ("", None)
 
     def section(self, vendor: Vendor, name: str) -> LuaSection:
-        """A section of that name, for this vendor."""
+        """Return a section of that name, for this vendor."""
         return section(self.kind, {"base_url": vendor.url, "poll_interval_secs": 1, **self.stated}, name)
 
     def subject(self, **more: Any) -> Subject:
-        """The subject of the suite of adapters."""
+        """Return the subject of the suite of adapters."""
         return Subject(
             name="it",
             kind=LUA_KIND,

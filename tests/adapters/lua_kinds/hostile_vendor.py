@@ -28,7 +28,7 @@ HEAD_OF_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 
 def frame(text: bytes, opcode: int = 1, *, is_deflated: bool = False) -> bytes:
-    """One frame of a WebSocket from its server."""
+    """Return a WebSocket frame of a server."""
     first = 0x80 | (0x40 if is_deflated else 0) | opcode
     if len(text) < 126:
         return bytes((first, len(text))) + text
@@ -42,13 +42,13 @@ def deflated(text: bytes) -> bytes:
 
 
 def flood(piece: bytes) -> Iterator[bytes]:
-    """So many of them, as fast as they are taken."""
+    """Send this number of them as fast as possible."""
     at_once = max(1, PIECE // len(piece))
     yield from repeat(piece * at_once, MESSAGES // at_once + 1)
 
 
 def dripping(head: bytes) -> Iterator[bytes]:
-    """The head, then a byte now and then."""
+    """Send the head, then single bytes with pauses."""
     yield head
     while True:
         time.sleep(0.02)
@@ -125,7 +125,7 @@ SOCKETS: dict[str, Callable[[], Iterator[bytes]]] = {
 
 
 def iter_then(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """The head, then the rest."""
+    """Send the head, then the rest."""
     yield head
     yield from rest
 

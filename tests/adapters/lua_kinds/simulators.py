@@ -1,4 +1,4 @@
-"""Devices of the bundled kinds that are commanded. Each docstring says where its answers are from."""
+"""Devices of the bundled kinds that are commanded. Each docstring names the source of its answers."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Tasmota(Vendor):
 
 
 def tasmota_status(name: str) -> dict[str, Any]:
-    """What `Status 0` answers: the parts that a capture has one by one, together."""
+    """Return the answer to `Status 0`: all parts of a capture."""
     parts = capture(name)
     return {key: value for part in parts.values() for key, value in part.items()}
 
@@ -192,7 +192,7 @@ class HomeWizardSocket(Vendor):
 
 
 class HueBridge(Vendor):
-    """A bridge with two lamps, by the resources of aiohue's models; it pushes what changes to who listens.
+    """A bridge with two lamps, by the resources of aiohue's models; it pushes changes.
 
     With `key` it knows that application alone.
     """
@@ -235,13 +235,13 @@ class HueBridge(Vendor):
         del self.lamps[f"light{number}"]
 
     async def show(self, number: int, **parts: Any) -> None:
-        """Let a lamp show these parts, and tell that."""
+        """Change these parts of a lamp, and push them."""
         lamp = self.lamps[f"light{number}"]
         lamp.update(parts)
         await self.push([{"type": "update", "data": [{key: lamp[key] for key in ("id", "type", "owner", *parts)}]}])
 
     async def press(self, number: int) -> None:
-        """Let somebody press a button beside the lamp."""
+        """Press a button of the lamp, and push that."""
         report = {"updated": "2026-11-23T18:00:00.000Z", "event": "short_release"}
         button = {"button_report": report, "last_event": "short_release"}
         owner = self.lamps[f"light{number}"]["owner"]
@@ -250,14 +250,14 @@ class HueBridge(Vendor):
         )
 
     async def reach(self, number: int, status: str) -> None:
-        """Lose the lamp, or find it again, and tell that."""
+        """Lose or find the lamp, and push that."""
         link = self.connected[f"lamp{number}"]
         link["status"] = status
         told = {key: link[key] for key in ("id", "type", "owner", "status")}
         await self.push([{"type": "update", "data": [told]}])
 
     def answer(self, asked: WebRequest) -> Answer:
-        """Lists of each type, or of all; and a lamp's own path, which takes what is put there."""
+        """Answer lists of each type, or of all types, and apply what is put to a lamp."""
         head, _, rest = asked.path.partition("/clip/v2/resource")
         what, _, id_ = rest.strip("/").partition("/")
         if head or (not rest and not asked.path.endswith("resource")):
@@ -331,7 +331,7 @@ SOAP = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>
 
 
 def scpd(action: str, given: tuple[str, ...], told: tuple[str, ...]) -> str:
-    """A UPnP service's description of one action."""
+    """Return the description of one UPnP action."""
     arguments = "".join(
         f"<argument><name>{name}</name><direction>{'in' if name in given else 'out'}</direction>"
         f"<relatedStateVariable>{name}</relatedStateVariable></argument>"

@@ -1,4 +1,4 @@
-"""Vendors of the bundled kinds that are only read or asked. Each docstring says where its answers are from."""
+"""Vendors of the bundled kinds that are only read or asked. Each docstring names the source of its answers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ type ContactInfo { email: String mobile: String }
 class OpenMeteo(Vendor):
     """Weather, by the fields of Open-Meteo's captured answers: those parts and fields that a request names.
 
-    Times are numbers where it asks for them, else texts.
+    Times are numbers if the request asks for them, otherwise texts.
     """
 
     def __init__(self, rain: float = 0.6, **base: Any) -> None:
@@ -88,7 +88,7 @@ class OpenMeteo(Vendor):
         self.rain(rain)
 
     def rain(self, millimetres: float) -> None:
-        """Let so much fall within the next hour."""
+        """Set the rain of the next hour."""
         now = _now()
         quarters = [now // 900 * 900 + 900 * number for number in range(8)]
         current = {"time": now, "interval": 900, "temperature_2m": 11.5, "apparent_temperature": 9.8}

@@ -22,7 +22,7 @@ from tests.adapters.lua_kinds.vendor import Answer, Vendor
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FAULT = re.compile(r"\n|attempt to|bad argument|expected, got|traceback")
-"""What says that the file has a fault, and not its vendor."""
+"""Texts of faults of the file, not of the device."""
 
 NONSENSE = (
     *((200, body) for body in ("", "{", "[]", "7", "null", '"x"', "{}", '{"data":7,"status":{},"current":{}}')),
@@ -35,12 +35,12 @@ NONSENSE = (
 
 
 def always(answer: Answer) -> Callable[[WebRequest], Answer]:
-    """The same answer to every request."""
+    """Return the same answer for every request."""
     return lambda asked: answer
 
 
 def kinds() -> list[str]:
-    """The names of the bundled kinds."""
+    """Return the names of the bundled kinds."""
     return sorted(each.stem for each in BUNDLED_KINDS.glob("*.lua"))
 
 
@@ -146,4 +146,4 @@ async def test_awattar(pool: WorkerPool, tmp_path: Path) -> None:
     assert it.vendor.asked[0].origin == "austria" and 1 <= it.adapter.poll_interval <= 3601
     own = await start(pool, tmp_path, None, Awattar(), "awattar", poll_interval_secs=60)
     await own.poll()
-    assert own.vendor.asked[0].origin == "" and own.adapter.poll_interval <= 60, "what the section says counts"
+    assert own.vendor.asked[0].origin == "" and own.adapter.poll_interval <= 60, "the section wins"

@@ -22,7 +22,7 @@ REALM, NONCE = "shellypro3-aabbccddeeff", "1725185413"
 
 
 class Locked(SimulatedDevice):
-    """Asks for Digest with SHA-256, as the second generation of Shelly does, and says how it was asked."""
+    """Asks for Digest with SHA-256, like the second generation of Shelly, and records the requests."""
 
     content_type = "text/plain"
 

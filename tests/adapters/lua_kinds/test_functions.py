@@ -1,4 +1,4 @@
-"""What the functions of a kind are given, what they may return, and what becomes of their faults."""
+"""Arguments, results, and faults of the functions of a kind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEVICE = f'{{ id = "a", kind = "Switch", attributes = {{ power = "off" }}, comma
 
 
 def kind(poll: str = f"return {{ {DEVICE} }}", more: str = "") -> str:
-    """The text of a kind whose poll does this."""
+    """Return the text of a kind with this poll."""
     return f'return {{ name = "Mine", {more} poll = function(ctx)\n{poll}\nend }}'
 
 

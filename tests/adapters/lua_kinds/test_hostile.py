@@ -1,4 +1,4 @@
-"""A kind in Lua whose vendor floods, bombs and never ends: one line of the log, and its neighbour goes on."""
+"""A kind in Lua whose device floods, bombs, and never ends: one log line, and the other device keeps working."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POLLED = """return {{ name = "Attacked", poll = function(ctx)
 
 @contextmanager
 def hostile_vendor(messages: int) -> Iterator[str]:
-    """The address of the vendor, in a process of its own; its floods are of so many messages."""
+    """Start the vendor in a process of its own, and return its address. Its floods have this number of messages."""
     command = [sys.executable, "-m", "tests.adapters.lua_kinds.hostile_vendor"]
     environment = {**os.environ, "HOSTILE_MESSAGES": str(messages)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as vendor:
@@ -59,7 +59,7 @@ class Neighbours(NamedTuple):
 
 @asynccontextmanager
 async def neighbours(url: str, path: str, lamp_url: str) -> AsyncIterator[Neighbours]:
-    """An adapter in Lua that will ask the vendor for this path, or listen there, and its neighbour."""
+    """Start an adapter that requests this path, or listens there, and another one."""
     is_listening = path in SOCKETS or path in STREAMS
     kind = "websocket" if path in SOCKETS else "sse"
     text = (LISTENING if is_listening else POLLED).format(path=path, kind=kind)

@@ -1,6 +1,6 @@
-"""Somebody else's clients judge the simulators: they read and command them, and see what the kinds in Lua show.
+"""Independent clients judge the simulators: they read and command them, and agree with the kinds in Lua.
 
-Without one: Daikin (`pydaikin` needs netifaces, which is no wheel), Tasmota (`hatasmota` speaks MQTT).
+Without a judge: Daikin (`pydaikin` needs netifaces, which has no wheel), Tasmota (`hatasmota` speaks MQTT).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PortConnector(aiohttp.TCPConnector):
 
 
 async def shown(pool: WorkerPool, tmp_path: Path, kind: str, vendor: Vendor) -> dict[str, Device]:
-    """What the bundled kind shows of the vendor."""
+    """Return the devices that the bundled kind shows."""
     stated = next(each.stated for each in BUNDLED.values() if each.kind == kind)
     return await (await start(pool, tmp_path, None, vendor, kind, **stated)).poll()
 

@@ -1,4 +1,4 @@
-"""A kind that listens: its connection, what is sent and asked over it, and a vendor that floods it."""
+"""A kind that listens: its connection, messages in both directions, and floods."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ KIND = """return {
 
 
 class Chatty(SimulatedDevice):
-    """A WebSocket that answers questions; `received` is what came, and `push` sends to whoever is there."""
+    """A WebSocket that answers questions; `received` are its messages; `push` sends to every client."""
 
     content_type = "application/json"
 
@@ -125,14 +125,14 @@ class Listening:
         self.runner: AdapterRunner
 
     def shows(self, **attributes: Any) -> bool:
-        """Whether the lamp does."""
+        """Return whether the lamp shows these attributes."""
         found = self.registry.find_devices(["it:lamp"])
         return bool(found) and attributes.items() <= dict(found[0].attributes).items()
 
 
 @asynccontextmanager
 async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: Any) -> AsyncIterator[Listening]:
-    """The kind of this text, entered."""
+    """Start the kind of this text."""
     (tmp_path / "config" / "adapters").mkdir(parents=True, exist_ok=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(text)
     async with Chatty() as vendor, DeviceSession() as session:
@@ -189,7 +189,7 @@ async def test_a_connection_that_breaks_is_opened_again_and_polled_for(pool: Wor
 
 
 async def test_an_outage_is_noticed_long_before_the_next_poll(pool: WorkerPool, tmp_path: Path) -> None:
-    """The broken and the refused connection are reasons to poll, though the file polls once per hour."""
+    """A broken and a refused connection are reasons to poll, although the file polls once per hour."""
     text = KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
     async with listening(pool, tmp_path, text) as it:
         it.vendor.polls.set()
@@ -282,7 +282,7 @@ async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
 
 
 async def _nothing() -> None:
-    """No first message."""
+    """Return no first message."""
 
 
 async def _flood(vendor: Chatty) -> None:

@@ -1,4 +1,4 @@
-"""What a kind makes of a firmware that lacks a field, or has another there: the rest shows, or one sentence."""
+"""Firmware that lacks a field, or has another value: the rest is shown, or one sentence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.adapters.lua_kinds.vendor import Vendor
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 OTHERS: tuple[Any, ...] = (None, "x", 1e300, [7], {"x": 7})
-"""What may stand in the place of a value."""
+"""Replacements of a value."""
 
 LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
 
 
 class Altered:
-    """A `Transport`: what the vendor answers, but for one path, whose answer is `body` where that is set."""
+    """A `Transport` to the vendor that replaces the answer of one path by `body`."""
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor
@@ -36,7 +36,7 @@ class Altered:
         self.path, self.body = "", b""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """The answer."""
+        """Return the answer."""
         found = await self.vendor.exchange(request)
         key = request.path + next(iter(re.findall(r"#\w+", request.headers.get("SOAPACTION", ""))), "")
         self.told.setdefault(key, found.body)
@@ -44,7 +44,7 @@ class Altered:
 
 
 def altered(body: bytes) -> Iterator[bytes]:
-    """The answer with each part of it gone, or something else."""
+    """Return the answer with each part missing or replaced."""
     try:
         told = json.loads(body)
     except ValueError:

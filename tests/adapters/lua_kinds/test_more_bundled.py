@@ -89,9 +89,9 @@ async def test_daikin(pool: WorkerPool, tmp_path: Path) -> None:
     assert isinstance(unit.answers, dict)
     sensor = unit.answers.pop("/aircon/get_sensor_info")
     held = ["temperature" in (await it.poll())["air"].attributes for _ in range(5)]
-    assert held == [True, True, True, False, False], "what was sent holds for a few polls"
+    assert held == [True, True, True, False, False], "the last values hold for a few polls"
     air = (await (await start(pool, tmp_path, None, unit, "daikin")).poll())["air"]
-    assert "temperature" not in air.attributes, "a unit may have no sensors, and is told without them"
+    assert "temperature" not in air.attributes, "a unit without sensors is shown without values"
     unit.answers["/aircon/get_sensor_info"] = sensor
     del unit.control["f_rate"]
     air = (await it.poll())["air"]
@@ -131,7 +131,7 @@ async def test_hue_lamps_sensors_and_what_is_pushed(pool: WorkerPool, tmp_path: 
     assert lamp.attributes["color_temperature"] == {"value": 2732, "unit": "kelvin"}
     assert lamp.attributes["brightness"] == 50 and lamp.info.model == "LTA001"
     [white] = [each for each in lamp.commands or () if each.capability == "color_temperature"]
-    assert (white.min, white.max) == (2202, 6536), "what its schema says"
+    assert (white.min, white.max) == (2202, 6536), "the range of its schema"
     shown = bridge.lamps["light1"]
     assert await it.command("lamp1", "brightness", "set", 70) is None and shown["dimming"]["brightness"] == 70
     assert await it.command("lamp1", "color_temperature", "set", {"value": 2702, "unit": "kelvin"}) is None

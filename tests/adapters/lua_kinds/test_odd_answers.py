@@ -126,7 +126,7 @@ async def test_an_outage_of_a_fritzbox_does_not_count_as_absence(pool: WorkerPoo
     box.active.update(dict.fromkeys(box.active, "0"))
     for name in [name for name in it.adapter.functions.memory if name != "reported"]:
         it.adapter.functions.memory[name] -= 3600
-    assert (await it.poll())["anna"].attributes["presence"] is True, "nobody asked for an hour"
+    assert (await it.poll())["anna"].attributes["presence"] is True, "there was no poll for an hour"
 
 
 ORNAMENTS: tuple[tuple[str, str, Answer, Mapping[str, Any]], ...] = (

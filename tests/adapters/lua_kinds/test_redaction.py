@@ -1,4 +1,4 @@
-"""The redaction of secrets: each quoted form, the bounds, and what is similar but no secret."""
+"""Redaction of secrets: each quoted form, the bounds, and similar texts."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ async def receive(it: KindAtWork, message: Any) -> None:
 
 
 async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp_path: Path) -> None:
-    """An i4 has nothing but inputs."""
+    """An i4 only has inputs."""
     vendor = second({f"input:{n}": {"id": n, "state": None} for n in range(4)}, {"input:1": {"name": "Bell"}})
     it = await start(pool, tmp_path, None, vendor, "shelly")
     found = await it.poll()
@@ -384,7 +384,7 @@ async def test_sensors_of_add_ons(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = Vendor({"/shelly": {"mac": "AABB", "type": "SHSW-1"}, "/status": status})
     found = await (await start(pool, tmp_path, None, vendor, "shelly")).poll()
     assert set(found) == {"switch:0", "sensor", "temperature:101"}
-    assert found["sensor"].attributes["temperature"]["value"] == 20.5, "not that of the chip"
+    assert found["sensor"].attributes["temperature"]["value"] == 20.5, "the chip does not count"
     assert found["sensor"].attributes["humidity"]["value"] == 44
 
 

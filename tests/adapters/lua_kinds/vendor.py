@@ -18,25 +18,26 @@ from tests.fakes.event_stream import hold_events
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "lua_kinds"
 
 Answer = Any
-"""What a request is answered: JSON, `(status, body)`, an exception to raise, or a function of the request."""
+"""An answer: JSON, `(status, body)`, an exception to raise, or a function of the request."""
 
 
 def capture(name: str) -> Any:
-    """The JSON of a capture."""
+    """Return the JSON of a capture."""
     return json.loads((CAPTURES / name).read_text())
 
 
 class Vendor(SimulatedDevice):
-    """Answers each path as `answers` says, which may be changed at any time; 404 where it says nothing.
+    """Answers each path from the table `answers`, which can change at any time; 404 for any other path.
 
-    `odd` answers replace those of single requests: by path, or by path and action of SOAP (`/control#GetVolume`).
-    While it is entered it listens, and misbehaves as its `faults` say. It is a `Transport` too, for tests without a
-    network. `asked` are the requests that came, with the body as bytes and, where it is JSON, as `json`.
+    `odd` has answers to single requests that replace them: by path, or by path and action of SOAP
+    (`/control#GetVolume`). While it is entered, it listens, and misbehaves according to its `faults`. It is a
+    `Transport` too, for tests without a network. `asked` are the requests, with the body as bytes and, if it is JSON,
+    as `json`.
     """
 
     content_type = "application/json"
     pushes = ""
-    """The path at which server-sent events are told, where the vendor tells any."""
+    """Path of server-sent events; empty without them."""
 
     def __init__(
         self, answers: Mapping[str, Answer] | Callable[[WebRequest], Answer] | None = None, **base: Any
@@ -48,19 +49,19 @@ class Vendor(SimulatedDevice):
         self.streams: set[web.StreamResponse] = set()
 
     def answer(self, asked: WebRequest) -> Answer:
-        """What the table says to this request."""
+        """Return the answer of the table."""
         if callable(self.answers):
             return self.answers(asked)
         found = self.answers.get(asked.path, (404, ""))
         return found(asked) if callable(found) else found
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """The answer, without a network."""
+        """Answer without a network."""
         status, body = self._answered(request)
         return HttpResponse(status=status, headers={}, body=body)
 
     async def push(self, data: Any) -> None:
-        """Tell an event to whoever listens."""
+        """Push an event to every client."""
         for stream in tuple(self.streams):
             await stream.write(f"id: 1\ndata: {json.dumps(data)}\n\n".encode())
 
@@ -82,7 +83,7 @@ class Vendor(SimulatedDevice):
         return [web.route("*", "/{path:.*}", self._serve)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing beside what `asked` holds."""
+        """Record nothing; `asked` has every request."""
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self.pushes and request.path == self.pushes:
@@ -96,7 +97,7 @@ class Vendor(SimulatedDevice):
 
 
 async def _read(request: web.Request) -> WebRequest:
-    """The request as a kind in Lua would have stated it; names of headers are in lower case."""
+    """Return the request in the form of a kind in Lua, with names of headers in lower case."""
     body, found = await request.read(), None
     with suppress(ValueError):
         found = json.loads(body)
@@ -111,5 +112,5 @@ async def _read(request: web.Request) -> WebRequest:
 
 
 def header(asked: WebRequest, name: str) -> str:
-    """A header of a request; empty where it has none."""
+    """Return a header of a request; empty if it is missing."""
     return next((value for key, value in asked.headers.items() if key.lower() == name.lower()), "")

@@ -44,7 +44,7 @@ from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
-from appliance.lua.folder import folder_of
+from appliance.lua.folder import find_stray, folder_of
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
@@ -203,6 +203,8 @@ class Hub:
         rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected, *self.kinds.rejected)
         for fault in rejected:
             log.warning("left out: %s", fault)
+        for stray in find_stray(Path(self._config.file).absolute().parent):
+            log.warning("%s", stray)
         messages = (
             *([CRASHED_OFTEN] if self.safe_because == CRASHED_OFTEN else []),
             *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.unreadable)),
@@ -321,6 +323,7 @@ class Hub:
             scenes=[scene.definition.id for scene in scenes],
             sources=[*others, *(asset.source for asset in assets)],
             called=[*others, *(asset.source for asset in armed)],
+            modules=scripts,
             notify_targets=self._config.notify.targets,
         )
         return known.with_devices(self.registry.list_devices(), self.registry.layout, past, removed), armed

@@ -14,7 +14,7 @@ from appliance.history.execution_history import ExecutionEntry
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.executor import CANCELLED, ExecutableFiles, Execution, ExecutionRequest, Executor
 from appliance.lua.folder import folder_of
-from appliance.lua.lua_catalog import Catalog, Inspect
+from appliance.lua.lua_catalog import Catalog, Inspect, hint_of_field
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tables.checks import function, string
@@ -42,7 +42,7 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
 
     def parse(table: Table) -> Scene:
         found = table.read(fields)
-        table.refuse_others("a field")
+        table.refuse_others("a field", hint_of_field)
         return Scene(**{name: found[name] for name in ("id", "name", "description", "mode")})
 
     return parse

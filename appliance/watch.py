@@ -52,6 +52,16 @@ class Target(Struct, frozen=True, kw_only=True):
             return self.is_deep or path.parent == self.folder
         return self.is_deep and path.suffix == ""
 
+    def list_linked(self) -> frozenset[tuple[Path, int, int]]:
+        """The Lua files that are links, each with inode and time of modification of the file that it leads to."""
+        found = set()
+        with suppress(OSError):
+            for file in self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua"):
+                if file.is_symlink():
+                    status = file.stat() if file.exists() else file.lstat()
+                    found.add((file, status.st_ino, status.st_mtime_ns))
+        return frozenset(found)
+
     def list_files(self) -> frozenset[tuple[Path, int]]:
         """The Lua files that exist, each with its time of modification in nanoseconds."""
         with suppress(OSError):
@@ -84,6 +94,7 @@ class Watcher:
         self._ended = asyncio.Event()
         self._tasks = Tasks()
         self._before: list[frozenset[tuple[Path, int]]] = []
+        self._linked: list[frozenset[tuple[Path, int, int]]] = []
 
     async def __aenter__(self) -> Watcher:
         for target in self._targets:
@@ -117,6 +128,7 @@ class Watcher:
         """The thread: watch the folders that exist, and start over when one was created, removed or replaced."""
         polling = None
         seen = self._identify()
+        self._linked = [target.list_linked() for target in self._targets]
         while not self._stop.is_set():
             try:
                 self._watch_folders(seen, loop, polling)
@@ -155,7 +167,7 @@ class Watcher:
             ignore_permission_denied=True,
         ):
             paths = {Path(path) for _, path in changes}
-            early = self._changed_early()
+            early = [*self._changed_early(), *self._changed_behind_links()]
             for target in self._targets:
                 if target in early or any(target.holds(path) for path in paths):
                     self._schedule_reload(target, loop)
@@ -167,6 +179,11 @@ class Watcher:
         """The targets that changed after entering the context and before the watch began; empty when called again."""
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
+
+    def _changed_behind_links(self) -> list[Target]:
+        """The targets with a link that leads to another file, or to one that has changed, since the last call."""
+        before, self._linked = self._linked, [target.list_linked() for target in self._targets]
+        return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 
     def _identify(self) -> dict[Path, tuple[int, int]]:
         """The folders that exist, with device and inode."""

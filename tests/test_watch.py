@@ -225,3 +225,21 @@ async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(
         await clock.run(never_end())
         assert clock.monotonic() - began >= MAX_DEBOUNCE_SECS - DEBOUNCE_SECS
     assert noted.count == 2
+
+
+async def test_a_change_behind_a_link_is_noticed(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "lua"
+    for each in (outside / "one", outside / "two", folder):
+        each.mkdir(parents=True)
+    for name in ("one", "two"):
+        (outside / name / "x.lua").write_text(name)
+    (outside / "..data").symlink_to(outside / "one")
+    (folder / "x.lua").symlink_to(outside / "..data" / "x.lua")
+    async with watched(folder) as noted:
+        before = noted.count
+        (outside / "one" / "x.lua").write_text("changed")
+        await until(lambda: noted.count > before)
+        before = noted.count
+        (outside / "next").symlink_to(outside / "two")
+        (outside / "next").rename(outside / "..data")
+        await until(lambda: noted.count > before)

@@ -190,7 +190,10 @@ class CtxCalls:
             raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
         if len(ids) > MAX_SNAPSHOT_DEVICES:
             raise Invalid(f"ctx:snapshot takes at most {MAX_SNAPSHOT_DEVICES} devices, not {len(ids)}")
-        devices = [self._registry.get_device(each) for each in ids]
+        devices = self._registry.find_devices(ids)
+        found = {word for device in devices for word in (device.id, device.alias)}
+        if missing := [each for each in ids if each not in found]:
+            context.log("warn", "ctx:snapshot omits devices that are missing", {"devices": missing})
         return {device.id: _shown(device) for device in devices}
 
     async def _restore(self, context: Context, snapshot: Any, *_: None) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home.values import Value
 from appliance.home_locale import Locale
+from appliance.lua.lua_catalog import hint_of_field
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.tables.checks import boolean, function, one_of, string
 from appliance.tables.fields import Problem, Table
@@ -156,7 +157,7 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
     mode = table.take("mode", mode_check(default_max))
     enabled = table.take("enabled", boolean)
     table.need("execute", function)
-    table.refuse_others("a field of an automation")
+    table.refuse_others("a field of an automation", hint_of_field)
     if id_ is None or name is None or not triggers:
         return None
     return AutomationDefinition(

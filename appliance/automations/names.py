@@ -9,11 +9,12 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, convert, field
 from msgspec.structs import replace
 
+from appliance.automations.call_checks import SpecsOf, find_wrong_literals
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
 from appliance.automations.definition import AutomationDefinition
@@ -64,8 +65,17 @@ REMOVED_PREFIX = "removed/"
 MAX_REMOVED_DEVICES = 500
 """Removed devices that are remembered; the oldest is forgotten first."""
 
-_GIVEN = r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*[,)])?"""
-"""A call that sets a variable or starts a timer; its name, where it is a plain text."""
+_GIVEN = r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?"""
+"""A call that sets a variable or starts a timer; its name if it is a plain text, or the text that it begins with."""
+
+_REQUIRED = re.compile(rb"""\brequire\s*\(?\s*["']([\w.-]+)["']""")
+
+
+class _GivenNames(NamedTuple):
+    """The plain names in calls, and the texts that computed names begin with."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...]
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
@@ -91,7 +101,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` are
     the attributes that each device shows or accepts, `events` those that it announces or sent, both by id. `aliases`
     has the device id of each alias, `named` the ids of each shown name in lower case, `removed` the removed devices.
-    `sources` are the files that can set variables and start timers; the calls of `called` count.
+    `sources` are the files that can set variables and start timers; the calls of `called` count, and those of
+    `modules`, if one of them requires the module. `commands` are those of each device by id and alias.
     """
 
     adapters: Collection[str]
@@ -101,6 +112,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     members: Mapping[Subject, Collection[str]] = {}
     devices: Mapping[str, Collection[str]] | None = None
     events: Mapping[str, Collection[str]] = {}
+    commands: SpecsOf = {}
     aliases: Mapping[str, str] | None = None
     named: Mapping[str, Collection[str]] = {}
     removed: Mapping[str, RemovedDevice] = {}
@@ -110,6 +122,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     scenes: Collection[str] | None = None
     sources: Collection[Source] = ()
     called: Collection[Source] = ()
+    modules: Collection[Source] = ()
     notify_targets: Collection[str] = ()
 
     def with_devices(
@@ -132,6 +145,9 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             named[device.name.casefold()].append(describe_id(device))
         return replace(
             self,
+            commands={
+                word: each.commands for each in devices if each.commands for word in (each.id, each.alias) if word
+            },
             aliases=layout.ids_by_alias,
             named=named,
             removed={**(removed or {})},
@@ -212,10 +228,11 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
-        """A sentence for each wrong name in a call of `ctx`."""
+        """A sentence for each wrong name, and each wrong literal, in a call of `ctx`."""
         for called in called_names(source):
             if (message := self._missing(called.kind, called.name)) is not None:
                 yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
+        yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
         """What is wrong with the name of a thing of this kind; None where there is one, or that is not known."""
@@ -257,15 +274,36 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 
     def list_variables(self) -> set[str]:
         """The variables that exist, or that a file sets by a plain name."""
-        return {*(self.variables or ()), *(name for name in self._named_in("set") if name is not None)}
+        return {*(self.variables or ()), *self._named_in("set").names}
 
     def list_timers(self) -> set[str]:
         """The timers that run, or that a file starts by a plain name."""
-        return {*(self.timers or ()), *(name for name in self._named_in("start_timer") if name is not None)}
+        return {*(self.timers or ()), *self._named_in("start_timer").names}
 
-    def _named_in(self, call: str) -> list[str | None]:
-        """The names in the calls of this method; None for a computed one."""
-        return [match[3] for source in self.sources for match in _given(source) if match[1] == call]
+    def _named_in(self, call: str) -> _GivenNames:
+        """The names in the calls of this method; a computed one counts only in a file whose calls can happen."""
+        reachable = self._list_reachable()
+        names, prefixes = set(), set()
+        for source in self.sources:
+            for match in _given(source):
+                if match[1] == call and match[3] is not None and match[4] is None:
+                    names.add(match[3])
+                elif match[1] == call and source.name in reachable:
+                    prefixes.add(match[3] or "")
+        return _GivenNames(frozenset(names), tuple(sorted(prefixes)))
+
+    def _list_reachable(self) -> set[str]:
+        """The names of the files whose calls can happen: the called ones, and the modules that these require."""
+        modules = {each.name: each for each in self.modules}
+        waiting = [each for each in self.called if each.name not in modules]
+        reachable = {each.name for each in waiting}
+        while waiting:
+            for required in _REQUIRED.findall(waiting.pop().text):
+                path = "/" + required.decode().replace(".", "/") + ".lua"
+                found = [each for name, each in modules.items() if name.endswith(path) and name not in reachable]
+                reachable.update(each.name for each in found)
+                waiting += found
+        return reachable
 
     def _there(self, kind: str, name: str) -> Collection[str] | None:
         if kind == "operation":
@@ -275,7 +313,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         if kind in ("variable", "timer"):
             call, there = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
             given = self._named_in(call)
-            return None if there is None or None in given else {*there, *(name for name in given if name)}
+            is_possible = there is None or any(map(name.startswith, given.prefixes))
+            return None if there is None or is_possible else {*there, *given.names}
         places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}
         return {**places, "adapter": self.adapters}[kind]
 

@@ -30,9 +30,10 @@ from appliance.cli.terminal import counted, say, with_local_times
 from appliance.clock import Clock
 from appliance.config import Config, line_finder
 from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
+from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
-from appliance.lua.folder import folder_of
+from appliance.lua.folder import find_stray, folder_of
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.source import Source, find_undefined
@@ -127,7 +128,15 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         _, in_scripts = await check_scripts(pool.compile, folders[-1])
         sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
         kinds = catalog_of_kinds(file, sections, pool.describe, Bus())
-        checked = [await scenes.check(), await automations.check(), (in_scripts, []), await kinds.check()]
+        _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))
+        unread = () if folders[-1] is None else folders[-1].read().unread
+        checked = [
+            await scenes.check(),
+            await automations.check(),
+            (in_scripts, [*unread]),
+            await kinds.check(),
+            (of_recipes, []),
+        ]
         faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
         stored = await asyncio.to_thread(_read_stored, data_dir)
         if not faults:
@@ -135,11 +144,22 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
             warnings += await find_undefined(sources, pool.describe)
             warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True), is_kind=True)
             ids = [each.definition.id for each in scenes.checked]
+            warnings += find_stray(file.parent)
             operations = {**list_operations(settings.adapters), **kinds.list_operations()}
-            warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, operations)
+            modules = () if folders[-1] is None else folders[-1].read().sources
+            warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, operations, modules)
         switched = _switched(stored)
         off = [each.definition.id for each in automations.checked if not each.definition.enabled]
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
+
+
+def is_running(data_dir: Path) -> bool:
+    """Whether a hub of this data directory answers."""
+    try:
+        ask(data_dir, HubRequest(path="/health"))
+    except (OSError, StartFailed):
+        return False
+    return True
 
 
 def find_wrong_names(
@@ -149,6 +169,7 @@ def find_wrong_names(
     scenes: list[str],
     sources: Sequence[Source],
     operations: Mapping[str, Collection[str] | None],
+    modules: Sequence[Source],
 ) -> list[Fault]:
     """Return the unknown names, given the stored values; without them, only names of unknown sections.
 
@@ -164,8 +185,8 @@ def find_wrong_names(
         called=[each for each in sources if each not in idle],
         notify_targets=settings.notify.targets,
     )
-    if stored is None or not stored.items(""):
-        return replace(named, aliases={}).list_faults(armed)
+    if stored is None:  # rooms, variables, and the like are unknown; scenes are on the disk
+        return replace(named, aliases={}, scenes=scenes).list_faults(armed)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
@@ -174,6 +195,7 @@ def find_wrong_names(
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
         scenes=scenes,
         sources=sources,
+        modules=modules,
     )
     return known.list_faults(armed)
 
@@ -184,9 +206,10 @@ def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state of the running hub, otherwise of its store; None if there is neither."""
+    """Return the state of the running hub, otherwise of its store; None if neither knows a home."""
     try:
-        return DocumentSnapshot(read_state(data_dir))
+        state = read_state(data_dir)
+        return DocumentSnapshot(state) if state or is_running(data_dir) else None
     except (OSError, LaresError):  # `lares doctor` reports faults of the store
         return None
 

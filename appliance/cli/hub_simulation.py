@@ -99,15 +99,14 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
             clock.stop()
 
     printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
-    is_complete = False
+    is_complete, snapshot = False, DocumentSnapshot(encoded)
+    opened = open_simulation(settings, snapshot, clock, printer, home=(file,), runs_lua=asked.runs_lua)
     with suppress(TimeoutError, StartFailed):  # the lines until then are the answer
-        async with asyncio.timeout(MAX_SECS):
-            opened = open_simulation(
-                settings, DocumentSnapshot(encoded), clock, printer, home=(file,), runs_lua=asked.runs_lua
-            )
-            async with opened as simulation:
+        async with asyncio.timeout(MAX_SECS), opened as simulation:
+            try:
                 await simulation.run(until, events)
                 is_complete = len(lines) < MAX_LINES
+            finally:
                 printer.is_over = True
     return SimulationResult(
         lines=[orjson.loads(each) for each in lines[:MAX_LINES]],

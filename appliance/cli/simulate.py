@@ -18,7 +18,7 @@ from appliance import config
 from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.triggers.base import TimedTrigger
-from appliance.cli.check import find_wrong_names
+from appliance.cli.check import find_wrong_names, is_running
 from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner
@@ -51,7 +51,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     file, data_dir = paths.need_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
         settings, stored = config.load(file, os.environ), read_state(data_dir)
-    whole = DocumentSnapshot(stored)
+    whole = DocumentSnapshot(stored) if stored or is_running(data_dir) else None
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
@@ -121,7 +121,7 @@ async def _simulate(
     home: Sequence[Path],
     until: datetime,
     events: Sequence[FileEvent | FileHook],
-    whole: DocumentSnapshot,
+    whole: DocumentSnapshot | None,
 ) -> None:
     async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
         if arguments.id is not None:
@@ -153,13 +153,14 @@ def _find_automation(word: str, simulation: Simulation) -> str:
     return found[0]
 
 
-def _warnings(settings: Config, stored: DocumentSnapshot, simulation: Simulation) -> list[Fault]:
+def _warnings(settings: Config, stored: DocumentSnapshot | None, simulation: Simulation) -> list[Fault]:
     """Return the warnings and unknown names of the files, as `lares check` finds them."""
     folder = folder_of(settings.scripts, settings.root, is_deep=True)
     scripts = () if folder is None else folder.read().sources
     ids = [each.definition.id for each in simulation.scenes]
     loaded = [*(each.source for each in simulation.scenes), *(each.source for each in simulation.assets)]
-    found = find_wrong_names(settings, stored, simulation.assets, ids, [*loaded, *scripts], simulation.operations)
+    sources, operations = [*loaded, *scripts], simulation.operations
+    found = find_wrong_names(settings, stored, simulation.assets, ids, sources, operations, scripts)
     for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.assets)):
         found += warnings
     return sorted(dict.fromkeys(found))

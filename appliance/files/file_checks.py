@@ -79,6 +79,8 @@ class FileChecks:
             "adapter": self._check_kind,
             "config": self._check_config,
         }
+        if b"\0" in text:
+            return CheckedText(errors=(Fault(place.path, 1, "is UTF-16 text, or no text; save it as UTF-8"),))
         try:
             text.decode()
             found = await checks[place.kind](source)

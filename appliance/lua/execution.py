@@ -93,7 +93,7 @@ class LuaExecution:
     _worker: Channel
     _task: asyncio.Task[Failure]
     _place = b""
-    _is_stopping = _is_over = False
+    _is_stopping = _is_over = _is_remarked = False
     _abort_timer: asyncio.TimerHandle | None = None
     _final_frame: WorkerFrame | None = None
     _backstop, _limit = inf, Reason.CPU
@@ -286,6 +286,8 @@ class LuaExecution:
             if self._is_stopping:
                 return False  # it was sent before STOP arrived
             self.note_cpu(*CPU.unpack(frame.parts[3]))
+            if self._computes_since is not None:
+                self._remark(self._settings.machine.monotonic() - self._computes_since)
         self._is_over = frame.kind in LAST
         self.deadline = inf
         if self._resumed_at is not None:
@@ -308,10 +310,16 @@ class LuaExecution:
 
     def note_cpu(self, secs: float) -> None:
         """Its Lua has used so much processor time in all."""
-        if self.cpu_secs < MAX_UNREMARKED_CPU_SECS <= secs:
-            at = f"; it is at {self._place.decode(errors='replace')}" if self._place else ""
-            log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
+        self._remark(secs)
         self.cpu_secs = secs
+
+    def _remark(self, secs: float) -> None:
+        """Warn once of an execution that has computed, or has only read, for so long."""
+        if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
+            return
+        self._is_remarked = True
+        at = f"; it is at {self._place.decode(errors='replace')}" if self._place else ""
+        log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
         """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""

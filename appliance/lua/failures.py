@@ -7,6 +7,7 @@ sentence says what to do: a dot for a colon, an id that two files share, a field
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import islice
@@ -17,7 +18,7 @@ from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.process import ExecutionLimits
-from appliance.lua.source import KEYWORDS, Source, windows_of
+from appliance.lua.source import KEYWORDS, Source, tokens_of, windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
@@ -263,7 +264,19 @@ _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
 _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
 
+
+def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
+    """The first character outside of texts and comments that Lua cannot read."""
+    for token in tokens_of(context.text):
+        if token.kind == "symbol" and (token.word > "~" or token.word < " "):
+            name = unicodedata.name(token.word, "a control character")
+            place = f"line {token.line}, column {token.column + 1}"
+            return f"{place}: U+{ord(token.word):04X} {name}; replace it with a plain character or a space"
+    return None
+
+
 _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
+    (r" near '<\\\d+>'", _strange),
     (r" near |<eof>", _reserved),
     (r" near |<eof>", _misspelt),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),

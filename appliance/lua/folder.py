@@ -26,6 +26,8 @@ MAX_UNREAD = 20
 """Warnings about files of one folder that nothing reads."""
 
 _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_WIDE = "is UTF-16 text, or no text; save it as UTF-8"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CIRCLE = "is a link that leads back to itself"
 
 
@@ -69,7 +71,9 @@ class Folder(Struct, frozen=True, kw_only=True):
                 faults.append(Fault(name, 0, f"cannot be read: {error.strerror}"))
             except UnicodeDecodeError as error:
                 line = error.object.count(b"\n", 0, error.start) + 1
-                faults.append(Fault(name, line, "is not UTF-8 text; save it as UTF-8"))
+                is_wide = error.object.startswith(_UTF_16_MARKS) or b"\0" in error.object
+                message = _WIDE if is_wide else "is not UTF-8 text; save it as UTF-8"
+                faults.append(Fault(name, 1 if is_wide else line, message))
             except Invalid as error:
                 faults.append(Fault(name, 0, str(error)))
         warnings = [Fault(self._name_of(path), 0, _why_unread(path)) for path in sorted(unread)[:MAX_UNREAD]]
@@ -121,6 +125,8 @@ class Folder(Struct, frozen=True, kw_only=True):
             raise Invalid("leads out of the folder, where nothing can be required")
         source = load(file, name)
         source.text.decode()
+        if b"\0" in source.text:
+            raise Invalid(_WIDE)
         return source
 
 
@@ -183,7 +189,7 @@ def find_stray(config: Path) -> list[Fault]:
     except OSError:
         return []
     message = "nothing reads this file; move it into automations, scenes, scripts or adapters"
-    return [Fault(f"{config.name}/{name}", 0, message) for name in names[:MAX_UNREAD]]
+    return [Fault(f"{config.absolute().name}/{name}", 0, message) for name in names[:MAX_UNREAD]]
 
 
 async def read_folder(folder: Folder | None) -> Contents:

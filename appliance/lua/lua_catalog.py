@@ -15,7 +15,7 @@ from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFail
 from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.folder import Folder, read_folder
 from appliance.lua.source import Source
-from appliance.tables.checks import LUA
+from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
@@ -303,6 +303,16 @@ def read_definition(
     if definition is None or findings.faults:
         raise ConfigFailed(_located(findings.faults, source))
     return definition, tuple(_located(findings.warnings, source))
+
+
+_EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", "run", "sequence"})
+"""Other words for `execute`, some of them from other hubs."""
+
+
+def hint_of_field(name: str, known: list[str]) -> str:
+    """The hint for a field that a scene or automation does not have."""
+    near = "execute" if name in _EXECUTE else nearest(name, known)
+    return f"there are {', '.join(known)}" if near is None else f"did you mean {near}"
 
 
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:

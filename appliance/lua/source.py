@@ -205,11 +205,12 @@ def _find(sources: Sequence[Source], known: Known, methods: frozenset[str]) -> l
     if any(token.kind == "name" and token.word in _MAKERS for tokens in words.values() for token in tokens):
         return []
     given = {name for tokens in words.values() for name in _given(tokens)}
+    extended = {member for tokens in words.values() for member in _extended(tokens)}
     every = [*known, *given]
     sentences: dict[tuple[str, str | None], str] = {}
     faults = set()
     for source, tokens in words.items():
-        for line, name, member in (*_undefined(tokens, known, given), *_no_methods(tokens, methods, given)):
+        for line, name, member in (*_undefined(tokens, known, given, extended), *_no_methods(tokens, methods, given)):
             if (name, member) not in sentences:
                 candidates = every if member is None else known.get(name, methods)
                 near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
@@ -248,7 +249,17 @@ def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
         index -= 2
 
 
-def _undefined(tokens: Sequence[LuaToken], known: Known, given: set[str]) -> Iterator[tuple[int, str, str | None]]:
+def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
+    """The members that files may add to libraries: `string.trim = …`, `function string.trim(…)`."""
+    for index, token in enumerate(tokens[:-3]):
+        is_set = tokens[index + 3].word in ("=", ",") or tokens[index - 1].word == "function"
+        if is_set and token.kind == "name" and tokens[index + 1].word == ".":
+            yield tokens[index + 2].word
+
+
+def _undefined(
+    tokens: Sequence[LuaToken], known: Known, given: set[str], extended: set[str]
+) -> Iterator[tuple[int, str, str | None]]:
     """The line where a name is read that has no value, the name, and its member where that is missing."""
     for index, token in enumerate(tokens[:-2]):
         is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
@@ -257,7 +268,7 @@ def _undefined(tokens: Sequence[LuaToken], known: Known, given: set[str]) -> Ite
         name, dot, member = token.word, tokens[index + 1].word, tokens[index + 2].word
         if name not in known:
             yield token.line, name, None
-        elif dot == "." and known[name] and member not in known[name] and member not in given:
+        elif dot == "." and known[name] and member not in known[name] and member not in extended:
             yield token.line, name, member
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import inf
@@ -24,7 +25,9 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""What one execution may log; the rest is dropped."""
+"""What one execution may log as it goes; of the rest, the newest lines follow at its end."""
+
+MAX_LATE_LOG_LINES = 50
 
 TRIM_BYTES = 1 << 20
 """The memory of a state that used more is returned to the machine at once."""
@@ -76,7 +79,8 @@ class WorkerExecution:
         self._answer_parts: list[bytes] = []
         self._until, self._reason_then = 0.0, 0
         self._now, self._now_at = 0.0, 0.0
-        self._log_lines = self._log_bytes = 0
+        self._log_lines = self._log_bytes = self._held_back = 0
+        self._late_lines: deque[bytes] = deque(maxlen=MAX_LATE_LOG_LINES)
         self._lua: Any = None
         self._table: Any = None
         self._set_answer: Any = None
@@ -162,12 +166,26 @@ class WorkerExecution:
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
-        """Log a line, unless there were too many."""
+        """Log a line; hold it back if there were too many."""
         fields = fields or b""
         self._log_lines += 1
         self._log_bytes += len(message) + len(fields)
+        line = encode(FrameKind.LOG, self.number, level, message, fields)
         if self._log_lines <= MAX_LOG_LINES and self._log_bytes <= MAX_LOG_BYTES:
-            self._send(encode(FrameKind.LOG, self.number, level, message, fields))
+            self._send(line)
+        else:
+            self._held_back += 1
+            self._late_lines.append(line)
+
+    def _send_late_lines(self) -> None:
+        """Send the newest of the lines that were held back, and the number of the others."""
+        omitted = self._held_back - len(self._late_lines)
+        if omitted:
+            message = f"{omitted} log lines are omitted: an execution logs at most {MAX_LOG_LINES} lines and 1 MiB"
+            self._send(encode(FrameKind.LOG, self.number, b"warn", message.encode(), b""))
+        for line in self._late_lines:
+            self._send(line)
+        self._late_lines.clear()
 
     def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
         """Make a request and wait on this thread: 1 or 0 as the answer is good or not, nothing where Lua is to stop.
@@ -241,6 +259,7 @@ class WorkerExecution:
 
     def _end(self, kind: int, *parts: bytes) -> None:
         """Send the last frame."""
+        self._send_late_lines()
         self._forget(self.number)
         self._send(encode(kind, self.number, *parts))
         self.dispose()

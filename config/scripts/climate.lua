@@ -10,9 +10,9 @@ local function obeys(ctx, id, capability, value)
   return ctx:command(id, { capability = capability, action = "set", value = value }).status == "ok"
 end
 
--- The variable that keeps what a paused device is to go back to.
-local function memory_of(id)
-  return ("climate." .. id:lower():gsub("[^a-z0-9_]", "_")):sub(1, 64)
+-- The last part of the variable's name that keeps the state of a paused device: "climate." .. key.
+local function key_of(id)
+  return id:lower():gsub("[^a-z0-9_]", "_"):sub(1, 56)
 end
 
 -- The temperature to reach, in the unit that the device shows (degrees Celsius where it shows none), within its range.
@@ -58,18 +58,18 @@ end
 ---@param id string
 ---@return boolean
 function climate.pause(ctx, id)
-  local device, memory = ctx:get_device(id), memory_of(id)
-  if not device or ctx:get(memory) then
+  local device, key = ctx:get_device(id), key_of(id)
+  if not device or ctx:get("climate." .. key) then
     return device ~= nil
   end
   local mode, target = device.attributes.hvac_mode, device.attributes.target_temperature
   if mode == "off" then
     return true
   elseif mode and climate.mode(ctx, id, "off") then
-    ctx:set(memory, { mode = mode }, { durable = true })
+    ctx:set("climate." .. key, { mode = mode }, { durable = true })
     return true
   elseif target and climate.set(ctx, id, COLDEST_CELSIUS) then
-    ctx:set(memory, { target = target.value }, { durable = true })
+    ctx:set("climate." .. key, { target = target.value }, { durable = true })
     return true
   end
   return false
@@ -80,8 +80,8 @@ end
 ---@param id string
 ---@return boolean has_obeyed
 function climate.resume(ctx, id)
-  local memory = memory_of(id)
-  local before = ctx:get(memory)
+  local key = key_of(id)
+  local before = ctx:get("climate." .. key)
   if not before then
     return true
   end
@@ -89,7 +89,7 @@ function climate.resume(ctx, id)
     or before.target and climate.set(ctx, id, before.target)
     or false
   if has_obeyed then
-    ctx:set(memory, nil, { durable = true })
+    ctx:set("climate." .. key, nil, { durable = true })
   end
   return has_obeyed
 end

@@ -125,6 +125,20 @@ def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
         assert sentences(names(), trigger=trigger) == []
     computed = Source(name="c.lua", text=b"ctx:start_timer('door_' .. id, 5)")
     assert sentences(names(computed), trigger={"type": "timer", "name": "door_5"}) == []
+    assert sentences(names(computed), trigger={"type": "timer", "name": "dor_5"}) != []
+
+
+def test_a_computed_name_counts_only_where_the_call_can_happen() -> None:
+    module = Source(name="config/scripts/deep/climate.lua", text=b"ctx:set(memory, 1)")
+    user = Source(name="config/automations/a.lua", text=b'local climate = require("deep.climate")')
+    trigger = {"type": "variable_change", "name": "vaction"}
+    for sources, called, is_named in (
+        ([module], [module], True),
+        ([module, user], [module], True),
+        ([module, user], [module, user], False),
+    ):
+        known = replace(names(), sources=sources, called=called, modules=[module])
+        assert bool(sentences(known, trigger=trigger)) == is_named, called
 
 
 async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:

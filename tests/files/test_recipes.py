@@ -145,7 +145,7 @@ def values_of(recipe: Any) -> dict[str, Any]:
         value = field["default"]
         if field["type"] == "device":
             value = DEVICES[field["of"]] if isinstance(value, str) else [DEVICES[field["of"]]]
-        values[field["name"]] = value
+        values[field["name"]] = 36_000 if field["name"] == "again" else value
     return values
 
 

@@ -62,6 +62,11 @@ FILES = {
         'ctx:restore(ctx:snapshot({})); ctx:start_timer(" u ", 600); ctx:set("was", ctx:cancel_timer(" u "))\n'
         '    ctx:set("status", ctx:restore({ ["lost:1"] = { power = "on" } })[1].status)',
     ),
+    "scenes/half_gone.lua": scene(
+        "half_gone",
+        f'local s = ctx:snapshot({{ "{LIGHT}", "lost:1" }})\n'
+        f'    ctx:set("kept", {{ s["{LIGHT}"] ~= nil, s["lost:1"] == nil }})',
+    ),
     "scenes/waits.lua": scene(
         "waits", f'ctx:wait_for("{LIGHT}", {{ attribute = "brightness", above = 99, timeout_secs = 60 }})'
     ),
@@ -172,6 +177,13 @@ async def test_what_is_not_there_is_brought_back_with_a_sentence_and_names_are_c
             {"target": "lost:1", "status": "error", "message": "device 'lost:1' not found"}
         ]
         assert (await variable(app, "was"), await variable(app, "status")) == (True, "error")
+
+
+async def test_a_snapshot_omits_a_device_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        assert (await run(app, "half_gone")).status == 200
+        assert await variable(app, "kept") == [True, True]
+    assert "ctx:snapshot omits devices that are missing" in caplog.text
 
 
 async def test_the_trace_tells_of_a_scene_that_failed_and_of_a_wait_that_was_cancelled(tmp_path: Path) -> None:

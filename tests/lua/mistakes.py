@@ -42,6 +42,12 @@ AT_CHECK = (
         '<eof> expected near \'end\' ("functoin" in line 1: did you mean "function"?)',
     ),
     Mistake(
+        'local x = {\n  a\u00a0= 1,\n}\nreturn { id = "x" }\n',
+        2,
+        "'}' expected (to close '{' at line 1) near '<\\194>' (line 2, column 4: U+00A0 NO-BREAK SPACE; "
+        "replace it with a plain character or a space)",
+    ),
+    Mistake(
         'local x = 1\nif x then x = 2 elsif x then x = 3 end\nreturn { id = "x" }\n',
         2,
         'syntax error near \'x\' ("elsif" in line 2: did you mean "elseif"?)',

@@ -202,9 +202,21 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(
     ]
 
 
+async def test_an_execution_that_has_only_read_for_long_is_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("appliance.lua.execution.MAX_UNREMARKED_CPU_SECS", 0.2)
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.5)) as pool:
+        with pytest.raises(ScriptFailed):
+            await run(pool, "while true do ctx:get_device('x') end")
+    assert len([each for each in caplog.records if "has computed for 0.2 s" in each.getMessage()]) == 1
+
+
 async def test_an_execution_logs_a_thousand_lines_at_most(pool: WorkerPool) -> None:
     notes = await run(pool, "for i = 1, 2000 do print(i) end")
-    assert len(notes.lines) == 1000
+    lines = [message for _, message, _ in notes.lines]
+    said = "950 log lines are omitted: an execution logs at most 1000 lines and 1 MiB"
+    assert lines == [*map(str, range(1, 1001)), said, *map(str, range(1951, 2001))]
 
 
 async def test_a_long_line_is_cut(pool: WorkerPool) -> None:

@@ -33,6 +33,7 @@ WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("\n\nlocal s = string.fomat('%d', 5)", ("3: string has no fomat; did you mean string.format",)),
     ("if math.hug then end", ("1: math has no hug; did you mean math.huge",)),
     ("return os.getenv('HOME')", ("1: os has no getenv",)),
+    ("return { execute = function() os.execute('ls') end }", ("1: os has no execute",)),
     ("io.write('x')", (f"1: io {NIL}",)),
     ("nope() nope()\nnope()", (f"1: nope {NIL}", f"2: nope {NIL}")),
     ("local x = 1\n" * 150 + "pritn()", (f"151: {PRINT}",)),

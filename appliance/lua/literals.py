@@ -1,0 +1,161 @@
+"""Literals: the values in the calls of a Lua file, as far as the text alone shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.lua.source import NO_TOKEN, LuaToken, Source, tokens_of
+
+MAX_DEPTH = 8
+
+UNKNOWN: Any = object()
+"""A value that only running the file shows."""
+
+_OPENING = frozenset({"(", "{", "[", "function", "do", "then", "repeat"})
+_CLOSING = frozenset({")", "}", "]", "end", "until", "elseif"})
+_WORDS = {"true": True, "false": False, "nil": None}
+_ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
+
+
+class LiteralCall(Struct, frozen=True, kw_only=True):
+    """A call of a method, `ctx:sleep(5)`, or with an empty `method` a table that stands alone.
+
+    Computed arguments, and computed fields of tables, are `UNKNOWN`.
+    """
+
+    method: str
+    line: int
+    arguments: tuple[Any, ...]
+
+
+def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterator[LiteralCall]:
+    """The calls of these methods, and the other tables that have this field."""
+    if not any(word.encode() in source.text for word in (*methods, field)):
+        return
+    tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]
+    seen = 0
+    for index, token in enumerate(tokens[:-3]):
+        if token.word == ":" and tokens[index + 1].word in methods and tokens[index + 2].word == "(":
+            reader = _Reader(tokens, index + 3)
+            arguments = reader.read_list(")")
+            yield LiteralCall(method=tokens[index + 1].word, line=token.line, arguments=tuple(arguments))
+            seen = max(seen, reader.index)
+        elif token.word == "{" and index >= seen:
+            reader = _Reader(tokens, index)
+            table = reader.read_value()
+            if isinstance(table, dict) and field in table:
+                yield LiteralCall(method="", line=token.line, arguments=(table,))
+                seen = max(seen, reader.index)
+
+
+class _Reader:
+    """Reads values from the token at `index` on."""
+
+    def __init__(self, tokens: Sequence[LuaToken], index: int, depth: int = 0) -> None:
+        self._tokens = tokens
+        self.index = index
+        self._depth = depth
+
+    def read_list(self, end: str) -> list[Any]:
+        """The values up to the closing token."""
+        values = []
+        while self._word not in ("", end):
+            values.append(self.read_value())
+            if self._word == ",":
+                self.index += 1
+        self.index += 1
+        return values
+
+    def read_value(self) -> Any:
+        """The value that begins here; `UNKNOWN` for an expression."""
+        value = self._read_simple()
+        while self._word == "*" and _is_number(value):
+            self.index += 1
+            factor = self._read_simple()
+            value = value * factor if _is_number(factor) else UNKNOWN
+        if self._word in (",", ";", ")", "}", ""):
+            return value
+        self._skip()
+        return UNKNOWN
+
+    @property
+    def _word(self) -> str:
+        return self._tokens[min(self.index, len(self._tokens) - 1)].word
+
+    def _read_simple(self) -> Any:
+        token = self._tokens[min(self.index, len(self._tokens) - 1)]
+        if token.word == "{":
+            return self._read_table()
+        self.index += 1
+        if token.word == "-":
+            inner = self._read_simple()
+            return -inner if _is_number(inner) else UNKNOWN
+        if token.kind == "number":
+            with suppress(ValueError):
+                return int(token.word, 0)
+            with suppress(ValueError):
+                return float(token.word)
+        if token.kind == "text" and token.word[0] in "\"'":
+            return _unescape(token.word[1:-1])
+        if token.word in _WORDS:
+            return _WORDS[token.word]
+        self.index -= token.word in _OPENING or token.word in _CLOSING
+        return UNKNOWN
+
+    def _read_table(self) -> Any:
+        """A dict of named fields, or a list; `UNKNOWN` if the table mixes them or is too deep."""
+        if self._depth >= MAX_DEPTH:
+            self._skip()
+            return UNKNOWN
+        self.index += 1
+        fields: dict[str, Any] = {}
+        items = []
+        inner = _Reader(self._tokens, self.index, self._depth + 1)
+        while inner._word not in ("", "}"):
+            name, key = inner._tokens[inner.index], inner._tokens[inner.index + 1]
+            if name.kind == "name" and key.word == "=":
+                inner.index += 2
+                fields[name.word] = inner.read_value()
+            elif name.word == "[" and key.kind == "text" and inner._tokens[inner.index + 3].word == "=":
+                inner.index += 4
+                fields[_unescape(key.word[1:-1]) or ""] = inner.read_value()
+            elif name.word == "[":
+                inner._skip()
+                items.append(UNKNOWN)
+            else:
+                items.append(inner.read_value())
+            if inner._word in (",", ";"):
+                inner.index += 1
+        self.index = inner.index + 1
+        if fields and items:
+            return UNKNOWN
+        return items or fields
+
+    def _skip(self) -> None:
+        """Go to the end of the expression."""
+        depth = 0
+        while self._word:
+            word = self._word
+            if depth == 0 and word in (",", ";", ")", "}"):
+                return
+            depth += (word in _OPENING) - (word in _CLOSING)
+            self.index += 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unescape(text: str) -> Any:
+    """The text, or `UNKNOWN` if it has an unusual escape."""
+    parts = text.split("\\")
+    found = parts[0]
+    for part in parts[1:]:
+        if part[:1] not in _ESCAPED:
+            return UNKNOWN
+        found += _ESCAPED[part[0]] + part[1:]
+    return found

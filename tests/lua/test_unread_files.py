@@ -1,0 +1,97 @@
+"""Files that nothing reads, copies, and texts in another encoding are named, and keep nothing else from working."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from appliance.lua.folder import Folder, find_stray
+from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.fakes.app import open_app
+from tests.fakes.lua import automation, scene, write
+
+UNREAD = ["kitchen/x.lua", "y.lua.txt", "Z.LUA", "w.Lua", "deep/er/v.lua"]
+READ = ["a.lua", ".hidden.lua", "b.lua~", "notes.txt", ".x.lua.part"]
+
+
+@pytest.mark.parametrize("is_deep", [False, True])
+def test_files_that_look_like_lua_and_are_not_read_are_named(tmp_path: Path, is_deep: bool) -> None:
+    for name in (*UNREAD, *READ):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("return {}")
+    contents = Folder(path=tmp_path, name="config/x", is_deep=is_deep).read()
+    named = {fault.file.removeprefix("config/x/") for fault in contents.unread}
+    assert named == {name for name in UNREAD if not is_deep or not name.endswith(".lua")}
+    assert all(fault.message.startswith("nothing reads this file; ") for fault in contents.unread)
+
+
+def test_a_file_next_to_the_configuration_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {"x.lua": "return {}", "default.toml": "", "scenes/a.lua": ""})
+    assert [fault.file for fault in find_stray(tmp_path / "config")] == ["config/x.lua"]
+
+
+def test_check_names_each_once(tmp_path: Path) -> None:
+    write(tmp_path, {"default.toml": LOOPBACK, "x.lua": "", "automations/y.lua.txt": "", "scripts/Z.LUA": ""})
+    result = ended(tmp_path, "check")
+    assert result.code == 0
+    assert [line.split(": ")[1] for line in result.out.splitlines() if "nothing reads" in line] == [
+        "config/automations/y.lua.txt",
+        "config/scripts/Z.LUA",
+        "config/x.lua",
+    ]
+
+
+EVERY_HOUR = '{ type = "interval", every_secs = 3600 }'
+
+ENCODINGS = {
+    "utf-16": "is UTF-16 text, or no text; save it as UTF-8",
+    "utf-16-le": "is UTF-16 text, or no text; save it as UTF-8",
+    "latin-1": "is not UTF-8 text; save it as UTF-8",
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "x.lua").write_bytes("return 'ü'".encode(encoding))
+    [fault] = Folder(path=tmp_path, name="config/x").read().faults
+    assert fault.message == ENCODINGS[encoding]
+
+
+LAMP = automation("lamp", EVERY_HOUR)
+COPY = "config/automations/lamp (copy).lua"
+
+
+async def test_a_copied_automation_does_not_stop_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path, {"automations/lamp.lua": LAMP, "automations/lamp (copy).lua": LAMP})
+    async with open_app(root=tmp_path, adapters={}) as app:
+        assert [each["id"] for each in (await app.get("/automations")).json] == ["lamp"]
+        assert app.hub.automations.catalog.get("lamp").source.name == "config/automations/lamp.lua"
+        said = "the id 'lamp' is already that of config/automations/lamp.lua, which counts"
+        assert f"left out: {COPY}" in caplog.text and said in caplog.text
+        assert said in str((await app.get("/why?id=lamp")).json)
+        assert said in str((await app.get("/diagnostics")).json)
+        reloaded = (await app.post("/automations/reload")).json
+        assert reloaded["status"] == "error" and [each["file"] for each in reloaded["errors"]] == [COPY]
+        assert [each["id"] for each in (await app.get("/automations")).json] == ["lamp"]
+
+
+def test_check_reports_every_copy(tmp_path: Path) -> None:
+    copies = {f"automations/{name}.lua": LAMP for name in ("lamp", "lamp-2", "lamp (copy)")}
+    write(tmp_path, {"default.toml": LOOPBACK, **copies})
+    result = ended(tmp_path, "check")
+    assert result.code == 78
+    assert [line.split(":")[0] for line in result.out.splitlines()] == [COPY, "config/automations/lamp-2.lua"]
+
+
+def test_a_copied_scene_stops_the_start(tmp_path: Path) -> None:
+    write(tmp_path, {"default.toml": LOOPBACK, "scenes/a.lua": scene("x"), "scenes/b.lua": scene("x")})
+    result = ended(tmp_path, "run")
+    assert result.code == 78 and "config/scenes/a.lua" in result.err and "config/scenes/b.lua" in result.err
+
+
+def test_the_word_of_another_hub_gets_the_right_one(tmp_path: Path) -> None:
+    text = LAMP.replace("execute =", "action =")
+    write(tmp_path, {"default.toml": LOOPBACK, "automations/lamp.lua": text})
+    assert "action is not a field of an automation; did you mean execute" in ended(tmp_path, "check").out

@@ -108,10 +108,8 @@ async def test_every_kind_of_trigger_and_condition_is_told_in_every_language(
             await visit.open("#/automations/all")
             await expect(past).to_contain_text("Nicht ausgeführt: Bedingung")
             assert await visit.page.evaluate(UNITS) == WRITTEN["de-DE"]
-            told = visit.page.get_by_role("region", name="Wie es um sie steht").locator(".runs:not([lang]) > li")
-            tops = visit.page.get_by_role("region", name="Wie es um sie steht").locator(
-                ".card > .runs:not([lang]) > li"
-            )
+            told = visit.page.get_by_role("region", name="Wann sie läuft").locator(".runs:not([lang]) > li")
+            tops = visit.page.get_by_role("region", name="Wann sie läuft").locator(".card > .runs:not([lang]) > li")
             await expect(tops).to_have_count(len(GERMAN))
             for text, begin in zip(await tops.all_inner_texts(), GERMAN, strict=True):
                 assert text.replace("\n", " ").startswith(begin), (text, begin)

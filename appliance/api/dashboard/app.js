@@ -16,6 +16,8 @@ const { a, fieldset, h2, header, main, nav, p, span } = tags;
 const views = { home: Home, list: List };
 const LATE = {
 	automations: async () => (await import("./automations.js")).Automations,
+	file: async () => (await import("./editor.js")).FilePage,
+	new: async () => (await import("./recipes.js")).NewPage,
 	settings: async () => (await import("./settings.js")).Settings,
 	device: async () => (await import("./device.js")).Device,
 	room: async () => (await import("./device.js")).RoomPage,
@@ -29,7 +31,7 @@ const LATE_MS = 1000;
 const RETRY_MS = 2000;
 const UNREACHABLE = { key: "error.unreachable" };
 const NAVIGATION = ["home", "automations", "settings"];
-const WITHIN = { device: "home", room: "home", list: "home" }; // the entry of the navigation that is marked meanwhile
+const WITHIN = { device: "home", room: "home", list: "home", file: "automations", new: "automations" }; // the entry of the navigation that is marked meanwhile
 
 const KEEPING = ["home", "room", "list", "automations", "settings"]; // whoever comes back finds the same place
 const places = new Map(); // address → distance from the top

@@ -21,7 +21,7 @@ export function Arrange() {
 }
 
 // A new id: the name in small letters, digits and underscores, with a number where it is taken.
-function idFor(name, taken) {
+export function idFor(name, taken) {
 	const letters = name.normalize("NFKD").toLowerCase().replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
 	const stem = letters.replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "").slice(0, MAX_ID) || "place";
 	let id = stem;

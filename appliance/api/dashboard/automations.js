@@ -3,12 +3,13 @@
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";
 import { icon } from "./icons.js";
+import { FileList, fileAddress } from "./editor.js";
 import { Running } from "./home.js";
 import { conditionAt, foundBy, inWords, inWordsNow, valueOf } from "./reasons.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
 import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
 import { commandOf, labelOf, nameOf, show, word } from "./values.js";
-import { dayTime, duration, moment, number, plain, seconds, t, time, withUnit } from "./words.js";
+import { dayTime, duration, moment, number, plain, t, time, withUnit } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
@@ -30,14 +31,14 @@ export function Automations({ id }) {
 	if (id) return use(AutomationPage, { key: id, id, onRun: reload });
 	const automations = [...state.automations.values()].sort(byUrgency);
 	return [
-		h1({ tabindex: "-1" }, t("nav.automations")),
+		div({ class: "heading" }, h1({ tabindex: "-1", class: "title" }, t("nav.automations")), mayAdmin() && a({ class: "button main", href: "#/new" }, icon("add"), t("new.title"))),
 		unsafe(),
 		state.faults.length > 0 && card(p({ class: "problem" }, t("files.wrong", { count: state.faults.length })), faultList(state.faults)),
 		use(Running),
 		automations.length ? card(automations.map((automation) => use(AutomationRow, { key: automation.id, automation }))) : empty(t("nothing")),
 		use(Timers),
 		use(Variables),
-		mayAdmin() && use(Files),
+		mayAdmin() && use(FileList),
 	];
 }
 
@@ -103,6 +104,7 @@ function AutomationPage({ id, onRun }) {
 		back,
 		div({ class: "heading" }, icon("automations"), h1({ tabindex: "-1", dir: "auto", class: "title" }, automation.name), switchOf(automation)),
 		automation.description && p({ dir: "auto" }, automation.description),
+		mayAdmin() && use(Source, { id }),
 		status === "disabled" && !automation.enabled_in_file && p({ class: "hint" }, t("automation.fill_in")),
 		errorLine(target),
 		outcomes(target),
@@ -114,6 +116,13 @@ function AutomationPage({ id, onRun }) {
 		titled(t("automation.why"), reasons),
 		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem(stated?.conditions ?? []))) : empty(history.error ?? t("nothing")))),
 	];
+}
+
+// The link to the file that has the automation.
+function Source({ id }) {
+	const { data } = useLoaded(() => get("files"), []);
+	const file = data?.files.find(({ path }) => path === `config/automations/${id}.lua`);
+	return file ? a({ class: "button", href: fileAddress(file.path) }, icon("file"), t("automation.source")) : null;
 }
 
 function nextOf({ status }, answer) {
@@ -170,7 +179,7 @@ function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
 	return t(`cause.${type}`, {}, plain(type));
 }
 
-const runItem = (conditions) => (entry, at) => {
+export const runItem = (conditions) => (entry, at) => {
 	const { status, executed_at: when, duration_ms: duration = 0, trace = [], warnings = [], trigger_payload: payload } = entry;
 	const isBad = status === "error" || warnings.length > 0;
 	return li({ key: at, class: status },
@@ -242,25 +251,6 @@ function Variables() {
 			mayWrite() ? variable(name, value, name === fresh && !data.some((each) => each.name === name), (read) => set(name, read)) : p(textOf(value)),
 			errorLine(`variable ${name}`))),
 		mayWrite() && use(Field, { label: t("variable.new"), action: t("create"), maxlength: "256", onSend: (name) => setFresh(name) ?? true })));
-}
-
-// The folders of Lua files: read anew, with every fault by file and line.
-function Files() {
-	const [results, setResults] = useState({});
-	const reload = async (target) => {
-		const result = await act(`files ${target}`, "reload", () => post(`${target}/reload`));
-		if (result) setResults((old) => ({ ...old, [target]: { ...result, at: Date.now() } }));
-	};
-	return titled(t("files"), card(["scenes", "automations", "scripts"].map((target) => div({ key: target },
-		row(span(t(target)), use(Button, { label: t("refresh"), isBusy: state.pending.has(`files ${target}`), onClick: () => reload(target) })),
-		errorLine(`files ${target}`),
-		results[target] && reloaded(results[target])))));
-}
-
-function reloaded({ at, errors, loaded_count: count }) {
-	const told = errors.length ? t("files.faults", { count: errors.length }) : t("files.loaded", { count });
-	return div({ role: "status" }, p(`${seconds(at)}: ${told}`),
-		faultList(errors));
 }
 
 const faultList = (faults) => ul({ class: "faults", lang: HUB }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));

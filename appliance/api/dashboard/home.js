@@ -115,7 +115,11 @@ function Search() {
 	useEffect(() => ref.current.focus(), []);
 	const wanted = sought(state.search.trim());
 	const rooms = [...state.rooms.values()];
-	const onkeydown = (event) => event.key === "Escape" && search(null);
+	const onkeydown = (event) => {
+		if (event.key !== "Escape") return;
+		event.preventDefault(); // the browser would only empty the field
+		search(null);
+	};
 	return [
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
 		div({ class: "tools", role: "search" },

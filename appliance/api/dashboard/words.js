@@ -113,6 +113,8 @@ const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 export const timeOfDay = (text) => inUtc({ timeStyle: text.length > 5 ? "medium" : "short" }, Date.parse(`2024-01-01T${text}Z`));
 export const weekday = (name) => inUtc({ weekday: "long" }, MONDAY + DAYS.indexOf(name) * 86_400_000);
 export const dayOfYear = (month, day) => inUtc({ month: "long", day: "numeric" }, Date.UTC(2024, month - 1, day));
+const ALL = formatterOf(() => new Intl.ListFormat(locale));
+export const listOfAll = (names) => ALL().format(names);
 export const listOf = (names) => new Intl.ListFormat(locale, { type: "disjunction" }).format(names);
 
 // A moment as short as it can be told: the time today, with the weekday this week, else with the date.

@@ -156,6 +156,7 @@ waits: wenn etwas geschieht
 ran: zuletzt {time}{took}
 due: nächstes Mal {time}
 warned: Erledigt, mit Warnungen
+source: Datei bearbeiten
 [reason]
 condition: Nicht ausgeführt: Bedingung {detail}
 cooldown: Nicht ausgeführt, zu bald nach dem letzten Mal: {detail}
@@ -497,4 +498,41 @@ date: Zu ihrer Uhrzeit
 interval: In ihrem Abstand
 sunrise: Bei Sonnenaufgang
 sunset: Bei Sonnenuntergang
+[editor]
+try: Jetzt probieren
+simulate: Die nächsten 24 Stunden
+versions: Frühere Fassungen
+saved: Gesichert und in Kraft.
+saved_warned: Gesichert, mit Warnungen: {count}. Der Rand zeigt sie.
+unsaved: Noch nicht gesichert.
+other: Jemand anderes hat diese Datei geändert. Die Unterschiede zu deinem Text:
+theirs: Den anderen Text nehmen
+mine: Meinen Text sichern
+keys: Strg+S sichert, Strg+Leertaste ergänzt Namen, Strg+F sucht, F8 geht zum nächsten Fehler. Tab verlässt das Feld.
+save_and_run: Sichern und ausführen
+no_id: Die Datei nennt noch keine id.
+with_commands: Mit ihren Befehlen
+look: Vorausschauen
+never: Nichts löst sie in dieser Zeit aus.
+cut: Nur bis {time}: Der Rest würde zu lange dauern.
+restore: Diesen Text nehmen
+difference: Unterschiede
+equal: Keine Unterschiede.
+[new]
+title: Neu
+empty: Aus einer leeren Datei
+empty_what: Du schreibst sie in Lua, mit Ergänzung und Prüfung.
+automation: Automation
+scene: Szene
+automation_name: Neue Automation
+scene_name: Neue Szene
+name: Name
+make: Anlegen
+no_device: {label}: Kein Gerät dieses Zuhauses zeigt das.
+no_room: {label}: Leg zuerst unter Einstellungen einen Raum an.
+no_group: {label}: Leg zuerst unter Einstellungen eine Gruppe an.
+[duration]
+second: Sekunden
+minute: Minuten
+hour: Stunden
 `;

@@ -140,6 +140,7 @@ waits: when something happens
 ran: last {time}{took}
 due: next {time}
 warned: Done, with warnings
+source: Edit its file
 [reason]
 condition: It did not run: condition {detail}
 cooldown: It did not run, too soon after the last time: {detail}
@@ -382,4 +383,41 @@ date: At its time
 interval: At its interval
 sunrise: At sunrise
 sunset: At sunset
+[editor]
+try: Try now
+simulate: Next 24 hours
+versions: Earlier versions
+saved: Saved, and in force.
+saved_warned: Saved, with warnings: {count}. The margin shows them.
+unsaved: Not saved yet.
+other: Somebody else has changed this file. The differences between it and your text:
+theirs: Take the other text
+mine: Save my text
+keys: Ctrl+S saves, Ctrl+Space completes names, Ctrl+F searches, F8 goes to the next fault. Tab leaves the field.
+save_and_run: Save and run
+no_id: The file states no id yet.
+with_commands: With its commands
+look: Look ahead
+never: Nothing starts it in this time.
+cut: Only until {time}: the rest would take too long.
+restore: Take this text
+difference: Differences
+equal: No differences.
+[new]
+title: New
+empty: From an empty file
+empty_what: You write it in Lua, with completion and checks.
+automation: Automation
+scene: Scene
+automation_name: New automation
+scene_name: New scene
+name: Name
+make: Create
+no_device: {label}: no device of this home shows that.
+no_room: {label}: make a room first, under Settings.
+no_group: {label}: make a group first, under Settings.
+[duration]
+second: seconds
+minute: minutes
+hour: hours
 `;

@@ -156,6 +156,7 @@ waits: cuando ocurra algo
 ran: última vez {time}{took}
 due: próxima vez {time}
 warned: Hecho, con advertencias
+source: Editar su archivo
 [reason]
 condition: No se ejecutó: condición {detail}
 cooldown: No se ejecutó, demasiado pronto tras la última vez: {detail}
@@ -497,4 +498,41 @@ date: A su hora
 interval: En su intervalo
 sunrise: Al amanecer
 sunset: Al atardecer
+[editor]
+try: Probar ahora
+simulate: Próximas 24 horas
+versions: Versiones anteriores
+saved: Guardado y en vigor.
+saved_warned: Guardado, con advertencias: {count}. El margen las muestra.
+unsaved: Aún sin guardar.
+other: Otra persona ha cambiado este archivo. Las diferencias con tu texto:
+theirs: Tomar el otro texto
+mine: Guardar mi texto
+keys: Ctrl+S guarda, Ctrl+Espacio completa nombres, Ctrl+F busca, F8 va al siguiente error. Tab sale del campo.
+save_and_run: Guardar y ejecutar
+no_id: El archivo aún no indica ninguna id.
+with_commands: Con sus órdenes
+look: Mirar adelante
+never: Nada la inicia en este tiempo.
+cut: Solo hasta {time}: el resto tardaría demasiado.
+restore: Tomar este texto
+difference: Diferencias
+equal: Sin diferencias.
+[new]
+title: Nueva
+empty: Desde un archivo vacío
+empty_what: La escribes en Lua, con autocompletado y comprobaciones.
+automation: Automatización
+scene: Escena
+automation_name: Nueva automatización
+scene_name: Nueva escena
+name: Nombre
+make: Crear
+no_device: {label}: ningún dispositivo de esta casa lo muestra.
+no_room: {label}: crea primero una habitación en Ajustes.
+no_group: {label}: crea primero un grupo en Ajustes.
+[duration]
+second: segundos
+minute: minutos
+hour: horas
 `;

@@ -156,6 +156,7 @@ waits: quand quelque chose arrive
 ran: dernière fois {time}{took}
 due: prochaine fois {time}
 warned: Fait, avec des avertissements
+source: Modifier son fichier
 [reason]
 condition: Pas exécutée : condition {detail}
 cooldown: Pas exécutée, trop tôt après la dernière fois : {detail}
@@ -497,4 +498,41 @@ date: À son heure
 interval: À son intervalle
 sunrise: Au lever du soleil
 sunset: Au coucher du soleil
+[editor]
+try: Essayer
+simulate: Les prochaines 24 heures
+versions: Versions antérieures
+saved: Enregistré et en vigueur.
+saved_warned: Enregistré, avec des avertissements : {count}. La marge les montre.
+unsaved: Pas encore enregistré.
+other: Quelqu’un d’autre a modifié ce fichier. Les différences avec ton texte :
+theirs: Prendre l’autre texte
+mine: Enregistrer mon texte
+keys: Ctrl+S enregistre, Ctrl+Espace complète les noms, Ctrl+F cherche, F8 va à l’erreur suivante. Tab quitte le champ.
+save_and_run: Enregistrer et exécuter
+no_id: Le fichier n’indique pas encore d’id.
+with_commands: Avec ses commandes
+look: Regarder
+never: Rien ne la lance pendant ce temps.
+cut: Seulement jusqu’à {time} : le reste serait trop long.
+restore: Prendre ce texte
+difference: Différences
+equal: Aucune différence.
+[new]
+title: Nouveau
+empty: À partir d’un fichier vide
+empty_what: Tu l’écris en Lua, avec complétion et vérifications.
+automation: Automatisation
+scene: Scène
+automation_name: Nouvelle automatisation
+scene_name: Nouvelle scène
+name: Nom
+make: Créer
+no_device: {label} : aucun appareil de cette maison ne le montre.
+no_room: {label} : crée d’abord une pièce dans Réglages.
+no_group: {label} : crée d’abord un groupe dans Réglages.
+[duration]
+second: secondes
+minute: minutes
+hour: heures
 `;

@@ -156,6 +156,7 @@ waits: quando succede qualcosa
 ran: ultima volta {time}{took}
 due: prossima volta {time}
 warned: Fatto, con avvisi
+source: Modificare il suo file
 [reason]
 condition: Non eseguita: condizione {detail}
 cooldown: Non eseguita, troppo presto dopo l’ultima volta: {detail}
@@ -497,4 +498,41 @@ date: Alla sua ora
 interval: Al suo intervallo
 sunrise: All’alba
 sunset: Al tramonto
+[editor]
+try: Provare ora
+simulate: Prossime 24 ore
+versions: Versioni precedenti
+saved: Salvato e in vigore.
+saved_warned: Salvato, con avvisi: {count}. Il margine li mostra.
+unsaved: Non ancora salvato.
+other: Qualcun altro ha modificato questo file. Le differenze dal tuo testo:
+theirs: Prendere l’altro testo
+mine: Salvare il mio testo
+keys: Ctrl+S salva, Ctrl+Spazio completa i nomi, Ctrl+F cerca, F8 va al prossimo errore. Tab lascia il campo.
+save_and_run: Salvare ed eseguire
+no_id: Il file non indica ancora un id.
+with_commands: Con i suoi comandi
+look: Guardare avanti
+never: Niente la avvia in questo tempo.
+cut: Solo fino a {time}: il resto richiederebbe troppo.
+restore: Prendere questo testo
+difference: Differenze
+equal: Nessuna differenza.
+[new]
+title: Nuovo
+empty: Da un file vuoto
+empty_what: La scrivi in Lua, con completamento e controlli.
+automation: Automazione
+scene: Scena
+automation_name: Nuova automazione
+scene_name: Nuova scena
+name: Nome
+make: Creare
+no_device: {label}: nessun dispositivo di questa casa lo mostra.
+no_room: {label}: crea prima una stanza in Impostazioni.
+no_group: {label}: crea prima un gruppo in Impostazioni.
+[duration]
+second: secondi
+minute: minuti
+hour: ore
 `;

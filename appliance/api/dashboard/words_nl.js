@@ -156,6 +156,7 @@ waits: als er iets gebeurt
 ran: laatst {time}{took}
 due: volgende keer {time}
 warned: Gedaan, met waarschuwingen
+source: Bestand bewerken
 [reason]
 condition: Niet uitgevoerd: voorwaarde {detail}
 cooldown: Niet uitgevoerd, te snel na de laatste keer: {detail}
@@ -497,4 +498,41 @@ date: Op haar tijd
 interval: Op haar interval
 sunrise: Bij zonsopkomst
 sunset: Bij zonsondergang
+[editor]
+try: Nu proberen
+simulate: Komende 24 uur
+versions: Eerdere versies
+saved: Opgeslagen en van kracht.
+saved_warned: Opgeslagen, met waarschuwingen: {count}. De marge toont ze.
+unsaved: Nog niet opgeslagen.
+other: Iemand anders heeft dit bestand gewijzigd. De verschillen met jouw tekst:
+theirs: De andere tekst nemen
+mine: Mijn tekst opslaan
+keys: Ctrl+S slaat op, Ctrl+Spatie vult namen aan, Ctrl+F zoekt, F8 gaat naar de volgende fout. Tab verlaat het veld.
+save_and_run: Opslaan en uitvoeren
+no_id: Het bestand noemt nog geen id.
+with_commands: Met haar opdrachten
+look: Vooruitkijken
+never: Niets start haar in deze tijd.
+cut: Alleen tot {time}: de rest duurt te lang.
+restore: Deze tekst nemen
+difference: Verschillen
+equal: Geen verschillen.
+[new]
+title: Nieuw
+empty: Vanuit een leeg bestand
+empty_what: Je schrijft het in Lua, met aanvulling en controles.
+automation: Automatisering
+scene: Scène
+automation_name: Nieuwe automatisering
+scene_name: Nieuwe scène
+name: Naam
+make: Maken
+no_device: {label}: geen apparaat van dit huis toont dat.
+no_room: {label}: maak eerst een kamer bij Instellingen.
+no_group: {label}: maak eerst een groep bij Instellingen.
+[duration]
+second: seconden
+minute: minuten
+hour: uren
 `;

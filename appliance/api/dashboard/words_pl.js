@@ -156,6 +156,7 @@ waits: gdy coś się wydarzy
 ran: ostatnio {time}{took}
 due: następny raz {time}
 warned: Zrobione, z ostrzeżeniami
+source: Edytuj plik
 [reason]
 condition: Nie wykonano: warunek {detail}
 cooldown: Nie wykonano, za wcześnie po ostatnim razie: {detail}
@@ -497,4 +498,41 @@ date: O swojej porze
 interval: W swoim odstępie
 sunrise: O wschodzie słońca
 sunset: O zachodzie słońca
+[editor]
+try: Wypróbuj
+simulate: Następne 24 godziny
+versions: Wcześniejsze wersje
+saved: Zapisano, już działa.
+saved_warned: Zapisano, ostrzeżenia: {count}. Pokazuje je margines.
+unsaved: Jeszcze nie zapisano.
+other: Ktoś inny zmienił ten plik. Różnice względem twojego tekstu:
+theirs: Weź tamten tekst
+mine: Zapisz mój tekst
+keys: Ctrl+S zapisuje, Ctrl+Spacja uzupełnia nazwy, Ctrl+F szuka, F8 przechodzi do następnego błędu. Tab opuszcza pole.
+save_and_run: Zapisz i uruchom
+no_id: Plik nie podaje jeszcze id.
+with_commands: Z poleceniami
+look: Sprawdź
+never: Nic jej w tym czasie nie uruchamia.
+cut: Tylko do {time}: reszta trwałaby za długo.
+restore: Weź ten tekst
+difference: Różnice
+equal: Brak różnic.
+[new]
+title: Nowe
+empty: Z pustego pliku
+empty_what: Piszesz w Lua, z uzupełnianiem i sprawdzaniem.
+automation: Automatyzacja
+scene: Scena
+automation_name: Nowa automatyzacja
+scene_name: Nowa scena
+name: Nazwa
+make: Utwórz
+no_device: {label}: żadne urządzenie w tym domu tego nie pokazuje.
+no_room: {label}: najpierw utwórz pokój w Ustawieniach.
+no_group: {label}: najpierw utwórz grupę w Ustawieniach.
+[duration]
+second: sekundy
+minute: minuty
+hour: godziny
 `;

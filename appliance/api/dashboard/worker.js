@@ -2,7 +2,7 @@
 // Browsers run it where the page came over https, or from the box itself.
 
 const CACHE = "lares-{{version}}";
-const FILES = ["./", "manifest.webmanifest", "{{files}}"];
+const FILES = ["./", "manifest.webmanifest", "{{files}}"].filter((name) => !name.endsWith("/codemirror.js")); // fetched once an editor opens
 
 addEventListener("install", (event) => {
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => skipWaiting()));

@@ -1,0 +1,156 @@
+// New automations and scenes: from a recipe, whose fields are a form, or from an empty file. Each becomes an ordinary Lua file.
+
+import { get, post, segment } from "./api.js";
+import { idFor } from "./arrange.js";
+import { begin, fileAddress } from "./editor.js";
+import { tags, use, useState } from "./dom.js";
+import { icon } from "./icons.js";
+import { act, inOrder, mayAdmin, state } from "./store.js";
+import { actions, Button, card, empty, errorLine, titled, useLoaded } from "./ui.js";
+import { nameOf } from "./values.js";
+import { duration, listOfAll, t } from "./words.js";
+
+const { a, fieldset, form, h1, input, label, legend, optgroup, option, p, select, small, span, strong } = tags;
+
+const EMPTY = {
+	automation: (id, name) => `return {
+  id = "${id}",
+  name = "${name}",
+  trigger = { type = "wall_clock", time = "07:00" },
+  execute = function(ctx)
+    ctx:log("info", "it is seven")
+  end,
+}
+`,
+	scene: (id, name) => `return {
+  id = "${id}",
+  name = "${name}",
+  execute = function(ctx)
+  end,
+}
+`,
+};
+
+export function NewPage({ id }) {
+	const { data, error } = useLoaded(() => get("recipes"), []);
+	const back = a({ class: "back", href: id ? "#/new" : "#/automations" }, icon("back"), t(id ? "new.title" : "nav.automations"));
+	if (!mayAdmin()) return [back, h1({ tabindex: "-1" }, t("new.title")), empty(t("error.insufficient_permissions"))];
+	const recipe = data?.recipes.find((each) => each.id === id);
+	if (recipe) return [back, use(RecipeForm, { key: id, recipe })];
+	const start = (kind) => () => {
+		const name = t(`new.${kind}_name`);
+		const file = idFor(name, new Set([...state.automations.keys(), ...state.scenes.keys()]));
+		begin(`config/${kind}s/${file}.lua`, EMPTY[kind](file, name));
+	};
+	return [
+		back,
+		h1({ tabindex: "-1" }, t("new.title")),
+		card(data?.recipes.map(({ id: each, name, description, kind }) => a({ key: each, class: "entry", href: `#/new/${segment(each)}` },
+			icon(kind === "scene" ? "scene" : "recipe"), span({ class: "title" }, strong(name), small(description)), icon("forth"))),
+		error && empty(error), data?.recipes.length === 0 && empty(t("nothing"))),
+		titled(t("new.empty"), card(p({ class: "hint" }, t("new.empty_what")), actions(
+			use(Button, { label: t("new.automation"), onClick: start("automation") }), use(Button, { label: t("new.scene"), onClick: start("scene") })))),
+	];
+}
+
+const MINUTE = 60;
+const UNITS = [[1, "second"], [MINUTE, "minute"], [60 * MINUTE, "hour"]];
+
+// The value that a field begins with: its default, but never the sample of a device, a room, or a group.
+const initial = ({ type, default: preset }) => (["device", "room", "group"].includes(type) ? (Array.isArray(preset) ? [] : "") : preset);
+
+function RecipeForm({ recipe }) {
+	const { fields, kind, name: preset, description } = recipe;
+	const [name, setName] = useState(preset);
+	const [values, setValues] = useState(Object.fromEntries(fields.map((field) => [field.name, initial(field)])));
+	const target = `recipe ${recipe.id}`;
+	const taken = kind === "scene" ? state.scenes : state.automations;
+	const set = (field, value) => setValues((old) => ({ ...old, [field]: value }));
+	const send = async (event) => {
+		event.preventDefault();
+		const file = idFor(name, taken);
+		const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== null));
+		const done = await act(target, "make", () => post(`recipes/${segment(recipe.id)}`, { file, name: name.trim() || preset, values: given }));
+		if (done) location.hash = kind === "scene" ? fileAddress(done.path) : `#/automations/${segment(file)}`;
+	};
+	return [
+		h1({ tabindex: "-1" }, preset),
+		p(description),
+		form({ class: "card form", onsubmit: send },
+			label(span(t("new.name")), input({ type: "text", value: name, maxlength: "200", oninput: ({ target: { value } }) => setName(value) })),
+			fields.map((field) => use(RecipeField, { key: field.name, field, value: values[field.name], onSet: (value) => set(field.name, value) })),
+			p({ class: "hint", role: "status" }, sentenceOf(recipe, values)),
+			errorLine(target),
+			actions(tags.button({ class: "main" }, t("new.make")))),
+	];
+}
+
+// What the recipe will do with these values.
+function sentenceOf({ description, fields }, values) {
+	const parts = fields.map((field) => [field.label, inWords(field, values[field.name])]).filter(([, text]) => text);
+	return `${description} ${parts.map(([name, text]) => `${name}: ${text}`).join("; ")}.`;
+}
+
+function inWords({ type, of }, value) {
+	if (value === null || value === "" || value?.length === 0) return "";
+	if (type === "device") return listOfAll([value].flat().map((id) => nameOf(state.devices.get(id) ?? { id })));
+	if (type === "room" || type === "group") return listOfAll([value].flat().map((id) => state[`${type}s`].get(id)?.name ?? id));
+	if (type === "duration") return duration(Number(value));
+	return `${value}${type === "number" ? unitIn(of) : ""}`;
+}
+
+const boundsIn = (of) => /^(-?[\d.]+)\.\.(-?[\d.]+)/.exec(of ?? "") ?? [];
+const unitIn = (of) => (/\.\.\S+\s+(\S+)/.exec(of ?? "")?.[1] ?? "").replace(/^(?=.)/, " ");
+
+function RecipeField({ field, value, onSet }) {
+	const { type, of, default: preset } = field;
+	const text = field.label.charAt(0).toUpperCase() + field.label.slice(1);
+	const typed = ({ target }) => onSet(target.value);
+	if (["device", "room", "group"].includes(type)) {
+		const things = type === "device" ? devicesWith(of) : [...state[`${type}s`].values()];
+		if (!things.length) return p({ class: "problem" }, t(`new.no_${type}`, { label: text }));
+		return Array.isArray(preset) ? several(text, type, things, value, onSet) : label(span(text), select({ value, required: true, onchange: typed }, option({ value: "" }, "–"), grouped(type, things)));
+	}
+	if (type === "choice") return label(span(text), select({ value, onchange: typed }, of.split("|").map((each) => each.trim()).map((each) => option({ key: each, value: each }, each))));
+	if (type === "duration") return use(Lasting, { text, secs: Number(value), onSet });
+	if (type === "time") return label(span(text), input({ type: "time", value, required: true, oninput: typed }));
+	if (type === "number") {
+		const [, min, max] = boundsIn(of);
+		return label(span(`${text}${unitIn(of)}`), input({ type: "number", value, min, max, step: "any", required: true, oninput: ({ target }) => onSet(target.value === "" ? "" : Number(target.value)) }));
+	}
+	return label(span(text), input({ type: "text", value, maxlength: "1000", oninput: typed }));
+}
+
+// The devices that show one of these attributes, or all.
+function devicesWith(of) {
+	const wanted = (of ?? "").split("|").map((each) => each.trim()).filter(Boolean);
+	return inOrder([...state.devices.values()].filter(({ attributes, commands = [] }) => !wanted.length
+		|| wanted.some((name) => name in attributes || commands.some(({ capability }) => capability === name))));
+}
+
+const roomName = ({ room_id: id }) => state.rooms.get(id)?.name ?? t("home.unassigned");
+const chosenName = (type, thing) => (type === "device" ? nameOf(thing) : thing.name);
+
+function grouped(type, things) {
+	const options = (some) => some.map((each) => option({ key: each.id, value: each.id }, chosenName(type, each)));
+	if (type !== "device") return options(things);
+	return [...new Set(things.map(roomName))].map((room) => optgroup({ key: room, label: room }, options(things.filter((each) => roomName(each) === room))));
+}
+
+function several(text, type, things, value, onSet) {
+	const flip = (id) => onSet(value.includes(id) ? value.filter((each) => each !== id) : [...value, id]);
+	return fieldset({ class: "several" }, legend(text), things.map((each) => label({ key: each.id, class: "choice" },
+		input({ type: "checkbox", checked: value.includes(each.id), onchange: () => flip(each.id) }),
+		span(chosenName(type, each)), type === "device" && small(roomName(each)))));
+}
+
+function Lasting({ text, secs, onSet }) {
+	const [size] = UNITS.findLast(([each]) => secs >= Number(each) && secs % Number(each) === 0) ?? UNITS[0];
+	const [chosen, setChosen] = useState(size);
+	return label(span(text), span({ class: "buttons" },
+		input({ type: "number", min: "0", step: "any", required: true, value: String(secs / chosen), oninput: ({ target }) => onSet(Number(target.value) * chosen) }),
+		select({ "aria-label": text, value: String(chosen), onchange: ({ target }) => {
+			onSet((secs / chosen) * Number(target.value));
+			setChosen(Number(target.value));
+		} }, UNITS.map(([each, name]) => option({ key: name, value: String(each) }, t(`duration.${name}`))))));
+}

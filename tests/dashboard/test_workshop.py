@@ -1,0 +1,149 @@
+"""The editor: faults in the margin, names completed, saves that lose nothing, a run with its trace, and the next day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.dashboard.conftest import visiting
+from tests.dashboard.npm import AXE, script
+from tests.fakes.app import LIGHT, READER, App, open_app
+from tests.fakes.patience import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+PATH = "config/automations/lamp.lua"
+LAMP = f"""return {{
+  id = "lamp",
+  name = "Lamp",
+  trigger = {{ type = "interval", every_secs = 3600 }},
+  execute = function(ctx)
+    ctx:command("{LIGHT}", {{ capability = "power", action = "on" }})
+  end,
+}}
+"""
+HOSTILE = "<img src=x onerror='window.broken=1'>"
+
+
+def write(root: Path, text: str = LAMP) -> Path:
+    """Put the automation where the hub reads it."""
+    file = root / PATH
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+async def type_text(page: Page, text: str) -> None:
+    """Replace the text of the editor."""
+    await page.locator(".cm-content").click()
+    await page.keyboard.press("ControlOrMeta+A")
+    await page.keyboard.insert_text(text)
+
+
+async def test_a_file_is_checked_while_it_is_written_and_saved_when_it_is_right(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
+        await expect(page.locator(".cm-content")).to_contain_text("every_secs = 3600")
+        await expect(page.get_by_role("button", name="Save")).to_be_disabled()
+        await type_text(page, LAMP.replace("every_secs", "every_sec"))
+        await expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
+        await page.keyboard.press("ControlOrMeta+S")
+        await expect(page.get_by_role("alert")).to_contain_text("every_sec")
+        assert file.read_text() == LAMP
+        await type_text(page, LAMP.replace("3600", "7200"))
+        await expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
+        await page.keyboard.press("ControlOrMeta+S")
+        await expect(page.get_by_role("status").filter(has_text="Saved")).to_be_visible()
+        assert file.read_text() == LAMP.replace("3600", "7200")
+        await page.get_by_role("button", name="Earlier versions").click()
+        await page.get_by_role("list").get_by_role("button").first.click()
+        await expect(page.locator(".removed")).to_contain_text("3600")
+        await expect(page.locator(".added")).to_contain_text("7200")
+        await page.get_by_role("button", name="Take this text").click()
+        await expect(page.locator(".cm-content")).to_contain_text("every_secs = 3600")
+
+
+async def test_names_of_the_home_are_completed_and_a_device_is_shown(browser: Browser, tmp_path: Path) -> None:
+    write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await app.post(f"/devices/{LIGHT}/name", {"name": HOSTILE})
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
+        await page.locator(".cm-content").click()
+        await page.keyboard.press("ControlOrMeta+End")
+        await page.keyboard.type('local one = { device_id = "elg')
+        await expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text(LIGHT)
+        await page.keyboard.press("Enter")
+        await page.keyboard.type('", attribute = "bri')
+        await expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("brightness")
+        await page.keyboard.press("Escape")
+        await page.locator(".cm-content").get_by_text(LIGHT).last.hover()
+        await expect(page.locator(".cm-state")).to_contain_text(HOSTILE)
+        assert await page.evaluate("window.broken") is None
+
+
+async def test_two_people_who_edit_one_file_lose_nothing(browser: Browser, tmp_path: Path) -> None:
+    file = write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
+        mine, theirs = LAMP.replace("3600", "1800"), LAMP.replace("3600", "900")
+        await type_text(page, mine)
+        assert (await app.ask("PUT", f"/files/{PATH}", json={"text": theirs})).status == 200
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("Somebody else has changed this file")).to_be_visible()
+        assert file.read_text() == theirs
+        await expect(page.locator(".cm-content")).to_contain_text("1800")
+        await page.get_by_role("button", name="Save my text").click()
+        await until(lambda: file.read_text() == mine, 20)
+        await expect(page.get_by_text("Somebody else has changed this file")).to_have_count(0)
+
+
+async def test_an_automation_is_tried_and_its_next_day_is_shown(browser: Browser, tmp_path: Path) -> None:
+    write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
+        await page.get_by_role("button", name="Try now").click()
+        await page.get_by_role("button", name="Run now").click()
+        await expect(page.locator(".runs .trace")).to_contain_text("Power")
+        assert (await app.device(LIGHT))["attributes"]["power"] == "on"
+        await page.get_by_role("button", name="Next 24 hours").click()
+        await page.get_by_role("button", name="Look ahead").click()
+        await expect(page.get_by_role("region", name="Next 24 hours").locator("li")).not_to_have_count(0)
+        await page.evaluate(script(AXE))
+        found = await page.evaluate("axe.run().then((found) => found.violations)")
+        assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
+
+
+async def test_the_library_is_fetched_only_by_an_editor_and_only_an_admin_has_one(
+    browser: Browser, tmp_path: Path
+) -> None:
+    write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        await visit.open()
+        await visit.page.wait_for_timeout(2500)  # all other views are there by then
+        assert library(visit.requests) == 0
+        await visit.go(f"file/{PATH.replace('/', '%2F')}")
+        await expect(visit.page.locator(".cm-content")).to_be_visible()
+        assert library(visit.requests) == 1
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}", token=READER.text)
+        await expect(visit.page.locator("main")).to_contain_text("Your key may not do this")
+        assert library(visit.requests) == 0 and not asked_for_files(app, visit.requests)
+
+
+def library(requests: list[str]) -> int:
+    """Count the requests for the editor's library."""
+    return sum(each.endswith("/codemirror.js") for each in requests)
+
+
+def asked_for_files(app: App, requests: list[str]) -> list[str]:
+    """List the requests for files of the home."""
+    return [each for each in requests if each.startswith(f"{app.url}/files")]

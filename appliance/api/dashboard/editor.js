@@ -6,7 +6,8 @@ import { runItem } from "./automations.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, card, empty, errorLine, titled, useLoaded, useRefreshed } from "./ui.js";
+import { actions, Button, card, empty, errorLine, HUB, titled, useLoaded, useRefreshed } from "./ui.js";
+import { commandOf } from "./values.js";
 import { dayTime, number, t } from "./words.js";
 
 const { a, button, code, details, div, h1, li, ol, p, pre, span, strong, summary, ul } = tags;
@@ -25,13 +26,17 @@ export function begin(path, text) {
 }
 
 export function FilePage({ id: path }) {
+	if (mayAdmin()) return use(File, { key: path, path });
+	return [a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations")), h1({ tabindex: "-1" }, path), empty(t("error.insufficient_permissions"))];
+}
+
+function File({ path }) {
 	const loaded = useRefreshed(() => get(requestOf(path)).catch((error) => {
 		if (error.status === 404) return { path, text: "", version: "", isNew: true };
 		throw error;
 	}));
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
 	const heading = h1({ tabindex: "-1", class: "path" }, path.split("/").pop());
-	if (!mayAdmin()) return [back, heading, empty(t("error.insufficient_permissions"))];
 	if (!loaded.data) return [back, heading, empty(loaded.error ?? "…")];
 	return [back, heading, p({ class: "hint" }, path), use(Editor, { key: path, path, loaded })];
 }
@@ -165,7 +170,7 @@ function Simulation({ path, text }) {
 	const target = `simulate ${path}`;
 	const id = ID.exec(text)?.[1];
 	const look = async () => setFound(await act(target, "run", () => post("simulate", { path, text, hours: 24, run: runs })) ?? null);
-	const lines = found?.lines.filter(({ automation, id: of }) => !id || (automation ?? of) === id) ?? [];
+	const lines = found?.lines.filter(({ automation }) => !id || automation === id) ?? [];
 	const flip = () => setRuns(!runs);
 	return titled(t("editor.simulate"), card(
 		actions(button({ type: "button", "aria-pressed": String(runs), onclick: flip }, t("editor.with_commands")),
@@ -175,8 +180,12 @@ function Simulation({ path, text }) {
 		found && !found.is_complete && p({ class: "hint" }, t("editor.cut", { time: dayTime(found.until) }))));
 }
 
-const simulated = ({ at, time: also, ...fields }, key) => li({ key }, strong(dayTime(at ?? also)), ` ${Object.entries(fields).filter(([name, value]) => value !== null && !["automation", "id"].includes(name))
-	.map(([, value]) => (typeof value === "string" ? value : JSON.stringify(value))).join(" · ")}`);
+// A line of a simulation: a run, the reason why none begins, or a step of it.
+const simulated = ({ at, fired, error, command, ...more }, key) => {
+	if (command) return li({ key, class: "trace" }, commandOf(command));
+	if (fired === undefined) return li({ key, class: "trace", lang: HUB }, JSON.stringify({ ...more, automation: undefined }));
+	return li({ key }, strong(dayTime(at)), ` ${fired ? t("editor.runs") : ""}`, !fired && span({ lang: HUB }, error));
+};
 
 // --- earlier texts ------------------------------------------------------------------------------------------------
 

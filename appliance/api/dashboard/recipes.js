@@ -32,9 +32,13 @@ const EMPTY = {
 };
 
 export function NewPage({ id }) {
+	if (mayAdmin()) return use(Recipes, { key: id, id });
+	return [h1({ tabindex: "-1" }, t("new.title")), empty(t("error.insufficient_permissions"))];
+}
+
+function Recipes({ id }) {
 	const { data, error } = useLoaded(() => get("recipes"), []);
 	const back = a({ class: "back", href: id ? "#/new" : "#/automations" }, icon("back"), t(id ? "new.title" : "nav.automations"));
-	if (!mayAdmin()) return [back, h1({ tabindex: "-1" }, t("new.title")), empty(t("error.insufficient_permissions"))];
 	const recipe = data?.recipes.find((each) => each.id === id);
 	if (recipe) return [back, use(RecipeForm, { key: id, recipe })];
 	const start = (kind) => () => {

@@ -1,5 +1,6 @@
 // Settings: devices and adapters, rooms, keys, hooks, backup, appearance, the hub itself, and diagnostics.
 
+import { AdapterTools, AddFound, AddPage } from "./adding.js";
 import { addressOf, download, erase, get, keepToken, post, segment, stored } from "./api.js";
 import { Arrange } from "./arrange.js";
 import { connect } from "./connection.js";
@@ -20,7 +21,8 @@ const ROLES = ["read", "write", "admin", "automation"];
 
 // The pages of the settings, in the order of the list; those for an admin are left out for others.
 const PAGES = {
-	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && use(Discovery)] },
+	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && [use(Discovery), use(AddPage)]] },
+	add: { symbol: "add", isForAdmin: true, isHidden: true, draw: () => [use(Discovery), use(AddPage)] },
 	rooms: { symbol: "group", draw: () => use(Arrange) },
 	keys: { symbol: "keys", isForAdmin: true, draw: () => use(Keys) },
 	hooks: { symbol: "hooks", isForAdmin: true, draw: () => use(Hooks) },
@@ -34,7 +36,7 @@ export function Settings({ id }) {
 	const found = Object.entries(PAGES).filter(([, { isForAdmin }]) => mayAdmin() || !isForAdmin);
 	const page = found.find(([name]) => name === id)?.[1];
 	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
-	return [h1({ tabindex: "-1" }, t("nav.settings")), card(found.map(([name, { symbol }]) =>
+	return [h1({ tabindex: "-1" }, t("nav.settings")), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
 		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 
@@ -75,7 +77,7 @@ function Adapter({ name, status }) {
 	const { data } = useLoaded(() => get(`adapters/${segment(name)}`), [status, state.faults]);
 	const told = status !== "running" && (data?.health.message ?? data?.last_error);
 	const problems = [told, data?.file_fault !== told && data?.file_fault, ...(data?.dropped ?? []).map(textOf)];
-	return div(row(strong(name), span({ class: `badge ${status}` }, word(status))),
+	return div(row(strong(name), span({ class: `badge ${status}` }, word(status)), use(AdapterTools, { name })),
 		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
 		problems.map((each) => each && p({ class: "problem", lang: HUB }, each)),
 		mayAdmin() && data?.operations.includes("pair") && use(data.operations.includes("unpair") ? CodePairing : KeyPairing, { adapter: name }));
@@ -171,13 +173,13 @@ function Discovery() {
 		row(span(t("discovery.what")), use(Button, { label: t("discovery.search"), isBusy: state.pending.has("discovery"), onClick: search })),
 		errorLine("discovery"),
 		found?.length === 0 && p(t("discovery.none")),
-		found?.length > 0 && p(t("discovery.paste")),
 		found?.map(foundDevice)));
 }
 
 const foundDevice = ({ kind, name, address, serial, section }) => div({ key: `${kind} ${address}` },
 	span({ class: "title" }, called(name), small([kind, address, serial].filter(Boolean).join(" · "))),
-	toCopy(t("discovery.section", { name }), section));
+	toCopy(t("discovery.section", { name }), section),
+	use(AddFound, { section }));
 
 function Backup() {
 	const save = () => act("backup", "download", async () => {

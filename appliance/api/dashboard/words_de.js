@@ -279,7 +279,6 @@ address: Adresse
 what: Sucht drei Sekunden lang nach Geräten, die sich melden
 search: Suchen
 none: Nichts gefunden. Geräte in einem anderen VLAN hört die Zentrale nicht, und aus einem Container heraus auch nicht.
-paste: Füge, was du willst, in config/default.toml ein und starte die Zentrale neu:
 section: Abschnitt für {name}
 [action]
 on: Ein
@@ -447,6 +446,8 @@ about: Über die Zentrale
 about.what: Version, Speicher, Karte und Uhr
 diagnostics: Diagnose
 diagnostics.what: Protokoll und laufende Ereignisse
+add: Gerät hinzufügen
+add.what: Aus dem Netz oder über die Adresse
 [look]
 scheme: Farben
 auto: Wie das Gerät
@@ -518,6 +519,7 @@ cut: Nur bis {time}: Der Rest würde zu lange dauern.
 restore: Diesen Text nehmen
 difference: Unterschiede
 equal: Keine Unterschiede.
+runs: Sie läuft
 [new]
 title: Neu
 empty: Aus einer leeren Datei
@@ -535,4 +537,34 @@ no_group: {label}: Leg zuerst unter Einstellungen eine Gruppe an.
 second: Sekunden
 minute: Minuten
 hour: Stunden
+[add]
+title: Über die Adresse hinzufügen
+kind: Art
+base_url: Adresse (URL)
+url: Adresse (URL)
+host: Rechnername oder IP-Adresse
+ip_address: IP-Adresse
+port: Port
+username: Benutzername (falls nötig)
+password: Passwort (falls nötig)
+section: Name des Abschnitts
+make: Hinzufügen
+this: Dieses Gerät hinzufügen
+done: Hinzugefügt. Es startet jetzt.
+other: Alle anderen Arten und Einträge: die Konfiguration bearbeiten.
+confirm_remove: {name} aus der Konfiguration entfernen? Seine Geräte verschwinden; ihre Räume und Namen bleiben.
+[kind]
+mqtt: MQTT-Broker (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Philips-Hue-Bridge
+wled: WLED
+tasmota_http: Tasmota über HTTP
+elgato_lights: Elgato-Leuchte
+roku_tv: Roku TV
+matter: Matter-Server
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (wer zuhause ist)
 `;

@@ -263,7 +263,6 @@ address: Address
 what: Looks for devices that announce themselves, for three seconds
 search: Search
 none: Nothing was found. Devices in another VLAN, or a hub in a container, do not hear each other.
-paste: Paste what you want into config/default.toml and start the hub again:
 section: Section for {name}
 [action]
 return_to_base: Return to base
@@ -332,6 +331,8 @@ about: About
 about.what: Version, memory, card, and clock
 diagnostics: Diagnostics
 diagnostics.what: Log and live events
+add: Add a device
+add.what: From the network, or by its address
 [look]
 scheme: Colours
 auto: As the device
@@ -403,6 +404,7 @@ cut: Only until {time}: the rest would take too long.
 restore: Take this text
 difference: Differences
 equal: No differences.
+runs: It runs
 [new]
 title: New
 empty: From an empty file
@@ -420,4 +422,34 @@ no_group: {label}: make a group first, under Settings.
 second: seconds
 minute: minutes
 hour: hours
+[add]
+title: Add by address
+kind: Kind
+base_url: Address (URL)
+url: Address (URL)
+host: Host name or IP address
+ip_address: IP address
+port: Port
+username: User name (if any)
+password: Password (if any)
+section: Name of the section
+make: Add
+this: Add this device
+done: Added. It starts now.
+other: Every other kind and key: edit the configuration.
+confirm_remove: Remove {name} from the configuration? Its devices go; their rooms and names stay.
+[kind]
+mqtt: MQTT broker (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Philips Hue bridge
+wled: WLED
+tasmota_http: Tasmota over HTTP
+elgato_lights: Elgato light
+roku_tv: Roku TV
+matter: Matter server
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (who is at home)
 `;

@@ -279,7 +279,6 @@ address: Dirección
 what: Busca durante tres segundos dispositivos que se anuncian
 search: Buscar
 none: No se encontró nada. Una central no oye los dispositivos de otra VLAN, ni desde un contenedor.
-paste: Pega lo que quieras en config/default.toml y reinicia la central:
 section: Sección para {name}
 [action]
 on: Encender
@@ -447,6 +446,8 @@ about: Acerca de
 about.what: Versión, memoria, tarjeta y reloj
 diagnostics: Diagnóstico
 diagnostics.what: Registro y eventos en directo
+add: Añadir un dispositivo
+add.what: De la red o por su dirección
 [look]
 scheme: Colores
 auto: Como el dispositivo
@@ -518,6 +519,7 @@ cut: Solo hasta {time}: el resto tardaría demasiado.
 restore: Tomar este texto
 difference: Diferencias
 equal: Sin diferencias.
+runs: Se ejecuta
 [new]
 title: Nueva
 empty: Desde un archivo vacío
@@ -535,4 +537,34 @@ no_group: {label}: crea primero un grupo en Ajustes.
 second: segundos
 minute: minutos
 hour: horas
+[add]
+title: Añadir por dirección
+kind: Tipo
+base_url: Dirección (URL)
+url: Dirección (URL)
+host: Nombre o dirección IP
+ip_address: Dirección IP
+port: Puerto
+username: Usuario (si lo hay)
+password: Contraseña (si la hay)
+section: Nombre de la sección
+make: Añadir
+this: Añadir este dispositivo
+done: Añadido. Se inicia ahora.
+other: Los demás tipos y claves: editar la configuración.
+confirm_remove: ¿Quitar {name} de la configuración? Sus dispositivos desaparecen; sus habitaciones y nombres quedan.
+[kind]
+mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Puente Philips Hue
+wled: WLED
+tasmota_http: Tasmota por HTTP
+elgato_lights: Luz Elgato
+roku_tv: Roku TV
+matter: Servidor Matter
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (quién está en casa)
 `;

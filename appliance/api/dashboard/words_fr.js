@@ -279,7 +279,6 @@ address: Adresse
 what: Cherche pendant trois secondes les appareils qui s’annoncent
 search: Chercher
 none: Rien n’a été trouvé. La centrale n’entend pas les appareils d’un autre VLAN, ni depuis un conteneur.
-paste: Colle ce que tu veux dans config/default.toml et redémarre la centrale :
 section: Section pour {name}
 [action]
 on: Allumer
@@ -447,6 +446,8 @@ about: À propos
 about.what: Version, mémoire, carte et horloge
 diagnostics: Diagnostic
 diagnostics.what: Journal et événements en direct
+add: Ajouter un appareil
+add.what: Depuis le réseau ou par son adresse
 [look]
 scheme: Couleurs
 auto: Comme l’appareil
@@ -518,6 +519,7 @@ cut: Seulement jusqu’à {time} : le reste serait trop long.
 restore: Prendre ce texte
 difference: Différences
 equal: Aucune différence.
+runs: Elle s’exécute
 [new]
 title: Nouveau
 empty: À partir d’un fichier vide
@@ -535,4 +537,34 @@ no_group: {label} : crée d’abord un groupe dans Réglages.
 second: secondes
 minute: minutes
 hour: heures
+[add]
+title: Ajouter par adresse
+kind: Type
+base_url: Adresse (URL)
+url: Adresse (URL)
+host: Nom d’hôte ou adresse IP
+ip_address: Adresse IP
+port: Port
+username: Nom d’utilisateur (s’il y en a un)
+password: Mot de passe (s’il y en a un)
+section: Nom de la section
+make: Ajouter
+this: Ajouter cet appareil
+done: Ajouté. Il démarre.
+other: Tous les autres types et clés : modifier la configuration.
+confirm_remove: Retirer {name} de la configuration ? Ses appareils disparaissent ; leurs pièces et noms restent.
+[kind]
+mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Pont Philips Hue
+wled: WLED
+tasmota_http: Tasmota par HTTP
+elgato_lights: Lampe Elgato
+roku_tv: Roku TV
+matter: Serveur Matter
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (qui est à la maison)
 `;

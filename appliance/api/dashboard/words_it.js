@@ -279,7 +279,6 @@ address: Indirizzo
 what: Cerca per tre secondi i dispositivi che si annunciano
 search: Cerca
 none: Non è stato trovato nulla. La centrale non sente i dispositivi di un’altra VLAN, né da un container.
-paste: Incolla ciò che vuoi in config/default.toml e riavvia la centrale:
 section: Sezione per {name}
 [action]
 on: Accendi
@@ -447,6 +446,8 @@ about: Informazioni
 about.what: Versione, memoria, scheda e orologio
 diagnostics: Diagnostica
 diagnostics.what: Registro ed eventi in diretta
+add: Aggiungere un dispositivo
+add.what: Dalla rete o dall’indirizzo
 [look]
 scheme: Colori
 auto: Come il dispositivo
@@ -518,6 +519,7 @@ cut: Solo fino a {time}: il resto richiederebbe troppo.
 restore: Prendere questo testo
 difference: Differenze
 equal: Nessuna differenza.
+runs: Si esegue
 [new]
 title: Nuovo
 empty: Da un file vuoto
@@ -535,4 +537,34 @@ no_group: {label}: crea prima un gruppo in Impostazioni.
 second: secondi
 minute: minuti
 hour: ore
+[add]
+title: Aggiungere per indirizzo
+kind: Tipo
+base_url: Indirizzo (URL)
+url: Indirizzo (URL)
+host: Nome host o indirizzo IP
+ip_address: Indirizzo IP
+port: Porta
+username: Nome utente (se c’è)
+password: Password (se c’è)
+section: Nome della sezione
+make: Aggiungere
+this: Aggiungere questo dispositivo
+done: Aggiunto. Si avvia ora.
+other: Ogni altro tipo e chiave: modificare la configurazione.
+confirm_remove: Togliere {name} dalla configurazione? I suoi dispositivi spariscono; stanze e nomi restano.
+[kind]
+mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Bridge Philips Hue
+wled: WLED
+tasmota_http: Tasmota via HTTP
+elgato_lights: Luce Elgato
+roku_tv: Roku TV
+matter: Server Matter
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (chi è in casa)
 `;

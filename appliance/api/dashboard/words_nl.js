@@ -279,7 +279,6 @@ address: Adres
 what: Zoekt drie seconden naar apparaten die zich melden
 search: Zoeken
 none: Niets gevonden. Een centrale hoort geen apparaten in een ander VLAN, en ook niet vanuit een container.
-paste: Plak wat je wilt in config/default.toml en start de centrale opnieuw:
 section: Sectie voor {name}
 [action]
 on: Aan
@@ -447,6 +446,8 @@ about: Over de centrale
 about.what: Versie, geheugen, kaart en klok
 diagnostics: Diagnose
 diagnostics.what: Logboek en live gebeurtenissen
+add: Een apparaat toevoegen
+add.what: Uit het netwerk of via het adres
 [look]
 scheme: Kleuren
 auto: Zoals het apparaat
@@ -518,6 +519,7 @@ cut: Alleen tot {time}: de rest duurt te lang.
 restore: Deze tekst nemen
 difference: Verschillen
 equal: Geen verschillen.
+runs: Ze draait
 [new]
 title: Nieuw
 empty: Vanuit een leeg bestand
@@ -535,4 +537,34 @@ no_group: {label}: maak eerst een groep bij Instellingen.
 second: seconden
 minute: minuten
 hour: uren
+[add]
+title: Via het adres toevoegen
+kind: Soort
+base_url: Adres (URL)
+url: Adres (URL)
+host: Hostnaam of IP-adres
+ip_address: IP-adres
+port: Poort
+username: Gebruikersnaam (indien nodig)
+password: Wachtwoord (indien nodig)
+section: Naam van de sectie
+make: Toevoegen
+this: Dit apparaat toevoegen
+done: Toegevoegd. Het start nu.
+other: Elke andere soort en sleutel: de configuratie bewerken.
+confirm_remove: {name} uit de configuratie verwijderen? De apparaten verdwijnen; hun kamers en namen blijven.
+[kind]
+mqtt: MQTT-broker (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Philips Hue-bridge
+wled: WLED
+tasmota_http: Tasmota via HTTP
+elgato_lights: Elgato-lamp
+roku_tv: Roku TV
+matter: Matter-server
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (wie er thuis is)
 `;

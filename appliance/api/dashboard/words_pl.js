@@ -279,7 +279,6 @@ address: Adres
 what: Przez trzy sekundy szuka urządzeń, które się ogłaszają
 search: Szukaj
 none: Nic nie znaleziono. Centrala nie słyszy urządzeń w innej sieci VLAN ani z kontenera.
-paste: Wklej, co chcesz, do config/default.toml i uruchom centralę ponownie:
 section: Sekcja dla {name}
 [action]
 on: Włącz
@@ -447,6 +446,8 @@ about: O centrali
 about.what: Wersja, pamięć, karta i zegar
 diagnostics: Diagnostyka
 diagnostics.what: Dziennik i bieżące zdarzenia
+add: Dodaj urządzenie
+add.what: Z sieci albo po adresie
 [look]
 scheme: Kolory
 auto: Jak urządzenie
@@ -518,6 +519,7 @@ cut: Tylko do {time}: reszta trwałaby za długo.
 restore: Weź ten tekst
 difference: Różnice
 equal: Brak różnic.
+runs: Uruchamia się
 [new]
 title: Nowe
 empty: Z pustego pliku
@@ -535,4 +537,34 @@ no_group: {label}: najpierw utwórz grupę w Ustawieniach.
 second: sekundy
 minute: minuty
 hour: godziny
+[add]
+title: Dodaj po adresie
+kind: Rodzaj
+base_url: Adres (URL)
+url: Adres (URL)
+host: Nazwa lub adres IP
+ip_address: Adres IP
+port: Port
+username: Użytkownik (jeśli jest)
+password: Hasło (jeśli jest)
+section: Nazwa sekcji
+make: Dodaj
+this: Dodaj to urządzenie
+done: Dodano. Teraz się uruchamia.
+other: Inne rodzaje i klucze: edytuj konfigurację.
+confirm_remove: Usunąć {name} z konfiguracji? Urządzenia znikną; ich pokoje i nazwy zostaną.
+[kind]
+mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
+shelly: Shelly
+hue: Mostek Philips Hue
+wled: WLED
+tasmota_http: Tasmota przez HTTP
+elgato_lights: Lampa Elgato
+roku_tv: Roku TV
+matter: Serwer Matter
+homewizard: HomeWizard
+sonos: Sonos
+daikin: Daikin
+fronius: Fronius
+fritzbox: FRITZ!Box (kto jest w domu)
 `;

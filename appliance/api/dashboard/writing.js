@@ -63,12 +63,22 @@ export async function write(place, path, text, { onType, onSave }) {
 				autocompletion({ override: [isLua ? async (context) => complete(context, await names) : () => null] }),
 				linter((view) => faultsOf(view, path), { delay: CHECK_DELAY_MS }),
 				hoverTooltip((view, at) => stateAt(view, at, place)),
+				EditorView.domEventHandlers({ beforeinput: replaceLines }),
 				EditorView.contentAttributes.of({ "aria-label": path, spellcheck: "false", autocapitalize: "off", autocorrect: "off" }),
 				EditorView.updateListener.of((update) => update.docChanged && onType(update.state.doc.toString())),
 				keymap.of([{ key: "Mod-s", run }, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
 			],
 		}),
 	});
+}
+
+// Replace a selection of several lines here: the browser would join them with inline styles, which the page's policy forbids.
+function replaceLines(event, view) {
+	const { from, to } = view.state.selection.main;
+	if (event.inputType !== "insertText" || !event.data || view.composing || view.state.doc.lineAt(from).to >= to) return false;
+	event.preventDefault();
+	view.dispatch(view.state.replaceSelection(event.data));
+	return true;
 }
 
 // What the hub finds wrong with the text; nothing while it cannot be asked.

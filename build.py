@@ -74,7 +74,7 @@ def pyz(arguments: Sequence[str]) -> int:
 
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run one of the tools that make the single file; raises `BuildFailed` with what it said last."""
+    """Run one of the tools that make the single file; raises `BuildFailed` with what it stated last."""
     code, lines = run_captured(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
     if code:
         raise BuildFailed(pip.advice(lines), UNAVAILABLE, lines=pip.readable(lines))

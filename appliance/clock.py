@@ -25,14 +25,14 @@ BUSY_POLL_SECS = 0.001
 """Real seconds between two calls of `is_busy`."""
 
 MAX_BACK_OFF_SECS = 60.0
-"""Seconds between two tries at most, where nothing else is said."""
+"""Seconds between two tries at most, if nothing else is stated."""
 
 JITTER = 0.25
 """The random part of a back-off, so that what failed together is not tried again together."""
 
 
 def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
-    """Seconds to wait after so many failures in a row: `first`, doubled with each further one up to `most`, less a
+    """Seconds to wait after this many failures in a row: `first`, doubled with each further one up to `most`, less a
     random part up to a quarter.
     """
     return min(first * 2.0 ** min(max(failures - 1, 0), 16), most) * (1 - JITTER * random.random())
@@ -50,10 +50,13 @@ class Clock:
     """The present instant, in UTC."""
 
     monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
-    """Seconds on a clock that is never set and goes on while the machine sleeps; only differences count."""
+    """Seconds on a clock that is never set and continues while the machine sleeps; only differences count."""
 
     def is_synchronised(self) -> bool:
-        """Whether the kernel says that the clock is synchronised, usually by NTP; False where that is not known."""
+        """Return whether the kernel states that the clock is synchronised, usually by NTP.
+
+        False if that is not known.
+        """
         return _adjtimex() not in (_CLOCK_ERROR, _FAILED)
 
     async def sleep(self, seconds: float) -> None:
@@ -83,7 +86,7 @@ class SimulatedClock(Clock):
         self._is_stopped = False
 
     def now(self) -> datetime:
-        """The simulated instant."""
+        """Return the simulated instant."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
@@ -148,14 +151,14 @@ class SimulatedClock(Clock):
 
 
 _CLOCK_ERROR, _FAILED = 5, -1
-"""What adjtimex(2) returns while the clock is not synchronised, and where it may not be asked."""
+"""What adjtimex(2) returns while the clock is not synchronised, and if it may not be asked."""
 
 _TIMEX_BYTES = 512
 """More than the size of `struct timex` on any machine. All zero it changes nothing, and only the result is read."""
 
 
 def _adjtimex() -> int:
-    """The state of the kernel's clock; -1 where it cannot be asked."""
+    """Return the state of the kernel's clock; -1 if it cannot be asked."""
     try:
         import ctypes  # a part of Python that a router may lack
 
@@ -169,7 +172,7 @@ def _adjtimex() -> int:
 class ClockTrust:
     """Whether the clock is right: a box without a clock chip starts in the past until NTP sets it.
 
-    It is trusted once the kernel says that it is synchronised, or once it shows a time later than `newest`, the
+    It is trusted once the kernel states that it is synchronised, or once it shows a time later than `newest`, the
     newest time that was stored; then it stays trusted. A `newest` ahead of a synchronised clock came from a
     wrong clock: it is `forgotten`, and `newest` is the present then.
     """
@@ -181,7 +184,7 @@ class ClockTrust:
         self._is_trusted = False
 
     def is_trusted(self) -> bool:
-        """Whether the clock is trusted by now."""
+        """Return whether the clock is trusted by now."""
         if not self._is_trusted:
             now = self._clock.now()
             if now > self.newest:
@@ -198,7 +201,7 @@ class ClockTrust:
         self._is_trusted = True
 
     def distrust_reason(self) -> str | None:
-        """Why the clock is not trusted, and what to do; None where it is."""
+        """Why the clock is not trusted, and what to do; None if it is."""
         if self.is_trusted():
             return None
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
@@ -222,7 +225,10 @@ class ClockSteps:
         self.began = clock.now()
 
     def poll(self) -> timedelta:
-        """How far the clock was set since the last call, negative when back; 0 for drift within `TOLERANCE`."""
+        """Return how far the clock was set since the last call, negative when back.
+
+        0 for drift within `TOLERANCE`.
+        """
         offset = self._measure()
         step, self._offset = offset - self._offset, offset
         if abs(step) < self.TOLERANCE:
@@ -231,7 +237,10 @@ class ClockSteps:
         return step
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
-        """The time by the clock that has just been set by `step`; what is of before this was made keeps its own."""
+        """Return the time by the clock that has just been set by `step`.
+
+        A time before this object was made is unchanged.
+        """
         return at + step if self.began <= at + step <= self._clock.now() else at
 
     def _measure(self) -> timedelta:
@@ -239,7 +248,7 @@ class ClockSteps:
 
 
 def timestamp(instant: datetime) -> str:
-    """The instant as RFC 3339 in UTC with milliseconds, `2026-11-20T08:09:11.042Z`."""
+    """Return the instant as RFC 3339 in UTC with milliseconds, `2026-11-20T08:09:11.042Z`."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -249,5 +258,5 @@ def to_millis(instant: datetime) -> int:
 
 
 def from_millis(milliseconds: float) -> datetime:
-    """The instant, in UTC, so many milliseconds after 1970 began; raises `OverflowError` or `ValueError`."""
+    """Return the instant, in UTC, this many milliseconds after 1970 began; raises `OverflowError` or `ValueError`."""
     return EPOCH + milliseconds * _MILLISECOND

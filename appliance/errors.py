@@ -1,4 +1,4 @@
-"""The tree of errors. The class says what the caller can do; the message is a sentence for a person."""
+"""The tree of errors. The class states what the caller can do; the message is a sentence for a person."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ Resource = Literal[
 class LaresError(Exception):
     """Any foreseen failure. `str()` of it is the sentence to show.
 
-    `code` says the same to a program: snake_case, and stable over versions. The codes that clients meet are listed in
-    `api/responses.py`.
+    `code` is the same for programs: snake_case, and stable over versions. `api/codes.py` lists the codes of answers.
     """
 
     code: str = "internal"
 
     @property
     def lines(self) -> Sequence[str]:
-        """The sentences, one a line; what else in them looks like a line break came from outside."""
+        """The sentences, one per line; what else in them looks like a line break came from outside."""
         return (str(self),)
 
 
@@ -230,7 +229,7 @@ class Fault(Struct, frozen=True, order=True):
 
 
 class ScriptFailed(LaresError):
-    """A Lua file failed. The message begins with its place; `status` is `timeout` where a limit of time ended it."""
+    """A Lua file failed. The message begins with its place; `status` is `timeout` if a limit of time ended it."""
 
     code = "script_failed"
 

@@ -79,11 +79,11 @@ class Health:
         bus.listen(self._on_event, *_KINDS)
 
     def list_adapters(self) -> list[AdapterHealth]:
-        """Every adapter, by name."""
+        """Return every adapter, by name."""
         return [self._adapters[name] for name in sorted(self._adapters)]
 
     def get_adapter(self, name: str) -> AdapterHealth:
-        """The adapter of this name."""
+        """Return the adapter of this name."""
         if name not in self._adapters:
             raise NotFound("adapter", name)
         return self._adapters[name]
@@ -102,7 +102,7 @@ class Health:
         return [each.name for each in self.list_adapters() if not each.has_started and each.name not in self._late]
 
     def have_all_started(self) -> bool:
-        """Whether the first poll of each adapter has ended."""
+        """Return whether the first poll of each adapter has ended."""
         return not self.list_missing()
 
     def _on_event(self, event: events.Event) -> None:

@@ -68,7 +68,7 @@ log = logging.getLogger("hub")
 class Hub:
     """The running hub. Within its context every part is an attribute. Only the api and the cli know this class.
 
-    A hub that `is_safe` runs no automations, whatever the configuration says. `frame_of` makes the frames that it
+    A hub that `is_safe` runs no automations, whatever the configuration states. `frame_of` makes the frames that it
     publishes elsewhere. `load` reads the configuration again.
     """
 
@@ -108,7 +108,7 @@ class Hub:
         if is_safe:
             config = replace(config, automations=replace(config.automations, enabled=False))
         self.safe_because = STARTED_SAFE if is_safe else None
-        """Why no automation runs though they are enabled; None where they do."""
+        """Why no automation runs though they are enabled; None if they do."""
         self._config = config
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
@@ -232,12 +232,12 @@ class Hub:
         self._store.note_stop()
 
     def begin_to_stop(self) -> None:
-        """Start no timer, trigger or schedule any more; what is in progress goes on."""
+        """Start no timer, trigger or schedule any longer; what is in progress continues."""
         self.timers.pause()
         self.automations.engine.disarm()
 
     def is_working(self, until: float) -> bool:
-        """Whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
+        """Return whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:
@@ -299,7 +299,7 @@ class Hub:
         return count, faults
 
     def _places(self) -> HomeNames:
-        """The names that are known while files are loaded."""
+        """Return the names that are known while files are loaded."""
         layout = self.registry.layout
         return HomeNames(adapters=self._config.adapter_names, rooms=layout.rooms, groups=layout.groups)
 
@@ -309,7 +309,7 @@ class Hub:
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
-        """The names that the home has, given what devices sent and showed, and what is switched on."""
+        """Return the names that the home has, given what devices sent and showed, and what is switched on."""
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
         scripts = () if folder is None else (await asyncio.to_thread(folder.read)).sources
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
@@ -491,7 +491,7 @@ class Hub:
         return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
 
     def _is_ours(self, device: Device) -> bool:
-        """Whether a device that was stored is one that an enabled adapter, as it is configured now, may have made."""
+        """Return whether an enabled adapter may have made the stored device."""
         settings = self._config.adapters.get(device.metadata.source)
         return settings is not None and device.kind in kind_of(settings).device_kinds
 

@@ -42,7 +42,7 @@ class _Window(Struct):
 
 
 class RepetitionLimit(logging.Filter):
-    """Lets the first lines of a kind through; of the others, one a minute says how many there were.
+    """Lets the first lines of a kind through; of the others, one per minute states how many there were.
 
     A line is limited twice: by its text, and by the place in the code that wrote it, for each part: scenes that fail
     hide no automation that does. What scripts write, all of it at one place, is limited by its text alone, and may
@@ -54,7 +54,7 @@ class RepetitionLimit(logging.Filter):
         self._windows: OrderedDict[object, _Window] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the line; the first after lines held back says how many those were."""
+        """Return whether to write the line; the first after lines held back states how many those were."""
         limited = None if IS_MUTED.get() else self.limit(record)
         if limited is None:
             return False
@@ -62,7 +62,7 @@ class RepetitionLimit(logging.Filter):
         return True
 
     def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """The record as it is to be written, another one where its text changes; None to hold it back."""
+        """Return the record as it is to be written, another one if its text changes; None to hold it back."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"
@@ -78,7 +78,7 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} more like it before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """None to hold the line back; else how many of its kind were held back in the interval before."""
+        """None to hold the line back; otherwise how many of its kind were held back in the interval before."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back
@@ -106,7 +106,7 @@ MAX_LOG_BUFFER_BYTES = 2 << 20
 """Bytes of all entries together; a script may log lines of 8 KiB."""
 
 LOG_ENTRY_BYTES = 400
-"""Bytes of an entry beside its texts."""
+"""Bytes of an entry next to its texts."""
 
 LOG_LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -117,7 +117,7 @@ LOG_LEVELS: Mapping[str, int] = {
 """The levels of a query; each includes the more severe ones."""
 
 _OWN = "own_fields"
-"""The attribute of a record that holds its fields where they may have any name."""
+"""The attribute of a record that holds its fields if they may have any name."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
@@ -149,7 +149,7 @@ class LogQuery(Struct, frozen=True, kw_only=True):
     after: int = 0
 
     def matches(self, entry: LogEntry) -> bool:
-        """Whether the entry is one of them."""
+        """Return whether the entry is one of them."""
         return (
             entry.number > self.after
             and logging.getLevelName(entry.level.upper()) >= LOG_LEVELS[self.level]
@@ -161,7 +161,7 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 class LogBuffer(logging.Handler):
     """Keeps the last entries that reach the root logger while its context is open. It may be used from any thread.
 
-    Lines that repeat are counted instead of kept. Where there is no room, the oldest entry of that part and level
+    Lines that repeat are counted instead of kept. If there is no room, the oldest entry of that part and level
     goes that takes most, so that one error outlives all that a script has to say.
     """
 
@@ -205,11 +205,11 @@ class LogBuffer(logging.Handler):
         return self._bytes.total() > MAX_LOG_BUFFER_BYTES and sum(map(len, self._entries.values())) > 1
 
     def count_by_level(self) -> dict[str, int]:
-        """How many entries of each level there were since the start."""
+        """Return how many entries of each level there were since the start."""
         return {level: self._by_level[level] for level in LOG_LEVELS}
 
     def list_entries(self, query: LogQuery) -> list[LogEntry]:
-        """The entries that match, newest first."""
+        """Return the entries that match, newest first."""
         self.acquire()
         try:
             entries = sorted((each for kind in self._entries.values() for each in kind), key=lambda each: each.number)
@@ -219,12 +219,12 @@ class LogBuffer(logging.Handler):
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The `extra` of a log call for fields of any name, also of those that a record has itself, as `name`."""
+    """Return the `extra` of a log call for fields of any name, also of those that a record has itself, as `name`."""
     return {_OWN: fields}
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The record's own fields; `error` is its exception, with the traceback from level error on."""
+    """Return the record's own fields; `error` is its exception, with the traceback from level error on."""
     fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _STANDARD}
     fields |= vars(record).get(_OWN, {})
     if record.exc_info and record.exc_info[1] is not None:
@@ -246,7 +246,7 @@ def fields_text(fields: Mapping[str, Any]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """The value as a person reads it: lists and tables as JSON, all else as text."""
+    """Return the value as a person reads it: lists and tables as JSON, all else as text."""
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
 
 
@@ -271,7 +271,7 @@ def _as_json(value: Any, levels: int = MAX_FIELD_DEPTH) -> Any:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text without what is none in UTF-8."""
+    """Return the text without what is none in UTF-8."""
     return text.encode(errors="replace").decode()
 
 

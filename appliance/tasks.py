@@ -26,7 +26,7 @@ STALL_SECS = 0.25
 """How long a step of a `time_limit` is, and by how much the loop must come late to it that it does not count."""
 
 STEP_SECS = 0.001
-"""Seconds of work after which others get their turn; as much time as it took, where one step took far longer."""
+"""Seconds of work after which others get their turn; as much time as it took, if one step took far longer."""
 
 REQUEST_TURNS = 3
 """Turns of the loop that a request takes; it gets them together, and not a step of work in each."""
@@ -109,7 +109,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def loop_lag() -> LoopLag:
-    """The lag of the loop that runs; one that `run` did not begin is not measured."""
+    """Return the lag of the loop that runs; one that `run` did not begin is not measured."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
@@ -127,7 +127,7 @@ async def in_steps(clock: Clock, work: Iterable[object]) -> None:
 
 
 class _Result(Struct, Generic[T], frozen=True):
-    """What work returned, where it raised nothing."""
+    """What work returned, if it raised nothing."""
 
     value: T
 
@@ -146,7 +146,9 @@ class Tasks:
         return task
 
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """The result of the work, which goes on if the caller is cancelled; raises the `LaresError` that it raised.
+        """Return the result of the work, which continues if the caller is cancelled.
+
+        Raises the `LaresError` that it raised.
 
         Any other exception is also logged, as that of `start`.
         """
@@ -213,10 +215,10 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
 
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """What the work returns or raises; `TimeoutError` where it has not ended within a `time_limit`.
+    """Return what the work returns or raises; `TimeoutError` if it has not ended within a `time_limit`.
 
     It is cancelled then, or when the caller is; one that does not end within `CANCEL_GRACE_SECS` is left alone.
-    Where it returns something all the same when it is cancelled, that is the result.
+    If it returns something all the same when it is cancelled, that is the result.
     """
     loop = asyncio.get_running_loop()
     task, has_ended = loop.create_task(_ending_of(work)), loop.create_future()
@@ -242,7 +244,7 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """How the work ends; never raises, since what ends the process would do so out of any task."""
+    """Return how the work ends; never raises, since what ends the process would do so out of any task."""
     try:
         return _Result(await work)
     except BaseException as error:
@@ -250,13 +252,13 @@ async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run the works side by side until all have ended; where one fails, cancel the others and raise what it did.
+    """Run the works side by side until all have ended; if one fails, cancel the others and raise what it did.
 
     Not by `asyncio.TaskGroup`: in Python 3.11.2, which Debian 12 has, it leaves the caller counted as cancelled after
     a failure, and the caller's next `asyncio.timeout` ends it instead of raising `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]  # tells a long turn
+    tasks = [loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]  # shows a long turn
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failures = [each.exception() for each in tasks if each.done() and not each.cancelled()]
@@ -271,7 +273,7 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
 
 
 FIRST_ANSWER_SECS = 0.05
-"""So long the imports leave the processor to the client that has waited for the hub to answer."""
+"""Seconds in which imports leave the processor to clients that waited for the hub."""
 
 
 @contextmanager
@@ -286,10 +288,10 @@ def frozen_imports() -> Iterator[None]:
 
 
 async def import_ahead(modules: Iterable[str]) -> None:
-    """Import the modules on a thread, one after another, so that the loop goes on meanwhile.
+    """Import the modules on a thread, one after another, so that the loop continues meanwhile.
 
     What a first answer does not need, and takes long to import (aiohttp, aiomqtt, argon2, astral, croniter,
-    defusedxml, jinja2, watchfiles), is imported where it is first used, inside a function: all that the hub may come
+    defusedxml, jinja2, watchfiles), is imported at its first use, inside a function: all that the hub may come
     to use takes several times as long as all that it does at a start. This imports some of it once the hub answers,
     so that no request waits for it.
     """

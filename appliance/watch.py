@@ -20,7 +20,7 @@ DEBOUNCE_SECS = 0.3
 """Seconds without a change after which the callback is called."""
 
 MAX_DEBOUNCE_SECS = 3.0
-"""Seconds after which it is called while changes go on."""
+"""Seconds after which it is called while changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
 """Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
@@ -35,7 +35,7 @@ log = logging.getLogger("watch")
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A folder to watch, those inside it too where it is deep, and what to do when Lua files in it have changed."""
+    """A folder to watch, those inside it too if it is deep, and what to do when Lua files in it have changed."""
 
     folder: Path
     is_deep: bool
@@ -43,7 +43,7 @@ class Target(Struct, frozen=True, kw_only=True):
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def holds(self, path: Path) -> bool:
-        """Whether a change at the path may be one of the target's Lua files; a folder inside may hold some."""
+        """Return whether a change at the path may be one of the target's Lua files; a folder inside may hold some."""
         if path == self.folder:
             return True
         if not path.is_relative_to(self.folder) or path.name.startswith("."):
@@ -63,7 +63,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return frozenset(found)
 
     def list_files(self) -> frozenset[tuple[Path, int]]:
-        """The Lua files that exist, each with its time of modification in nanoseconds."""
+        """Return the Lua files that exist, each with its time of modification in nanoseconds."""
         with suppress(OSError):
             files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
             return frozenset((file, file.lstat().st_mtime_ns) for file in files)
@@ -176,7 +176,10 @@ class Watcher:
                 return
 
     def _changed_early(self) -> list[Target]:
-        """The targets that changed after entering the context and before the watch began; empty when called again."""
+        """Return the targets that changed after entering the context and before the watch began.
+
+        Empty when called again.
+        """
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
@@ -186,7 +189,7 @@ class Watcher:
         return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 
     def _identify(self) -> dict[Path, tuple[int, int]]:
-        """The folders that exist, with device and inode."""
+        """Return the folders that exist, with device and inode."""
         found = {}
         for target in self._targets:
             with suppress(OSError):

@@ -62,7 +62,10 @@ def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
 
 
 def _measure_here(name: str, rounds: int) -> int:
-    """Run a measure in this process and print its samples, a line each; a text alone says why there are none."""
+    """Run a measure in this process and print its samples, one per line.
+
+    A text alone gives the reason why there are none.
+    """
     try:
         for sample in importlib.import_module(f"benchmarks.{name}").measure(rounds):
             print(msgspec.json.encode(str(sample) if isinstance(sample, Skipped) else sample).decode(), flush=True)

@@ -24,7 +24,7 @@ PATIENCE_SECS = 60.0
 
 
 def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes:
-    """The bytes of an authenticated request."""
+    """Return the bytes of an authenticated request."""
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n{extra}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body if body else f"{head}\r\n".encode()
 
@@ -36,7 +36,7 @@ class Client:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
 
     def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """The body of the answer."""
+        """Return the body of the answer."""
         self.send(request(method, path, body))
         return self.receive().partition(b"\r\n\r\n")[2]
 
@@ -45,7 +45,7 @@ class Client:
         self._socket.sendall(message)
 
     def receive(self) -> bytes:
-        """The whole answer to it; anything but success ends the benchmark."""
+        """Return the whole answer to it; anything but success ends the benchmark."""
         data, size = b"", 1
         while len(data) < size:
             if not (piece := self._socket.recv(1 << 18)):
@@ -65,7 +65,7 @@ class Client:
 
 
 def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
-    """The body that answers one request on a connection of its own; connecting is tried until it works."""
+    """Return the body that answers one request on a connection of its own; connecting is tried until it works."""
     deadline = time.perf_counter() + PATIENCE_SECS
     while True:
         try:
@@ -92,7 +92,7 @@ def wait_until_ready(port: int) -> None:
 
 
 async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
-    """Milliseconds that each request took; so many kept connections send one message after another, for so long.
+    """Milliseconds that each request took; this many kept connections send one message after another, for this long.
 
     All answers must be of one length.
     """
@@ -144,7 +144,7 @@ class _Hammering(asyncio.Protocol):
 
 
 class Readers:
-    """So many event streams of a hub, or bare connections, from entering the context to leaving it.
+    """Event streams of a hub, or bare connections, from entering the context to leaving it.
 
     `frames` counts the frames that have come to all of them.
     """
@@ -170,7 +170,7 @@ class Readers:
             transport.abort()
 
     async def read(self, frames: int) -> None:
-        """Wait until each has got so many more frames than all had been waited for before."""
+        """Wait until each has got this many more frames than all had been waited for before."""
         self._goal += frames * self._count
         if self.frames < self._goal:
             self._there = asyncio.get_running_loop().create_future()
@@ -210,5 +210,5 @@ class _Reader(asyncio.Protocol):
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:
-    """The percentile; the figure itself where there is but one."""
+    """Return the percentile; the figure itself if there is but one."""
     return statistics.quantiles(figures, n=100)[percent - 1] if len(figures) > 1 else figures[0]

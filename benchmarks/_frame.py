@@ -35,7 +35,7 @@ class Skipped(Exception):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A line of the table. With a limit beside it, its target is a ratio to that; without, a value in its unit."""
+    """A line of the table. With a limit next to it, its target is a ratio to that; without, a value in its unit."""
 
     label: str
     unit: str = ""
@@ -44,7 +44,7 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
 
     def sample(self, value: float, limit: float | None = None) -> Sample:
-        """What one round gave: the hub's value and, in the same round, that of the limit."""
+        """Return what one round gave: the hub's value and, in the same round, that of the limit."""
         return self, value, limit
 
 
@@ -59,7 +59,7 @@ class Result(Struct, frozen=True):
     limits: list[float]
 
     def cells(self) -> Iterator[str]:
-        """The row's cells between the name of its measure and the day."""
+        """Yield the row's cells between the name of its measure and the day."""
         row = self.row
         ratios = [value / limit for value, limit in zip(self.values, self.limits, strict=False) if limit]
         yield f"{row.label}, {row.unit}".rstrip(", ")
@@ -76,7 +76,7 @@ class Result(Struct, frozen=True):
 
 
 def gather(samples: Sequence[Sample]) -> list[Result]:
-    """The samples by their rows."""
+    """Return the samples by their rows."""
     results: dict[str, Result] = {}
     for row, value, limit in samples:
         result = results.setdefault(row.label, Result(row, [], []))
@@ -96,12 +96,12 @@ def write(name: str, results: Sequence[Result]) -> None:
 
 
 def _in_order(rows: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """The lines by measure, those of each in the order in which they were measured."""
+    """Return the lines by measure, those of each in the order in which they were measured."""
     return (rows[key] for key in sorted(rows, key=lambda key: key[0]))
 
 
 def _named(line: str) -> tuple[tuple[str, str], str]:
-    """The measure and the label of a line of the table, and the line."""
+    """Return the measure and the label of a line of the table, and the line."""
     _, measure, label, _ = (each.strip() for each in line.split("|", 3))
     return (measure, label), line
 

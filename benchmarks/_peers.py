@@ -1,4 +1,4 @@
-"""`python -m benchmarks._peers NAME`: servers that stand beside the hub, as what limits it or as its devices.
+"""`python -m benchmarks._peers NAME`: servers that stand next to the hub, as what limits it or as its devices.
 
 Each prints the ports that it listens at on one line and serves until it is ended.
 """
@@ -42,7 +42,7 @@ async def serve_fixed(_: list[str]) -> None:
 
 
 async def serve_lamps(arguments: list[str]) -> None:
-    """As many lights as the first argument says, each at an address of its own, with as many lamps as the second."""
+    """Serve lights at addresses of their own; the arguments are the number of lights and of lamps of each."""
     each = [SimulatedLight(temperature=213)] * int(arguments[1])
     lights = [LightSimulator(lights=each) for _ in range(int(arguments[0]))]
     for light in lights:
@@ -100,9 +100,9 @@ async def serve_broadcast(arguments: list[str]) -> None:
 
 
 async def serve_polls(arguments: list[str]) -> None:
-    """Not a server: ask a lamp at each port for its state, every so many seconds; prints its process's id.
+    """Not a server: ask a lamp at each port for its state, every this many seconds; prints its process's id.
 
-    The connections are kept for so many seconds, which the second argument says.
+    The connections are kept for this many seconds, which the second argument states.
     """
     poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
@@ -126,7 +126,7 @@ class _Reader(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._readers.add(transport)
-        transport.write(b"HTTP/1.1 101 \r\n\r\n")  # as a hub, which tells a reader from when on it is one
+        transport.write(b"HTTP/1.1 101 \r\n\r\n")  # like a hub, which confirms that a reader is subscribed
 
     def connection_lost(self, error: Exception | None) -> None:
         self._readers.discard(self._transport)

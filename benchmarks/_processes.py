@@ -41,14 +41,14 @@ class Running(Struct, frozen=True, kw_only=True):
         os.kill(self.pid, signal.SIGUSR1)
 
     def longest_turn(self, when: str) -> Sample:
-        """The row of the longest turn of the hub's loop; its cause is printed."""
+        """Return the row of the longest turn of the hub's loop; its cause is printed."""
         ms, cause = json.loads(self.turns.read_text())
         print(f"{when}: longest turn {ms:.1f} ms, most of it {cause}", file=sys.stderr)
         label = f"{when}: longest turn of the loop, processor time"
         return Row(label=label, unit="ms", at_most=MAX_TURN_MS).sample(ms)
 
     def pids(self) -> list[int]:
-        """The hub's process and those that it has started, its Lua worker among them."""
+        """Return the hub's process and those that it has started, its Lua worker among them."""
         found = [self.pid]
         for pid in found:
             for task in Path(f"/proc/{pid}/task").iterdir():
@@ -68,7 +68,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def wakeups(self) -> int:
-        """How often threads of the hub and its worker have gone to sleep by themselves and were woken."""
+        """Return how often threads of the hub and its worker have gone to sleep by themselves and were woken."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
         return sum(_field(f"{task}/status", "voluntary_ctxt_switches") for task in tasks)
 
@@ -81,7 +81,7 @@ def _field(file: str, name: str) -> int:
 def hub(
     config: str = "", *, folder: Path | None = None, command: Sequence[str] = MODULE, is_watched: bool = False
 ) -> Iterator[Running]:
-    """A `lares run` with these configuration sections, from its first authenticated answer to its end.
+    """Provide a `lares run` with these configuration sections, from its first authenticated answer to its end.
 
     A `folder` keeps configuration and data from one start to the next; without one they are new, and gone afterwards.
     One that `is_watched` knows its longest turn, and takes longer for each: it is compared with nothing.
@@ -108,13 +108,13 @@ def hub(
 
 
 def environment() -> dict[str, str]:
-    """The environment of a user, who has told neither the hub nor Python anything."""
+    """Return the environment of a user, who has told neither the hub nor Python anything."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("LARES_", "PYTHON"))}
 
 
 @contextlib.contextmanager
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
-    """A server of `_peers.py` in a process of its own; the ports that it says it listens at."""
+    """Provide a server of `_peers.py` in a process of its own; the ports that it states it listens at."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -127,7 +127,7 @@ def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[in
 
 
 def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
-    """A section of the configuration for each simulated lamp, `lamp0` and so on."""
+    """Return a section of the configuration for each simulated lamp, `lamp0` and so on."""
     return "".join(
         f'[adapters.lamp{number}]\ntype = "elgato_lights"\nbase_url = "http://127.0.0.1:{port}"\n'
         f"poll_interval_secs = {poll_secs}\n"
@@ -136,7 +136,7 @@ def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on at present."""
+    """Return a port of loopback that nobody listens on at present."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Commands at instant simulated lamps, beside the vendor's own round trips done bare with aiohttp."""
+"""Commands at instant simulated lamps, next to the vendor's own round trips done bare with aiohttp."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _brightness(turn: int, number: int) -> int:
 
 
 def _command(port: int, count: int, turn: int) -> list[float]:
-    """Milliseconds until so many lamps have obeyed, commanded at once over a kept connection each."""
+    """Milliseconds until this many lamps have obeyed, commanded at once over a kept connection each."""
     clients = [Client(port) for _ in range(count)]
     durations = []
     for number in range(TIMES):

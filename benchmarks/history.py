@@ -35,7 +35,7 @@ attributes = {attributes}
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """So many rounds of reading what was written once."""
+    """Read what was written once, in each of the rounds."""
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as place:
         (Path(place) / "data").mkdir(mode=0o700)
         _write_month(MonthFiles(Disk(Path(place) / "data")))

@@ -35,7 +35,7 @@ return {{
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Each size once, in a hub of its own."""
+    """Yield each size once, in a hub of its own."""
     for what, counts in HOMES.items():
         for count in counts:
             sizes = {"devices": LIGHTS, "automations": 0, "readers": 1, what: count}
@@ -73,7 +73,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
-    """So many values a minute for a while: what they cost, and how many a reader was told of."""
+    """Push values for a while; yield their cost and the part that a reader received."""
     with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()
@@ -86,7 +86,7 @@ def _stream(what: str, per_minute: int) -> Iterator[Sample]:
 
 
 async def _push(port: int, push: int, per_second: float) -> tuple[int, int]:
-    """How many values were pushed, evenly, and how many frames a reader got."""
+    """Return how many values were pushed, evenly, and how many frames a reader got."""
     async with Readers(port, 1) as reader:
         _, pushing = await asyncio.open_connection("127.0.0.1", push)
         began, sent, total = time.perf_counter(), 0, int(per_second * SECONDS)

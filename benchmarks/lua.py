@@ -1,4 +1,4 @@
-"""Lua as a user meets it: a scene over HTTP, what a sleeping execution holds, and a hub beside scripts that spin."""
+"""Lua as a user meets it: a scene over HTTP, what a sleeping execution holds, and a hub next to scripts that spin."""
 
 from __future__ import annotations
 

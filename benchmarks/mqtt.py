@@ -62,7 +62,7 @@ client.loop_stop()
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """What one broker's devices cost, once."""
+    """Yield what one broker's devices cost, once."""
     if skips.find_program("mosquitto") is None:
         raise Skipped("mosquitto is not installed")
     yield from asyncio.run(_measure())
@@ -103,7 +103,7 @@ def _devices(home: Running) -> list[object]:
 
 
 def _stream(home: Running, broker: int, rate: int, seconds: int) -> Iterator[Sample]:
-    """What so many states a second cost, and how many of them a reader of the event stream was told."""
+    """Yield what this many states a second cost, and how many of them a reader of the event stream was told."""
     name, before, cpu = f"{rate:,} states a second", home.pss_mb(), home.cpu_secs()
     home.forget_turns()
     told = asyncio.run(_count_told(home.port, broker, rate, seconds))
@@ -121,7 +121,7 @@ async def _count_told(port: int, broker: int, rate: int, seconds: int) -> int:
 
 
 def _send(broker: int, rate: int = 0, seconds: int = 0) -> None:
-    """Announce all devices, or send so many states a second, from a process of its own, to its end."""
+    """Announce all devices, or send this many states a second, from a process of its own, to its end."""
     given = [str(each) for each in (broker, USER, PASSWORD, rate, seconds, DEVICES, RUBBISH)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", SENDER, *given], env=environment, check=True, stdout=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Requests a second and how long each takes, beside a bare Sanic that answers the same bytes without key or home."""
+"""Requests a second and how long each takes, next to a bare Sanic that answers the same bytes without key or home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the start of the process to its first authenticated answer, beside `python -c "import sanic"`."""
+"""From the start of the process to its first authenticated answer, next to `python -c "import sanic"`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60
 
 
 def measure(rounds: int) -> Iterator[Sample | Skipped]:
-    """Every way to start, one after the other, round by round; the single file where it has been made."""
+    """Yield every way to start, one after the other, round by round; the single file if it has been made."""
     ways = {"as module": MODULE, "as single file": AS_FILE} if FILE.exists() else {"as module": MODULE}
     if not FILE.exists():
         yield Skipped("the single file is not there; make it with `python3 build.py`")

@@ -1,4 +1,4 @@
-"""From a change to the last of its readers, and frames a second, beside a bare broadcast of fixed bytes."""
+"""From a change to the last of its readers, and frames a second, next to a bare broadcast of fixed bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def strip_section(strip: int) -> str:
-    """The section of the configuration for the strip at this port."""
+    """Return the section of the configuration for the strip at this port."""
     return f'[adapters.strip]\ntype = "wled"\nbase_url = "http://127.0.0.1:{strip}"\npoll_interval_secs = 3600\n'
 
 

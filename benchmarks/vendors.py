@@ -1,4 +1,4 @@
-"""Vendors that mean harm to a kind in Lua: how much longer a neighbour's longest poll takes beside each of them."""
+"""Vendors that mean harm to a kind in Lua: how much longer a neighbour's longest poll takes next to each of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COST = Row(label=f"what the worst of {len(PATHS)} attacks costs it", unit="ms", 
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Each attack once, right after the neighbour was polled without it; what each costs is printed."""
+    """Yield each attack once, right after the neighbour was polled without it; what each costs is printed."""
     gc.freeze()  # as `lares run` does
     with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
         found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]
@@ -34,7 +34,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 
 async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
-    """The longest poll in ms, before the attack and during it."""
+    """Return the longest poll in ms, before the attack and during it."""
     async with neighbours(url, path, lamp_url) as home:
         idle = await _longest(home)
         async with home.victim:
@@ -44,7 +44,7 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
 
 
 async def _longest(home: Neighbours) -> float:
-    """The most ms from the moment at which the neighbour is to poll until its answer is published."""
+    """Return the most ms from the moment at which the neighbour is to poll until its answer is published."""
     longest, until = 0.0, time.perf_counter() + SECS
     assert isinstance(home.lamp.adapter, PollingAdapter)
     while (began := time.perf_counter()) < until:

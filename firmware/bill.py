@@ -46,7 +46,7 @@ LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@
 
 
 def read_metadata(data: bytes) -> Package:
-    """The package that a wheel's METADATA describes."""
+    """Return the package that a wheel's METADATA describes."""
     fields = email.message_from_bytes(data)
     name, version = str(fields["Name"]), str(fields["Version"])
     licence, own_text = _licence(name, fields)
@@ -55,7 +55,7 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """The SPDX expression; where the metadata name none, an identifier of its own, and what they say instead."""
+    """Return the SPDX expression; if the metadata name none, an identifier of its own, and what they say instead."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:
@@ -65,7 +65,7 @@ def _licence(name: str, fields: Message) -> tuple[str, str]:
 
 
 def read_bill(data: bytes, parent: str) -> Iterator[Package]:
-    """The parts that a package says it has compiled in; some list themselves, too."""
+    """Yield the parts that a package states it has compiled in; some list themselves, too."""
     for part in json.loads(data).get("components", ()):
         if part["name"] == parent:
             continue
@@ -83,7 +83,7 @@ def _expression(choice: Mapping[str, Any]) -> str:
 
 
 def headline(packages: Iterable[Package]) -> bytes:
-    """What `lares --licenses` prints first: a line for each package."""
+    """Return what `lares --licenses` prints first: a line for each package."""
     lines = ["Lares is under the Apache License 2.0. This file also holds:", ""]
     for each in sorted(packages, key=lambda each: (each.name.lower(), each)):
         within = f", in {each.parent}" if each.parent else ""
@@ -94,7 +94,7 @@ def headline(packages: Iterable[Package]) -> bytes:
 def spdx(
     file: str, digest: str, version: str, created: str, packages: Iterable[Package], notices: Mapping[str, bytes]
 ) -> bytes:
-    """The SPDX document of a file, as JSON; the same for the same file."""
+    """Return the SPDX document of a file, as JSON; the same for the same file."""
     held = sorted(packages)
     ids = {each: f"SPDXRef-{_words(f'{each.parent} {each.name} {each.version}')}" for each in held}
     parents = {each.name: ids[each] for each in held if not each.parent}
@@ -143,7 +143,7 @@ def _listed(package: Package, identifier: str) -> dict[str, Any]:
 
 
 def _extracted(package: Package, notices: Mapping[str, bytes]) -> dict[str, str]:
-    """The text of a licence without an identifier: the package's own files, or else what its metadata say."""
+    """Return the text of a licence without an identifier: the package's own files, or what its metadata say."""
     begins = f"{package.name}-{package.version}.dist-info/".lower().replace("-", "_")
     texts = [notices[name].decode() for name in sorted(notices) if name.lower().replace("-", "_").startswith(begins)]
     return {

@@ -18,8 +18,8 @@ from firmware.environment import Environment
 def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
     """Run them all; what is left of the arguments goes to pytest. Raises `BuildFailed` with the exit code.
 
-    A proof that is skipped fails, unless `skips` lists the reason. The last line says how many tests passed, and how
-    many proofs need which program that is missing.
+    A skipped proof fails unless `skips` lists its reason. The last line counts passed tests, and proofs that need a
+    missing program.
     """
     environment.ensure(environment.runtime_lock, environment.test_lock)
     started = time.monotonic()
@@ -46,7 +46,10 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def processes() -> int:
-    """How many processes run the tests: half as many again as there are cores, because tests wait half the time."""
+    """Return how many processes run the tests.
+
+    Half as many again as there are cores, because tests wait half the time.
+    """
     cores = len(os.sched_getaffinity(0))
     return cores + (cores + 1) // 2
 
@@ -54,7 +57,7 @@ def processes() -> int:
 def _check(
     environment: Environment, name: str, command: Sequence[str], variables: dict[str, str] | None = None
 ) -> None:
-    """Run one of the checks under its heading, in an environment that says nothing to the hub."""
+    """Run one of the checks under its heading, in an environment that states nothing to the hub."""
     say(f"== {name}: {shlex.join(command)}")
     started = time.monotonic()
     code = run_visible(
@@ -63,12 +66,12 @@ def _check(
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if variables is None:  # pytest tells its own time, in the line that should be the last
+    if variables is None:  # pytest shows its own time, in the line that should be the last
         say(f"   {name} passed in {took}")
 
 
 def _outside() -> dict[str, str]:
-    """The environment without what would configure the hub, or have each process compile pytest's plugins anew."""
+    """Return the environment without variables that configure the hub or make pytest compile its plugins again."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
@@ -102,5 +105,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _skipped(reporter: Any) -> list[tuple[str, str]]:
-    """Each test that was skipped, and why."""
+    """Return each test that was skipped, and why."""
     return [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]

@@ -9,9 +9,9 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 def cut(data: bytes) -> bytes:
-    """The file up to the end of its last segment, and saying that it has no sections; what runs is the same.
+    """Return the file up to the end of its last segment, and saying that it has no sections; what runs is the same.
 
-    `ValueError` where it is no 64-bit little-endian ELF file, or one that is cut off already.
+    `ValueError` if it is no 64-bit little-endian ELF file, or one that is cut off already.
     """
     if len(data) < HEADER.size or data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
@@ -25,11 +25,11 @@ def cut(data: bytes) -> bytes:
         end = max(end, offset + size)
     if end > len(data):
         raise ValueError("the ELF file ends within a segment")
-    head[6] = head[12] = head[13] = 0  # where the sections are, how many, which holds their names
+    head[6] = head[12] = head[13] = 0  # the place, number, and names of sections
     return HEADER.pack(*head) + data[HEADER.size : end]
 
 
 def machine(data: bytes) -> int:
-    """The number that stands for the machine whose code this is."""
+    """Return the number that stands for the machine whose code this is."""
     number: int = HEADER.unpack_from(data)[2]
     return number

@@ -39,7 +39,7 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv hold what the last lock names, which contains those before it; quick where it does.
+        """Make .venv hold what the last lock names, which contains those before it; quick if it does.
 
         Raises `BuildFailed`. Several processes may call it at once: they wait for each other.
         """
@@ -58,7 +58,7 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Why .venv has to be made anew before it can serve these locks; empty where it need not be."""
+        """Why .venv has to be made again before it can serve these locks; empty if it need not be."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()
@@ -73,11 +73,11 @@ class Environment:
         return f"{lost} is damaged" if lost else ""
 
     def is_missing(self, lock: Path) -> bool:
-        """Whether .venv, itself sound, has yet to get what a lock names."""
+        """Return whether .venv, itself sound, has yet to get what a lock names."""
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """What .venv was last finished with; empty where it never was, or where nobody can read it."""
+        """Return what .venv was last finished with; empty if it never was, or if nobody can read it."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
@@ -138,7 +138,7 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Whether the Python that .venv links to starts, and has this one's version and ABI.
+        """Return whether the Python that .venv links to starts, and has this one's version and ABI.
 
         It need not be the one that .venv was made with: a distribution's next version takes the same path.
         """
@@ -150,7 +150,10 @@ class Environment:
         return said.stdout.strip() == python_tag()
 
     def _find_damage(self, packages: Sequence[str]) -> str:
-        """The first installed file that is gone or was emptied, by each package's own list; else empty."""
+        """Return the first installed file that is gone or was emptied, by each package's own list.
+
+        Otherwise empty.
+        """
         for package in packages:
             folder = self.folder / package
             try:
@@ -172,12 +175,12 @@ def python_tag() -> str:
 
 
 def digests(locks: Sequence[Path]) -> dict[str, str]:
-    """The SHA-256 of each lock by its name: what .venv remembers of it."""
+    """Return the SHA-256 of each lock by its name: what .venv remembers of it."""
     return {lock.name: hashlib.sha256(lock.read_bytes()).hexdigest() for lock in locks}
 
 
 def is_whole(path: str, size: str) -> bool:
-    """Whether a file is there, and has something in it if it should."""
+    """Return whether a file is there, and has something in it if it should."""
     try:
         return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
     except OSError:
@@ -185,7 +188,7 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """How to make a virtual environment, also when build.py itself runs in the one that it replaces."""
+    """Return how to make a virtual environment, also when build.py itself runs in the one that it replaces."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 

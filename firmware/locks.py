@@ -17,7 +17,7 @@ LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
 """They decide what a lock looks like."""
 
 EDITABLE = ("editables",)
-"""Needed by `pip install --no-build-isolation -e .`, beside pyproject's own [build-system]."""
+"""Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""
 
 LEFT_OUT = {
     "setuptools": "sanic requires it and never imports it; 4 MB and a .pth file that runs at each start",
@@ -37,7 +37,7 @@ LOCK_HEAD = """\
 
 
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Rewrite both locks from pyproject.toml; versions stay where they still fit, unless asked to upgrade."""
+    """Rewrite both locks from pyproject.toml; versions stay if they still fit, unless asked to upgrade."""
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock takes --upgrade and nothing else", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):
@@ -60,7 +60,7 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: Sequence[str]) -> str:
-    """What pip-compile makes of the requirements, keeping to the versions of the lock that lies there."""
+    """Return what pip-compile makes of the requirements, keeping to the versions of the lock that lies there."""
     (folder / "wanted").write_text("\n".join(requirements) + "\n")
     if path.exists():
         shutil.copy(path, folder / path.name)
@@ -73,13 +73,13 @@ def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: 
 
 
 def _clean(text: str) -> str:
-    """What pip-compile wrote, without its own remarks and without the names of our temporary files."""
+    """Return what pip-compile wrote, without its own remarks and without the names of our temporary files."""
     lines = [line for line in text.splitlines() if line[:1] not in ("", "#") and not line.endswith("-c pins")]
     return "\n".join(lines).replace("-r wanted", "pyproject.toml") + "\n"
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the lock's tools, or fail with what it said last."""
+    """Run one of the lock's tools, or fail with what it stated last."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

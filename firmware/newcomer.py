@@ -21,14 +21,14 @@ from firmware.pythons import pythons
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS_FAILED = 1
-"""Exit code of pytest where it ran tests, and some failed."""
+"""Exit code of pytest if it ran tests, and some failed."""
 
 AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
 """What has pytest run only what failed, one after the other."""
 
 
 def commands() -> list[list[str]]:
-    """The words of both commands, as README shows them."""
+    """Return the words of both commands, as README shows them."""
     [block] = re.findall(r"Two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     return [line.partition("#")[0].split() for line in block.splitlines()]
 

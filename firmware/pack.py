@@ -49,7 +49,10 @@ CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/l
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""Behind the first line. Python reads it only where it finds no archive, and shows the line that it cannot parse."""
+"""The text after the first line.
+
+Python reads it only if it finds no archive, and shows the line that it cannot parse.
+"""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Checked = tuple[int, int]
@@ -59,7 +62,7 @@ Checked = tuple[int, int]
 class Builder:
     """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder.
 
-    Each of `pythons`, a version and where it is, compiles for its like on a box.
+    Each of `pythons`, a version and a path, compiles for its like on a box.
     """
 
     root: Path
@@ -135,7 +138,7 @@ class Builder:
 
 
 def _quiet() -> dict[str, str]:
-    """An environment in which shiv does what its settings say and nothing else."""
+    """Return an environment in which shiv does what its settings say and nothing else."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 
@@ -199,7 +202,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 
 
 def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
-    """What `parts.json` says, and what is packed as one xz stream.
+    """Return what `parts.json` states, and what is packed as one xz stream.
 
     That is for each machine its objects, each different one once, and for each Python what it has compiled.
     """

@@ -71,7 +71,7 @@ class Parts:
         self.pure["tzdata/zones.joined"] = json.dumps(index, separators=(",", ":")).encode() + b"\n" + joined
 
     def _note(self, name: str, data: bytes) -> None:
-        """Note what the file says of its package, if it says anything."""
+        """Note what the file states of its package, if it states anything."""
         if bill.METADATA.fullmatch(name):
             self.packages.add(bill.read_metadata(data))
         elif bill.BILL.fullmatch(name):
@@ -114,13 +114,13 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
 
 
 def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> bytes:
-    """What is inside, and all licences, in one text."""
+    """Return what is inside, and all licences, in one text."""
     pieces = (f"--- {name} ---\n\n".encode() + notices[name].rstrip() + b"\n\n" for name in sorted(notices))
     return bill.headline(packages) + b"".join(pieces)
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """The files of the modules that importing the roots imports.
+    """Return the files of the modules that importing the roots imports.
 
     What a function imports is left out, and what is for type checkers.
     """
@@ -141,7 +141,7 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """What the statements import as the module is imported: modules, and what may be one of a package's."""
+    """Yield what the statements import as the module is imported: modules, and what may be one of a package's."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)
@@ -158,6 +158,9 @@ def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
 
 
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:
-    """A machine's objects, those of one target side by side: unpacking ends with the last that the box needs."""
+    """Return a machine's objects, those of one target side by side.
+
+    Unpacking ends with the last that the box needs.
+    """
     found = [(target, name) for target, files in native.items() if target.machine == machine for name in files]
     return sorted(found, key=lambda each: (each[0].libc, each[0].python, each[1]))

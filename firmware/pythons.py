@@ -16,7 +16,7 @@ MINORS = range(11, 15)
 """Versions 3.x that Lares runs on."""
 
 DATE = 1_500_000_000
-"""That of every unpacked file, `lares_seal` says why; what is compiled names its source's."""
+"""That of every unpacked file, `lares_seal` states why; what is compiled names its source's."""
 
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"
@@ -25,7 +25,7 @@ TELL = (
 
 
 def pythons() -> Iterator[tuple[str, str]]:
-    """Each Python of the machine, one for each 3.x and that of PATH first: its version and where it is.
+    """Yield each Python of the machine, one for each 3.x and that of PATH first: its version and path.
 
     One without venv, ensurepip or ssl is named and left out: no .venv can be made with it.
     """
@@ -54,9 +54,9 @@ def pythons() -> Iterator[tuple[str, str]]:
 def compile_with(
     python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
 ) -> tuple[str, dict[str, bytes]]:
-    """The magic number of this Python's bytecode in hexadecimal digits, and what it makes of these files of `site`.
+    """Return the magic number of this Python's bytecode in hexadecimal, and its bytecode of these files of `site`.
 
-    It is what that Python would make of them on a box as it imports them, by the path where it looks for it.
+    It is what that Python would make of them on a box as it imports them, by the path where it searches.
     """
     listed = site.with_name("compiled.txt")
     listed.write_text("".join(f"{site / name}\n" for name in names))

@@ -1,4 +1,4 @@
-"""What lies beside the single file: its checksum, what is inside (SPDX), and how to make the same bytes."""
+"""What lies next to the single file: its checksum, what is inside (SPDX), and how to make the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firmware import bill
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
-"""What decides about the bytes beside the sources."""
+"""What decides about the bytes next to the sources."""
 
 
 def accompany(
@@ -27,9 +27,9 @@ def accompany(
     compilers: Sequence[str],
     options: Iterable[str],
 ) -> None:
-    """Write `.sha256`, `.spdx.json` and `.build.json` beside it.
+    """Write `.sha256`, `.spdx.json` and `.build.json` next to it.
 
-    `made_of` is what `commit_of` said before anything was read, `compilers` are the versions of Python that have
+    `made_of` is what `commit_of` stated before anything was read, `compilers` are the versions of Python that have
     compiled for it, `options` those that it was made with.
     """
     digest, version, created = _digest(file), *_version(root)
@@ -53,13 +53,13 @@ def accompany(
 
 
 def _version(root: Path) -> tuple[str, str]:
-    """The version, and when it was made, from the place where both are written."""
+    """Return the version, and when it was made, from the place where both are written."""
     said: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
     return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def commit_of(root: Path) -> dict[str, Any]:
-    """Which commit it is made of, and whether of that alone; None where this is no clone."""
+    """Which commit it is made of, and whether of that alone; None if this is no clone."""
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}
 

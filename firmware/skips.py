@@ -59,7 +59,7 @@ PROGRAMS = {
     "systemd-analyze",
     "unshare",
 }
-"""Programs that proofs may need beside Python and git."""
+"""Programs that proofs may need next to Python and git."""
 
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
 """What some of them are called elsewhere."""
@@ -69,7 +69,7 @@ FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
 
 
 def find_program(name: str) -> str | None:
-    """Where a program of `PROGRAMS` is; None where this machine lacks it."""
+    """Return the path of a program of `PROGRAMS`; None if this machine lacks it."""
     paths = os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
     return next(
         (path for each in (name, *OTHER_NAMES.get(name, ())) if (path := shutil.which(each, path=paths))), None
@@ -77,19 +77,22 @@ def find_program(name: str) -> str | None:
 
 
 def needs(name: str) -> str:
-    """The reason of a skip for want of a program."""
+    """Return the reason of a skip for want of a program."""
     return f"needs {name}, which is not installed"
 
 
 def missing_program(reason: str) -> str | None:
-    """The program for want of which a proof was skipped; None for another reason, and where the machine has it."""
+    """Return the program for want of which a proof was skipped.
+
+    None for another reason, and if the machine has it.
+    """
     found = re.fullmatch(r"(?:Skipped: )?needs (\S+), which is not installed", reason)
     name = found[1] if found else ""
     return name if name in PROGRAMS and find_program(name) is None else None
 
 
 def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
-    """The tests, with their reasons, whose reason is not listed and names no program that is missing."""
+    """Return the tests, with their reasons, whose reason is not listed and names no program that is missing."""
     wrong = []
     for test, reason in skipped:
         said = reason.removeprefix("Skipped: ")
@@ -99,7 +102,10 @@ def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """How many proofs need which program that is missing (`3 proofs need chromium, 1 mosquitto`); empty for none."""
+    """Return how many proofs need which program that is missing (`3 proofs need chromium, 1 mosquitto`).
+
+    Empty for none.
+    """
     count = Counter(filter(None, (missing_program(reason) for _, reason in skipped)))
     [first, *rest] = [f"{number} {name}" for name, number in count.most_common()] or [""]
     if not first:

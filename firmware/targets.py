@@ -31,13 +31,13 @@ class Table:
     oldest_glibc: str
 
     def choose(self, tags: Sequence[str]) -> tuple[Target, ...]:
-        """The targets with these tags; all where none is named. `KeyError` holds a tag that there is not."""
+        """Return the targets with these tags; all if none is named. `KeyError` holds an unknown tag."""
         known = {target.tag: target for target in self.targets}
         return tuple(known[tag] for tag in tags) or self.targets
 
 
 def read_targets(file: Path) -> Table:
-    """The table that the file holds."""
+    """Return the table that the file holds."""
     toml = tomllib.loads(file.read_text())
     targets = [
         Target(

@@ -28,7 +28,7 @@ class ChecksumMismatch(Exception):
 
 
 def keep_in(root: Path) -> Path:
-    """The folder where downloads are kept between builds."""
+    """Return the folder where downloads are kept between builds."""
     named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
     if named or cache:
         return Path(named or f"{cache}/lares-build")
@@ -44,7 +44,10 @@ class Store:
     say: Callable[[str], None]
 
     def tools(self, lock: Path, venv: Sequence[str]) -> str:
-        """The Python of an environment that holds what the lock names; `venv` is how to make one at a folder."""
+        """Return the Python of an environment that holds what the lock names.
+
+        `venv` is how to make one at a folder.
+        """
         release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
         folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
         if not folder.is_dir():

@@ -19,17 +19,17 @@ STARTED = events.AdapterStarted(adapter="tv")
 
 
 def answered(at: datetime = EARLY) -> events.Event:
-    """The TV answered."""
+    """Return the TV answered."""
     return events.AdapterAnswered(adapter="tv", at=at)
 
 
 def errored(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
-    """The TV did not."""
+    """Return the TV did not."""
     return events.AdapterErrored(adapter="tv", message=message, at=at)
 
 
 def health_after(*happened: events.Event) -> Health:
-    """The health of a light and a TV after this."""
+    """Return the health of a light and a TV after this."""
     bus = Bus()
     health = Health(["tv", "light"], bus)
     for event in happened:

@@ -27,7 +27,7 @@ log = logging.getLogger("part.of.a.test")
 
 @pytest.fixture
 def buffer() -> Iterator[LogBuffer]:
-    """A buffer that listens at level info."""
+    """Provide a buffer that listens at level info."""
     root = logging.getLogger()
     before = root.level
     root.setLevel(logging.INFO)
@@ -37,7 +37,7 @@ def buffer() -> Iterator[LogBuffer]:
 
 
 def messages(buffer: LogBuffer, query: LogQuery = LogQuery(limit=MAX_LOG_ENTRIES)) -> list[str]:  # noqa: B008
-    """The messages of the entries that match, newest first."""
+    """Return the messages of the entries that match, newest first."""
     return [entry.message for entry in buffer.list_entries(query)]
 
 

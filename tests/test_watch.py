@@ -37,7 +37,7 @@ class Noted:
 
 @asynccontextmanager
 async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> AsyncIterator[Noted]:
-    """The folder is watched, as soon as it is there."""
+    """Provide the folder is watched, as soon as it is there."""
     noted = Noted()
     target = Target(folder=folder, is_deep=is_deep, on_change=noted)
     more = {} if look is None else {"watch": look}
@@ -62,7 +62,7 @@ async def settled(folder: Path, noted: Noted) -> None:
 
 
 def threads() -> list[str]:
-    """The watcher's threads."""
+    """Return the watcher's threads."""
     return [each.name for each in threading.enumerate() if each.name == "watch"]
 
 

@@ -46,7 +46,7 @@ def build_app(
     simulate: Simulate,
     has_dashboard: bool = True,
 ) -> Sanic[Any, Any]:
-    """The application that serves this hub, with the dashboard or without; `search` finds devices."""
+    """Return the application that serves this hub, with the dashboard or without; `search` finds devices."""
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
@@ -78,7 +78,7 @@ def build_app(
 
 
 def _resolving(handler: Handler, hub: Hub) -> Handler:
-    """The handler, which gets the device's id if the path has its alias."""
+    """Return the handler, which gets the device's id if the path has its alias."""
 
     async def handle(call: Call, device_id: str, **ids: str) -> object:
         return await handler(call, device_id=hub.registry.id_of(device_id), **ids)

@@ -36,20 +36,20 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(text: str) -> KeyToken | None:
-        """The token in this text, or None when it is of another form."""
+        """Return the token in this text, or None when it is of another form."""
         match = _FORM.fullmatch(text)
         return None if match is None else KeyToken(key_id=match[1], text=text)
 
     @staticmethod
     def make(key_id: str) -> KeyToken:
-        """A new token with 256 random bits."""
+        """Return a new token with 256 random bits."""
         return KeyToken(key_id=key_id, text=f"lrs_{key_id}_{secrets.token_urlsafe(32)}")
 
 
 class Hasher:
     """Hashes and checks on a thread of its own, one at a time, so that all of them together need 12 MiB.
 
-    Both raise `AuthenticationUnavailable` where the system grants no memory or no thread.
+    Both raise `AuthenticationUnavailable` if the system grants no memory or no thread.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ def _argon2id() -> Any:
 
 
 def hash_token(text: str) -> str:
-    """The hash to keep of a token. Takes some 30 ms and 12 MiB: never call it on the loop."""
+    """Return the hash to keep of a token. Takes some 30 ms and 12 MiB: never call it on the loop."""
     from argon2.exceptions import Argon2Error
 
     try:
@@ -93,12 +93,15 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """What is kept of a token beside its hash: 32 of its 256 bits, digested, so that a guess costs no hash."""
+    """Return what is kept of a token next to its hash.
+
+    32 of its 256 bits, digested, so that a guess costs no hash.
+    """
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 
 def is_hash(text: str) -> bool:
-    """Whether this could be what `hash_token` returned."""
+    """Return whether this could be what `hash_token` returned."""
     from argon2 import Type, extract_parameters
     from argon2.exceptions import InvalidHashError
 
@@ -111,9 +114,9 @@ def is_hash(text: str) -> bool:
 
 
 def matches(stored_hash: str, text: str) -> bool:
-    """Whether the hash is that of the token. It costs as much as `hash_token`.
+    """Return whether the hash is that of the token. It costs as much as `hash_token`.
 
-    Raises `AuthenticationUnavailable` where there is no memory for it: a valid key must not be called invalid.
+    Raises `AuthenticationUnavailable` if there is no memory for it: a valid key must not be called invalid.
     """
     from argon2.exceptions import Argon2Error, VerifyMismatchError
 
@@ -202,7 +205,10 @@ class Authenticator:
             self._known[self._master] = Principal(key_id=MASTER, role=Role.ADMIN)
 
     async def identify(self, token: str | None) -> Principal:
-        """The principal of the token; raises `Unauthenticated`, `TooManyChecks` or `AuthenticationUnavailable`."""
+        """Return the principal of the token.
+
+        Raises `Unauthenticated`, `TooManyChecks` or `AuthenticationUnavailable`.
+        """
         if token is None:
             raise Unauthenticated("authentication required")
         digest = self._digest(token)
@@ -221,7 +227,7 @@ class Authenticator:
         self.hasher.close()
 
     def is_valid(self, principal: Principal) -> bool:
-        """Whether the principal's key was not revoked since it was identified."""
+        """Return whether the principal's key was not revoked since it was identified."""
         return principal.key is None or self._find(principal.key.name) is principal.key
 
     def _find(self, name: str) -> Key | None:
@@ -250,7 +256,7 @@ class Authenticator:
             self._first_used(principal.key_id)
 
     async def _check(self, key: Key, token: str, digest: bytes) -> bool:
-        """Whether the token is the key's; concurrent requests with the same token share one check."""
+        """Return whether the token is the key's; concurrent requests with the same token share one check."""
         question = (key.token_hash, digest)
         if question not in self._checks:
             if self._waiting[key.id] >= MAX_WAITING_CHECKS:
@@ -275,6 +281,6 @@ class Authenticator:
 
 
 def bearer_of(header: str | None) -> str | None:
-    """The token of an `Authorization` header, or None; the scheme's case does not matter."""
+    """Return the token of an `Authorization` header, or None; the scheme's case does not matter."""
     scheme, _, token = (header or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

@@ -62,5 +62,5 @@ CODES: Mapping[str, Code] = {
 
 
 def status_of(error: errors.LaresError) -> int:
-    """The HTTP status that comes with the error's code; 500 for one that no client should meet."""
+    """Return the HTTP status that comes with the error's code; 500 for one that no client should meet."""
     return CODES[error.code if error.code in CODES else "internal"].status

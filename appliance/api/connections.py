@@ -30,7 +30,7 @@ class Connections:
     `capacity` is how many there may be in all, `per_peer` how many of one peer. Where all places are taken, the peer
     that has the most loses its connection that has been idle longest: to a newcomer, but not to one of a peer that
     has more than half of all places itself. A peer that opens and closes connections without a request is
-    refused while it goes on, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that
+    refused while it continues, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that
     `is_proxy` has as many as it needs: each counts to the client whose request came over it last.
     """
 
@@ -82,7 +82,7 @@ class Connections:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """Count the peer's connection as one of the client from now on; false where that has too many already."""
+        """Count the peer's connection as one of the client from now on; false if that has too many already."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:
@@ -108,7 +108,7 @@ class Connections:
             del self._open[peer]
 
     def _count_empty(self, peer: str, more: int) -> float:
-        """Count so many more of the peer's that ended without a request; return how many have not expired."""
+        """Count this many more of the peer's that ended without a request; return how many have not expired."""
         now = self._now()
         expired = EMPTY_CONNECTIONS_EXPIRED_PER_SEC * (now - self._expired_at)
         if expired >= 1:
@@ -119,11 +119,11 @@ class Connections:
         return self._empty.get(peer, 0)
 
     def figures(self) -> dict[str, int]:
-        """What `/diagnostics` shows."""
+        """Return what `/diagnostics` shows."""
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close one idle connection of the peer that has the most; false where none of them is idle."""
+        """Close one idle connection of the peer that has the most; false if none of them is idle."""
         peer = max(self._open, key=lambda each: len(self._open[each]))
         for connection in self._open[peer]:
             if connection.is_idle:

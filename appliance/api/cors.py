@@ -9,11 +9,11 @@ from sanic import HTTPResponse, Request
 from appliance.api.responses import no_content
 
 ALLOWED_HEADERS = "authorization, content-type"
-"""Request headers that a page may send beside the CORS-safelisted ones."""
+"""Request headers that a page may send next to the CORS-safelisted ones."""
 
 
 EXPOSED_HEADERS = "Retry-After"
-"""Response headers that a page may read beside the CORS-safelisted ones."""
+"""Response headers that a page may read next to the CORS-safelisted ones."""
 
 
 PREFLIGHT_MAX_AGE_SECS = 600
@@ -27,7 +27,7 @@ class Cors:
         self._methods = ", ".join(sorted(set(methods)))
 
     def preflight(self, request: Request) -> HTTPResponse | None:
-        """The response to a preflight of an allowed origin; None for every other request.
+        """Return the response to a preflight of an allowed origin; None for every other request.
 
         It is the same for every path, also for one that does not exist.
         """
@@ -42,7 +42,7 @@ class Cors:
         return response
 
     def add_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
-        """The response, with the CORS headers that its origin needs."""
+        """Return the response, with the CORS headers that its origin needs."""
         if self._origins is not None:
             varies = response.headers.get("vary")
             response.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
@@ -52,7 +52,7 @@ class Cors:
         return response
 
     def _origin_of(self, request: Request) -> str | None:
-        """The origin that the request states, if it is an allowed one."""
+        """Return the origin that the request states, if it is an allowed one."""
         if self._origins is None:
             return None
         stated = request.headers.getall("origin", [])

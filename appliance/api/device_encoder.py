@@ -39,11 +39,11 @@ class DeviceEncoder:
         self._last = ((), b"[]")
 
     def encode(self, device: Device) -> bytes:
-        """The device as JSON."""
+        """Return the device as JSON."""
         return self._keep(device).whole
 
     def encode_with_commands(self, device: Device) -> bytes:
-        """The device as JSON, with what it can be commanded and what its vendor calls its attributes."""
+        """Return the device as JSON, with what it can be commanded and what its vendor calls its attributes."""
         kept = self._keep(device)
         if kept.commands is None:
             more = {"commands": DEVICE_COMMANDS(device.commands or ()), "labels": device.labels}
@@ -65,13 +65,16 @@ class DeviceEncoder:
         return kept
 
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
-        """The devices found as a JSON array; thousands that have changed are encoded in many turns of the loop."""
+        """Return the devices found as a JSON array.
+
+        Thousands that have changed are encoded in many turns of the loop.
+        """
         if (found := find()) is self._last[0] and not with_commands:
             return self._last[1]
         kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
         changed = [each for each in found if not self._has(each, with_commands=with_commands)]
         kept.update({each.id: None for each in changed if each.id not in kept})
-        still_there = (each for each in changed if each.id in kept)  # looked at anew before each
+        still_there = (each for each in changed if each.id in kept)  # looked at again before each
         await in_steps(clock, map(encode, still_there))
         return _join(map(encode, find())) if with_commands else self.encode_list(find())
 
@@ -80,7 +83,7 @@ class DeviceEncoder:
         return kept is not None and kept.device is device and not (with_commands and kept.commands is None)
 
     def encode_list(self, devices: Sequence[Device]) -> bytes:
-        """The devices as a JSON array; for the same devices again it returns the same bytes."""
+        """Return the devices as a JSON array; for the same devices again it returns the same bytes."""
         if devices is not self._last[0] and not _are_same(self._last[0], devices):
             self._last = (tuple(devices), _join(map(self.encode, devices)))
         return self._last[1]
@@ -95,7 +98,7 @@ def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
 
 
 def _differ_in_last_seen(one: Device, other: Device) -> bool:
-    """Whether at most `last_seen` differs. The registry keeps unchanged parts as the same objects."""
+    """Return whether at most `last_seen` differs. The registry keeps unchanged parts as the same objects."""
     return (
         one.attributes is other.attributes
         and one.metadata is other.metadata

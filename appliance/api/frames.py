@@ -1,4 +1,4 @@
-"""Event frames: one row for each type on the wire says what it is made of, what it holds, and when it comes."""
+"""Event frames: one row for each type on the wire states what it is made of, what it holds, and when it comes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ DROPPED = Part(
 
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
-    """The frames of an event of reloads, by its target."""
+    """Return the frames of an event of reloads, by its target."""
     return {
         target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOAD_PREFIXES.items()
     }
@@ -113,7 +113,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         schemas.RELOADED_PARTS,
     ),
 }
-"""The frame of each event; by the target where it is a reload's; None for events that stay inside."""
+"""The frame of each event; by the target if it is a reload's; None for events that stay inside."""
 
 _HEARTBEAT = _frame(
     "heartbeat",
@@ -133,7 +133,7 @@ FRAMES: Sequence[EventFrame] = [
 
 
 def frame_of(event: events.Event) -> bytes | None:
-    """The event's frame as JSON, or None when it has none."""
+    """Return the event's frame as JSON, or None when it has none."""
     found = BY_EVENT[type(event)]
     if isinstance(found, Mapping):
         assert isinstance(event, events.CatalogReloadStarted | events.CatalogReloaded | events.CatalogReloadFailed)
@@ -142,17 +142,17 @@ def frame_of(event: events.Event) -> bytes | None:
 
 
 def lag_frame(dropped: int) -> bytes:
-    """The frame that says to a reader how many it lost."""
+    """Return the frame that states to a reader how many it lost."""
     message = f"subscriber lagged: {dropped} events dropped"
     return orjson.dumps({"type": "system.error", "message": message, "dropped": dropped})
 
 
 def heartbeat_frame() -> bytes:
-    """The frame that says that the stream is alive."""
+    """Return the frame that states that the stream is alive."""
     return orjson.dumps(_HEARTBEAT.record({}))
 
 
 def fault_frame(event: events.Event) -> bytes:
-    """The frame in place of one that could not be encoded."""
+    """Return the frame in place of one that could not be encoded."""
     message = f"an event could not be encoded ({type(event).__name__}); the log says why"
     return orjson.dumps({"type": "system.error", "message": message})

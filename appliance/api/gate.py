@@ -62,7 +62,7 @@ class Gate:
         self._router.add(route.path, route.methods, (route, answer))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """The response of the request's route, None of a WebSocket's; raises what `handle_error` responds to.
+        """Return the response of the request's route, None of a WebSocket's; raises what `handle_error` responds to.
 
         It is counted and timed; a client that is gone before its answer is counted as 499.
         """
@@ -92,7 +92,9 @@ class Gate:
             self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
-        """The principal of the request's token, None for a public route; counts a write against its rate limit.
+        """Return the principal of the request's token, None for a public route.
+
+        Counts a write against its rate limit.
 
         `hook` is the id of the hook that the path names.
 
@@ -126,7 +128,7 @@ class Gate:
         return principal
 
     def _log_wrong_key(self, peer: str) -> None:
-        """Log it once an hour for each client: one whose key was revoked may go on asking every second."""
+        """Log it once an hour for each client: one whose key was revoked may continue asking every second."""
         now = asyncio.get_running_loop().time()
         if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:
             return
@@ -136,7 +138,7 @@ class Gate:
         log.warning("refused %s: its key is wrong or was revoked; lares key list shows those that exist", peer)
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
-        """The response to a request that failed, or to a CORS preflight."""
+        """Return the response to a request that failed, or to a CORS preflight."""
         if not isinstance(error, NotFound | MethodNotAllowed):
             return self._cors.add_headers(request, error_response(request, error))
         response = self._cors.preflight(request)
@@ -146,7 +148,7 @@ class Gate:
         return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
-        """What is wrong with a request that matches no route: its key, else what the router says."""
+        """Return what is wrong with a request that matches no route: its key, otherwise what the router states."""
         try:
             await self._identify(request, None)
         except LaresError as refusal:
@@ -155,7 +157,7 @@ class Gate:
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:
-    """The token of the header; without one, that of the query where the client can do no other."""
+    """Return the token of the header; without one, that of the query if the client can do no other."""
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token
@@ -168,7 +170,7 @@ def _token_of(request: Request, route: Route | None) -> str | None:
 
 
 def _offered(request: Request) -> list[str]:
-    """The tokens that a browser, which can set no header, offers as sub-protocols, percent-encoded."""
+    """Return the tokens that a browser, which can set no header, offers as sub-protocols, percent-encoded."""
     names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
     tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
     return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

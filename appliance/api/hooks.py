@@ -28,7 +28,7 @@ _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([
 
 
 class Hooks:
-    """Who listens to hooks: automations, and adapters. `hears` says whether an automation listens to an id."""
+    """Who listens to hooks: automations, and adapters. `hears` states whether an automation listens to an id."""
 
     def __init__(self, registry: Registry, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
         self._registry = registry
@@ -37,18 +37,18 @@ class Hooks:
         self._hears = hears
 
     async def is_heard(self, hook: str) -> bool:
-        """Whether anything listens to the hook of this id."""
+        """Return whether anything listens to the hook of this id."""
         return self._hears(hook) or await self._dispatcher.hears_hook(self._with_id(hook))
 
     async def require(self, hook: str) -> None:
-        """Raise `NotFound` where nothing listens to the hook of this id."""
+        """Raise `NotFound` if nothing listens to the hook of this id."""
         if not await self.is_heard(hook):
             raise NotFound("hook", hook)
 
     async def call(self, request: HookRequest) -> None:
         """Give the request to the adapter that listens, then let it fire triggers; that does not wait for their Lua.
 
-        Raises `NotFound` where nothing listens, and whatever the adapter refuses it with; then nothing has fired.
+        Raises `NotFound` if nothing listens, and whatever the adapter refuses it with; then nothing has fired.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):
@@ -69,13 +69,15 @@ class Hooks:
 
 
 def explain_unheard(hook: str) -> str:
-    """The sentence about a hook to which nothing listens."""
+    """Return the sentence about a hook to which nothing listens."""
     listeners = "an automation with the trigger webhook, a section whose kind takes hooks, or a virtual device"
     return f"nothing listens to the hook '{hook}' yet; {listeners} would"
 
 
 def read_data(body: bytes, content_type: str) -> Value:
-    """What the body states, as JSON or as a form, of which each field's last value counts; None where it is neither.
+    """Return what the body states, as JSON or as a form, of which each field's last value counts.
+
+    None if it is neither.
 
     Raises `Invalid` for JSON that is nested too deep.
     """
@@ -91,7 +93,7 @@ def read_data(body: bytes, content_type: str) -> Value:
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
     if body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-        return None  # JSON with a mistake: curl says of any body that it is a form
+        return None  # JSON with a mistake: curl declares any body to be a form
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
     boundary = _BOUNDARY.search(content_type)
@@ -101,7 +103,7 @@ def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
 
 
 def _read_parts(body: bytes, boundary: bytes) -> list[tuple[str, str]]:
-    """The fields of a form in parts, files left out."""
+    """Return the fields of a form in parts, files left out."""
     fields = []
     for part in (b"\r\n" + body).split(b"\r\n--" + boundary)[1:-1]:
         head, _, value = part.partition(b"\r\n\r\n")

@@ -46,10 +46,10 @@ KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
 class Keyring:
     """Makes and revokes the keys of one store. Each change is stored and in force when its method returns.
 
-    The secret is in the returned token alone; it is neither stored nor logged. `authenticator` knows these keys, and
-    a configured `master_key` in place of the box's own; `master_source` says where that is configured. `first_used`
-    is called with the id of a key when it is first verified, `on_master_reset` once the box's own master key was
-    replaced. Both hash on one thread, so that they need the memory of one hash.
+    The secret is in the returned token alone; it is neither stored nor logged. `authenticator` accepts these keys and
+    a configured `master_key` instead of the box's own; `master_source` names the place of its configuration.
+    `first_used` is called with the id of a key at its first use, `on_master_reset` after a new master key. Hashing
+    runs on one thread, so that it needs the memory of one hash.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Keyring:
         self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
-        """A new key and its token; `hook` is the id that one of the role hook opens.
+        """Return a new key and its token; `hook` is the id that one of the role hook opens.
 
         Raises `StoreFailed` or `AuthenticationUnavailable`.
         """
@@ -95,7 +95,7 @@ class Keyring:
         return key, token
 
     def list_all(self) -> list[Key]:
-        """Every key by id, without the master key."""
+        """Return every key by id, without the master key."""
         return self._keys.list_all()
 
     async def revoke(self, key_id: str) -> None:
@@ -104,9 +104,9 @@ class Keyring:
         log.info("%s was revoked", key_id)
 
     async def reset_master(self) -> str:
-        """The token of a new master key, in place of the box's own one before; raises `StoreFailed`.
+        """Return the token of a new master key, in place of the box's own one before; raises `StoreFailed`.
 
-        Raises `Invalid` where the master key is a configured one.
+        Raises `Invalid` if the master key is a configured one.
         """
         if self._master_source is not None:
             raise Invalid(f"the master key is the one of {self._master_source}: change it there; nothing was changed")
@@ -123,6 +123,6 @@ class Keyring:
 
 
 def make_master(token_hash: str, hint: str | None, clock: Clock) -> Key:
-    """The box's own master key, made now."""
+    """Return the box's own master key, made now."""
     label, role = "the master key", Role.ADMIN.value
     return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now(), hint=hint)

@@ -12,7 +12,7 @@ from appliance.tables.addresses import Network
 class ApiLimits(Struct, frozen=True, kw_only=True):
     """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
 
-    `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None where it
+    `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None if it
     is off. Requests over connections from `trusted_proxies` count to the address that those name.
     """
 
@@ -35,7 +35,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(api: Api) -> ApiLimits:
-        """The limits that the configuration asks for."""
+        """Return the limits that the configuration asks for."""
         return ApiLimits(
             connections=api.max_connections,
             connections_per_peer=api.max_connections_per_peer,

@@ -42,14 +42,14 @@ PeerOf = Callable[[socket.socket, Any], str | None]
 
 
 def address_of(peername: Any) -> str:
-    """The client's address; an IPv4 one as IPv4, also where a socket serves both families."""
+    """Return the client's address; an IPv4 one as IPv4, also if a socket serves both families."""
     return str(peername[0]).removeprefix("::ffff:")
 
 
 class Listener:
     """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
 
-    One whose `peer_of` is None is closed at once. One file descriptor is held in reserve: where none is free, a
+    One whose `peer_of` is None is closed at once. One file descriptor is held in reserve: if none is free, a
     connection is accepted with it, to be closed.
     """
 
@@ -154,7 +154,7 @@ class Listener:
         self._loop.add_reader(self._socket, self._accept_some)
 
     def _log_refusal(self, why: str) -> None:
-        """Log refusals as one line a minute, with their number."""
+        """Log refusals as one line per minute, with their number."""
         self._unlogged += 1
         now = self._loop.time()
         if now >= self._log_at:

@@ -33,7 +33,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[str, float]
-"""What stands behind the family's name (a suffix, labels), and the value."""
+"""What stands after the family's name (a suffix, labels), and the value."""
 
 
 class Family(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def metric(name: str, help_: str, value: float | Mapping[str, float] | None, label: str = "", /) -> Family:
-    """A counter if its name ends in `_total`, else a gauge; none where the value is not known.
+    """Return a counter if its name ends in `_total`, otherwise a gauge; none if the value is not known.
 
     A mapping has the value for each value of the label.
     """
@@ -58,12 +58,12 @@ def metric(name: str, help_: str, value: float | Mapping[str, float] | None, lab
 
 
 def labels(pairs: Mapping[str, str]) -> str:
-    """The labels as they stand behind a name."""
+    """Return the labels as they stand after a name."""
     return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs.items()) + "}"
 
 
 def expose(families: Iterable[Family]) -> bytes:
-    """The text of the families; those without samples are left out."""
+    """Return the text of the families; those without samples are left out."""
     lines: list[str] = []
     for family in families:
         samples = [f"{family.name}{behind} {_number(value)}" for behind, value in family.samples]
@@ -86,14 +86,14 @@ class Metrics:
         self._connections = connections
 
     def expose(self) -> bytes:
-        """Every metric as text."""
+        """Return every metric as text."""
         hub = self._hub
         figures = (_of_adapters(hub), _of_devices(hub), _of_executions(hub), _of_storage(hub), _of_process())
         families = [*_of_hub(hub), *_of_requests(self._requests), *self._of_events()]
         return expose([*families, *(each for part in figures for each in part)])
 
     def diagnose(self) -> dict[str, Any]:
-        """The present figures of each part, for `GET /diagnostics`."""
+        """Return the present figures of each part, for `GET /diagnostics`."""
         hub, stream, history = self._hub, self._stream, self._hub.history
         return {
             "hub": {
@@ -262,7 +262,7 @@ def _of_process() -> Iterator[Family]:
 
 
 def resident_bytes() -> int | None:
-    """The hub's own resident memory in bytes; None where it cannot be read, as on other systems than Linux."""
+    """Return the hub's own resident memory in bytes; None if it cannot be read, as on other systems than Linux."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -294,15 +294,15 @@ def uptime_secs(hub: Hub) -> float:
 
 
 def started_at(hub: Hub) -> datetime:
-    """When the hub started, by the clock as it is now; the same for as long as that is not set."""
+    """Return when the hub started, by the clock as it is now; the same for as long as that is not set."""
     hub.steps.poll()
     return hub.steps.began
 
 
 def _diagnose_scripts(hub: Hub) -> dict[str, Any]:
-    """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
+    """Return the figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
 
-    `adapters` are those of kinds in Lua, which have workers of their own; null where there are none.
+    `adapters` are those of kinds in Lua, which have workers of their own; null if there are none.
     """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {

@@ -55,7 +55,7 @@ _MEANINGS: Mapping[int, str] = {
     501: "The device does not offer this, or the body comes in an unknown transfer coding.",
     503: "Not now: the hub is starting, its card takes no changes, or there is no memory to check the key.",
 }
-"""What each status says; one that is missing here cannot be in a row."""
+"""What each status states; one that is missing here cannot be in a row."""
 
 _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
     **{CODES[kind.code].status: names for kind, names in ERROR_HEADERS.items()},
@@ -72,7 +72,7 @@ _QUERY_TOKEN = {
 
 
 def describe(routes: Sequence[Route]) -> dict[str, Any]:
-    """The document of these routes, as JSON; raises `ValueError` where two schemas have one title."""
+    """Return the document of these routes, as JSON; raises `ValueError` where two schemas have one title."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(re.sub(r"<(\w+)>", r"{\1}", route.path), {})[route.method.lower()] = _operation(route)
@@ -92,7 +92,7 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def statuses_of(route: Route) -> set[int]:
-    """Every status that the route may be answered with."""
+    """Return every status that the route may be answered with."""
     guarded = set() if route.role is None else {401, 403, 429, 503}
     return {*route.statuses, *COMMON_STATUSES, *guarded}
 
@@ -140,7 +140,7 @@ def _query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """The ways to show a key; the list behind each names the role that the key needs."""
+    """Return the ways to show a key; the list after each names the role that the key needs."""
     if route.role is None:
         return []
     ways = ["bearer", "token"] if route.is_websocket or route.role is Role.HOOK else ["bearer"]
@@ -166,7 +166,7 @@ def _json(schema: Schema) -> dict[str, Any]:
 
 
 def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
-    """The document of these frames, as JSON."""
+    """Return the document of these frames, as JSON."""
     named: dict[str, Any] = {}
     messages = {
         frame.type: {
@@ -202,7 +202,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
 
 
 def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
-    """The same, where references stand for the schemas that have a title; these go into `named`."""
+    """Return the same, where references stand for the schemas that have a title; these go into `named`."""
     if isinstance(node, list | tuple):
         return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):

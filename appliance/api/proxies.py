@@ -26,11 +26,11 @@ class TrustedProxies:
         self._networks = tuple(networks)
 
     def trusts(self, peer: str) -> bool:
-        """Whether the address of a connection is one of theirs."""
+        """Return whether the address of a connection is one of theirs."""
         return bool(self._networks) and (address := _parse(peer)) is not None and self._contains(address)
 
     def client_of(self, peer: str, headers: Header) -> str:
-        """The address to which a request counts that came from the trusted `peer`.
+        """Return the address to which a request counts that came from the trusted `peer`.
 
         It is the last hop that is not trusted. All requests whose headers name none, cannot be read or contradict
         each other count as those of one client.
@@ -55,7 +55,7 @@ class TrustedProxies:
 
 
 def _parse(hop: str) -> IpAddress | None:
-    """The address of a hop, with or without its port; an IPv4 one that is mapped into IPv6 as IPv4."""
+    """Return the address of a hop, with or without its port; an IPv4 one that is mapped into IPv6 as IPv4."""
     match = re.fullmatch(_HOST_AND_PORT, hop.strip())
     if match is None:
         return None
@@ -67,7 +67,7 @@ def _parse(hop: str) -> IpAddress | None:
 
 
 def _read_forwarded(stated: str) -> list[str]:
-    """The hops of `Forwarded` (RFC 7239); an unreadable one where a part is malformed."""
+    """Return the hops of `Forwarded` (RFC 7239); an unreadable one if a part is malformed."""
     hops: list[str] = []
     at, hop = 0, ""
     pair = re.compile(_PAIR)

@@ -62,11 +62,11 @@ class Reasons:
         self._hub = hub
 
     async def explain(self, id_: str) -> dict[str, Any]:
-        """`{kind, id, summary, decisions, automation}`: how it is, and the last ten decisions.
+        """Return `{kind, id, summary, decisions, automation}`: the present state, and the last ten decisions.
 
-        Also of an adapter's section, and of what is not there because of a fault in a file; `NotFound` for an unknown
-        id. `automation` is None of all that is no automation, else `{triggers, conditions, notes}`: the fields that
-        its file states, of each condition whether it holds now, and what there is to say beside those.
+        This works for sections of adapters, too, and for files that a fault keeps from loading. `automation` is None
+        except for automations: `{triggers, conditions, notes}` with the fields of the file, whether each condition
+        holds now, and further notes. Raises `NotFound` for an unknown id.
         """
         try:
             id_ = self._id_of(id_)
@@ -89,7 +89,7 @@ class Reasons:
         raise NotFound("automation", id_)
 
     def _id_of(self, word: str) -> str:
-        """The id that the word is, or the name of; `NotFound` says which is the nearest."""
+        """Return the id that the word is, or the name of; `NotFound` states which is the nearest."""
         hub = self._hub
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
@@ -111,7 +111,7 @@ class Reasons:
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
-        """Why there is no such automation, scene or device, where that is known; how an adapter does."""
+        """Why there is no such automation, scene or device, if that is known; how an adapter does."""
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
@@ -139,7 +139,7 @@ class Reasons:
         return {"kind": "device", "id": word, "summary": told}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
-        """What of the automations waits for the device, also by its room or a group, or asks for it."""
+        """Yield what of the automations waits for the device, also by its room or a group, or asks for it."""
         layout = self._hub.registry.layout
         things: dict[tuple[str, str | None], str] = {
             ("device", device.id): "it",
@@ -215,7 +215,7 @@ class Reasons:
         return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
-        """What runs and waits of it now, a sentence each."""
+        """Return what runs and waits of it now, a sentence each."""
         return [
             f"it has been running since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
             for each in list_executions(self._hub.executors, id_)
@@ -236,7 +236,7 @@ class Reasons:
         return "device", summary, [*commands, *await self._states(id_)], None
 
     def _describe_last_seen(self, device: Device) -> str:
-        """When it was heard of; of the time before the start only its last change is kept."""
+        """Return when it was heard of; of the time before the start only its last change is kept."""
         if device.last_seen < started_at(self._hub):
             return "it was not heard of since the hub started"
         return f"it was heard of last at {timestamp(device.last_seen)}"
@@ -272,7 +272,7 @@ class Reasons:
 
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
-    """What an adapter received of a device, or as a whole, and could not use."""
+    """Return what an adapter received of a device, or as a whole, and could not use."""
     what = "" if id_ == health.name else " was dropped"
     return [f"{each.attribute}{what}: {each.reason}" for each in health.dropped if each.device_id == id_]
 

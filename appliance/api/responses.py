@@ -38,7 +38,7 @@ class Response(HTTPResponse):
 
 
 def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
-    """The status line, the headers and the empty line."""
+    """Return the status line, the headers and the empty line."""
     begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
     if not has_message_body(response.status):
         return begin + b"\r\n"
@@ -47,25 +47,28 @@ def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persistent: bool) -> bytes:
-    """The same but for the length of the body, in which alone most responses differ."""
+    """Return the same but for the length of the body, in which alone most responses differ."""
     connection = "keep-alive" if is_persistent else "close"
     fields = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", connection))]
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{''.join(fields)}".encode("ascii")
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """A JSON response; `bytes` are taken for encoded JSON, and sent as they are."""
+    """Return a JSON response; `bytes` are taken for encoded JSON, and sent as they are."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body, default=asdict)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 
 
 def no_content() -> HTTPResponse:
-    """The response 204, which has no body."""
+    """Return the response 204, which has no body."""
     return Response(b"", 204, {})
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """The response with what a handler returned: 204 for None, bytes as they are, else as the shape makes it."""
+    """Return the response with what a handler returned.
+
+    204 for None, bytes as they are, otherwise as the shape makes it.
+    """
     if isinstance(answer, HTTPResponse):
         return answer
     if answer is None:
@@ -98,14 +101,14 @@ _SANIC_CODES: Mapping[int, str] = {
 
 
 def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
-    """The headers that come with the error, if any do."""
+    """Return the headers that come with the error, if any do."""
     if isinstance(error, errors.RateLimited):
         return {"Retry-After": str(math.ceil(error.wait_secs))}
     return ERROR_HEADERS.get(type(error))
 
 
 def error_response(request: Request, error: Exception) -> HTTPResponse:
-    """The response to a request that failed: always JSON with `error` and `code`, never a traceback.
+    """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
 
     What no client should meet is 500, with a fixed sentence; its own sentence and traceback go to the log.
     """
@@ -123,17 +126,17 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 
 
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
-    """The body of a response that is not 2xx: `message` is the sentence, `code` one of `CODES`."""
+    """Return the body of a response that is not 2xx: `message` is the sentence, `code` one of `CODES`."""
     return {"error": message.encode(errors="replace").decode(), "code": code, **more}
 
 
 def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
-    """The body that lists the faults of files."""
+    """Return the body that lists the faults of files."""
     return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
 
 
 def failed_execution_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
-    """The body for an execution of `what` (`scene 'x'`) that did not end with ok."""
+    """Return the body for an execution of `what` (`scene 'x'`) that did not end with ok."""
     is_cancelled = result.status is ExecutionStatus.CANCELLED
     how, error = ("was cancelled", errors.ExecutionCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
     return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)

@@ -99,7 +99,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
     recheck: Callable[[], None]
 
     async def body(self) -> Any:
-        """What the request's body states, as the route's row checks it."""
+        """Return what the request's body states, as the route's row checks it."""
         assert self.route.body is not None
         instead = b"{}" if self.route.body_optional else b""
         stated = await read_json(self.request, self.limits, max_bytes=self.route.max_body_bytes, instead=instead)
@@ -107,7 +107,9 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
         return self.route.body(stated)
 
     def query(self) -> dict[str, Any]:
-        """What the query states, empty values too, as the route's row checks it; None for what it does not name.
+        """Return what the query states, empty values too, as the route's row checks it.
+
+        None for what it does not name.
 
         A parameter that is an array has every value that was given; of any other the last one counts.
         """
@@ -136,11 +138,11 @@ UNLIMITED_PATHS = frozenset(
 class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
-    `role` is what a key needs, None where none is asked. `handler` is a method of the class `resource`; it gets the
-    call and the path's ids. `statuses` are those that it may give itself; beside them come 401, 403 and 429 where a
-    role is asked, and those of `COMMON_STATUSES`. `response_schema` describes its 2xx, None where that has no body;
-    that is JSON unless `media_type` says otherwise.
-    `body` checks the request's JSON, None where it is not read; where it is `body_optional`, no body counts as an
+    `role` is what a key needs, None if none is asked. `handler` is a method of the class `resource`; it gets the
+    call and the path's ids. `statuses` are those that it may give itself; next to them come 401, 403 and 429 if a
+    role is asked, and those of `COMMON_STATUSES`. `response_schema` describes its 2xx, None if that has no body;
+    that is JSON unless `media_type` states otherwise.
+    `body` checks the request's JSON, None if it is not read; if it is `body_optional`, no body counts as an
     empty object. A route of files has a larger `max_body_bytes`. `query` checks the parameters of the query.
     """
 
@@ -160,7 +162,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def unstated_query(self) -> Mapping[str, Any] | None:
-        """What `Call.query` returns where the query states nothing; None where it must state something."""
+        """What `Call.query` returns if the query states nothing; None if it must state something."""
         return None if any(each.required for each in self.query.values()) else dict.fromkeys(self.query)
 
     @property
@@ -196,7 +198,7 @@ def route(
     query: RequestFields | None = None,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
-    """A decorator: the method of a resource handles this route; `more` are further fields of `Route`.
+    """Return a decorator: the method of a resource handles this route; `more` are further fields of `Route`.
 
     `statuses` need not name what a body implies (400, 413, 415, 503), 400 for a query, or 404 for a path with an id;
     PUT creates what does not exist.
@@ -217,16 +219,16 @@ def route(
 
 
 def routes_of(resource: type[Any]) -> tuple[Route, ...]:
-    """The routes that methods of this class handle, in the order of the methods."""
+    """Return the routes that methods of this class handle, in the order of the methods."""
     rows = (getattr(each, "route", None) for each in vars(resource).values())
     return tuple(replace(row, resource=resource) for row in rows if row is not None)
 
 
 Search = Callable[[float], Awaitable[list[Found]]]
-"""Searches the local network for so many seconds."""
+"""Searches the local network for this many seconds."""
 
 MakeBackup = Callable[[], bytes]
-"""Gives the archive's bytes; called on a thread of its own. Raises `Invalid` where nothing can be backed up."""
+"""Gives the archive's bytes; called on a thread of its own. Raises `Invalid` if nothing can be backed up."""
 
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ class _RestPattern(Struct, frozen=True):
     handlers: Mapping[str, RouteHandler]
 
     def match(self, segments: list[str]) -> dict[str, str] | None:
-        """The ids of a path; None if it is not one of these."""
+        """Return the ids of a path; None if it is not one of these."""
         first, last = len(self.before), len(segments) - len(self.after)
         if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
             return None
@@ -49,7 +49,7 @@ class _Pattern(Struct, frozen=True):
     handlers: Mapping[str, RouteHandler]
 
     def matches(self, segments: list[str]) -> bool:
-        """Whether a path of as many segments is one of these."""
+        """Return whether a path of as many segments is one of these."""
         return all(segments[index] == text for index, text in self.fixed) and all(segments[i] for i, _ in self.ids)
 
 
@@ -82,7 +82,9 @@ class Router:
         self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """The handler, and the ids of the path as it was sent: one segment each, not empty, percent-decoded once.
+        """Return the handler, and the ids of the path as it was sent.
+
+        One segment each, not empty, percent-decoded once.
 
         Raises `NotFound`, or `MethodNotAllowed` with the methods that the path has.
         """

@@ -46,7 +46,7 @@ ERROR: Schema = {
 
 
 def error_of(status: int) -> Schema:
-    """The body of this status: an `ERROR` with one of the codes that the status has."""
+    """Return the body of this status: an `ERROR` with one of the codes that the status has."""
     codes = [name for name, code in CODES.items() if code.status == status]
     return {"allOf": [ERROR, {"type": "object", "properties": {"code": one_of(*codes)}}]}
 

@@ -39,10 +39,10 @@ log = logging.getLogger("api")
 
 
 class Work(Protocol):
-    """The work in progress besides requests."""
+    """The work in progress other than requests."""
 
     def is_working(self, until: float) -> bool:
-        """Whether something is in progress that may end by then, in seconds of the monotonic clock."""
+        """Return whether something is in progress that may end by then, in seconds of the monotonic clock."""
 
     def abort_all(self) -> None:
         """End everything that is in progress, also what requests wait for."""
@@ -137,14 +137,17 @@ def _close(connection: StrictConnection) -> None:
 
 
 def _allowed_user(accepted: socket.socket, _: object) -> str | None:
-    """A name for the connection of root or this process's own user, each counted by itself; None for any other's."""
+    """Return a name for the connection of root or this process's own user, each counted by itself.
+
+    None for any other's.
+    """
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return f"user {uid}, connection {accepted.fileno()}" if uid in (ROOT, os.geteuid()) else None
 
 
 def _raise_file_limit(files: int) -> int:
-    """Raise the soft limit of open files to this many where the hard limit allows; return what is granted."""
+    """Raise the soft limit of open files to this many if the hard limit allows; return what is granted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     granted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < granted:
@@ -155,7 +158,7 @@ def _raise_file_limit(files: int) -> int:
 
 
 def _bind(address: Address) -> socket.socket:
-    """A socket bound to the address; `[::]` takes IPv4 too."""
+    """Return a socket bound to the address; `[::]` takes IPv4 too."""
     host = address.host.encode(
         "ascii" if address.host.isascii() else "idna"
     )  # as text, Python imports its IDNA for it

@@ -59,14 +59,14 @@ class StaticFile:
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """The body as gzip, or None where that is no smaller."""
+        """The body as gzip, or None if that is no smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Every file that is served, by its address, as they were when they were first asked for.
+    """Return every file that is served, by its address, as they were when they were first asked for.
 
     Most addresses hold a digest of all files, so that a browser keeps them for good and never mixes two versions; the
     page, the service worker and the manifest are given that digest in the place of `{{version}}`.
@@ -93,7 +93,7 @@ def load_files() -> Mapping[str, StaticFile]:
 def security_headers(host: str) -> dict[str, str]:
     """Headers that let the page load from, and connect to, only this hub, under the host name of the request.
 
-    Not every browser counts a WebSocket to the page's own address as its own, so that is said by name.
+    Not every browser counts a WebSocket to the page's own address as its own, so that is stated by name.
     """
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
@@ -142,7 +142,7 @@ class DashboardApi:
         return Response(b"", 302, {"location": location, "cache-control": "no-store"})
 
     async def show(self, call: Call) -> HTTPResponse:
-        """One file; 304 where the browser has it already."""
+        """One file; 304 if the browser has it already."""
         file = self._files[call.request.path]
         headers = {"etag": file.etag, "cache-control": file.caching, "vary": "Accept-Encoding"}
         headers |= security_headers(call.request.headers.get("host", ""))
@@ -155,7 +155,7 @@ class DashboardApi:
         return Response(body, 200, {"content-type": file.type, **headers})
 
     def list_routes(self) -> tuple[Route, ...]:
-        """A row for `/` and for each file, so that every other path is as unknown as it was."""
+        """Return a row for `/` and for each file, so that every other path is as unknown as it was."""
         files = [_row(path, DashboardApi.show, (200, 304)) for path in self._files]
         return (_row("/", DashboardApi.redirect, (302,)), *files)
 
@@ -170,7 +170,7 @@ def _has(request: Request, file: StaticFile) -> bool:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Whether gzip is among the encodings that the request accepts, and not with the weight 0."""
+    """Return whether gzip is among the encodings that the request accepts, and not with the weight 0."""
     for each in request.headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = each.partition(";")
         if name.strip() in ("gzip", "x-gzip", "*"):

@@ -14,7 +14,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
-"""Up to so many readers are sent a frame before its event is published to others; it takes some 30 µs for each."""
+"""Up to this many readers are sent a frame before its event is published to others; it takes some 30 µs for each."""
 
 BURST_SECS = 0.0002
 """Frames that follow another sooner are sent together in the next turn of the loop."""
@@ -37,7 +37,7 @@ class Subscriber:
         self._dropped = 0
 
     def put(self, data: bytes) -> bool:
-        """Add a frame, to be sent with the next flush; true where the oldest was dropped for it."""
+        """Add a frame, to be sent with the next flush; true if the oldest was dropped for it."""
         is_full = len(self._frames) == self._frames.maxlen
         self._dropped += is_full
         self._frames.append(data)
@@ -54,7 +54,7 @@ class Subscriber:
             self.socket.write(encode_text_frame(heartbeat_frame()))
 
     def flush(self) -> None:
-        """Write queued frames while the socket is writable, after a frame that says how many were dropped."""
+        """Write queued frames while the socket is writable, after a frame that states how many were dropped."""
         while self._frames and self.socket.is_writable:
             if len(self._frames) == 1 and not self._dropped:
                 self.socket.write(self._frames.popleft())
@@ -160,7 +160,10 @@ class EventStream:
 
 
 def encode_text_frame(payload: bytes) -> bytes:
-    """A WebSocket text message as the server sends it: one unmasked frame, the same for every reader (RFC 6455)."""
+    """Return a WebSocket text message as the server sends it.
+
+    One unmasked frame, the same for every reader (RFC 6455).
+    """
     if len(payload) < 126:
         return b"\x81%c%b" % (len(payload), payload)
     if len(payload) < 1 << 16:

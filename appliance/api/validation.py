@@ -38,7 +38,7 @@ RequestFields = Mapping[str, Field[Check]]
 
 
 def body(title: str, fields: RequestFields) -> Check:
-    """A check for a request's body: an object of these fields, checked as `parse` does."""
+    """Return a check for a request's body: an object of these fields, checked as `parse` does."""
     schema = {
         "title": title,
         "type": "object",
@@ -49,7 +49,10 @@ def body(title: str, fields: RequestFields) -> Check:
 
 
 def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
-    """The fields of the object, checked; one that is missing and may be is None. `Invalid` names the first fault."""
+    """Return the fields of the object, checked; one that is missing and may be is None.
+
+    `Invalid` names the first fault.
+    """
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     table = Table(raw, Findings())
@@ -68,7 +71,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
-    """The refusal of a body that is no JSON, which says where."""
+    """Return the refusal of a body that is no JSON, which states where."""
     where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"
     try:
         body.decode()
@@ -78,7 +81,7 @@ def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
-    """A check for one of these strings. `default` and `description` are for those who read the schema."""
+    """Return a check for one of these strings. `default` and `description` are for those who read the schema."""
     said = {"default": default, "description": description}
     return Check(
         schema={**one_of(*words), **{key: value for key, value in said.items() if value is not None}},
@@ -87,13 +90,16 @@ def choice(*words: str, default: str | None = None, description: str | None = No
 
 
 def member_of(choices: type[StrEnum]) -> Check:
-    """A check for one of the enumeration's strings; its result is the member."""
+    """Return a check for one of the enumeration's strings; its result is the member."""
     check = checks.one_of(*choices)
     return Check(schema=one_of(*choices), run=lambda value: choices(check(value)))
 
 
 def whole_number(low: int, high: int, **said: Any) -> Check:
-    """A check for a parameter of the query that is a whole number; `said` is for those who read the schema."""
+    """Return a check for a parameter of the query that is a whole number.
+
+    `stated` is for those who read the schema.
+    """
 
     def check(value: Any) -> int:
         if re.fullmatch("[0-9]{1,9}", value) is None or not low <= int(value) <= high:
@@ -104,12 +110,12 @@ def whole_number(low: int, high: int, **said: Any) -> Check:
 
 
 def nullable(check: Check) -> Check:
-    """The same check, for a value that may also be null."""
+    """Return the same check, for a value that may also be null."""
     return Check(schema=maybe(check.schema), run=lambda value: None if value is None else check(value))
 
 
 def list_of(check: Check) -> Check:
-    """A check for an array whose items all pass the given one."""
+    """Return a check for an array whose items all pass the given one."""
 
     def check_item(index: int, item: Any) -> Any:
         try:
@@ -140,7 +146,7 @@ def _json_value(value: Any) -> Any:
 
 
 def is_within(value: Any, levels: int) -> bool:
-    """Whether the objects and arrays in the value are nested at most so many levels deep below it."""
+    """Return whether the objects and arrays in the value are nested at most this many levels deep below it."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels >= 0 and all(is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
 
@@ -158,7 +164,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\
 
 
 def _instant(value: Any) -> datetime:
-    """The moment; where a `+` was not percent-encoded, it has arrived as a blank."""
+    """Return the moment; if a `+` was not percent-encoded, it has arrived as a blank."""
     try:
         if _INSTANT.fullmatch(value) is None:
             raise ValueError

@@ -60,7 +60,7 @@ class MessageCheck:
 
 
 class StrictProtocol(ServerProtocol):
-    """The `websockets` package's protocol, which also fails connections that RFC 6455 says a server must fail.
+    """The `websockets` package's protocol, which also fails connections that RFC 6455 states a server must fail.
 
     The package does not check UTF-8 before a message is read, and its own limit counts a ping between two fragments.
     """
@@ -77,7 +77,7 @@ class StrictProtocol(ServerProtocol):
 
 
 SUBPROTOCOL = Subprotocol("lares.events")
-"""The one that the server selects. A browser asks for it beside the one that holds its token."""
+"""The one that the server selects. A browser asks for it next to the one that holds its token."""
 
 NO_PONG = 1011
 
@@ -207,7 +207,7 @@ class WebSocket:
         return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._check_alive)
 
     def _check_alive(self) -> None:
-        """Abort where the client reads nothing, and ping it when that is due."""
+        """Abort if the client reads nothing, and ping it when that is due."""
         self._watch = self._process_later()
         now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
@@ -237,7 +237,10 @@ class WebSocket:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """The bytes that the client has not acknowledged: those in the write buffer and, on Linux, in the socket."""
+    """Return the bytes that the client has not acknowledged.
+
+    Those in the write buffer and, on Linux, in the socket.
+    """
     ours = transport.get_write_buffer_size()
     try:
         systems = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
@@ -247,7 +250,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
 
 
 def shutdown_write(transport: asyncio.Transport) -> None:
-    """Half-close: send nothing more and go on receiving; abort where the client is gone."""
+    """Half-close: send nothing more and continue receiving; abort if the client is gone."""
     try:
         transport.write_eof()
     except OSError:
@@ -255,7 +258,7 @@ def shutdown_write(transport: asyncio.Transport) -> None:
 
 
 def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
-    """The protocol of a new WebSocket and the response that opens it.
+    """Return the protocol of a new WebSocket and the response that opens it.
 
     Raises `UpgradeRequired` or `MalformedRequest`.
     """
@@ -279,7 +282,10 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 
 
 def _handshake_of(request: Request) -> Handshake:
-    """The request's handshake headers; `MalformedRequest` where they are not ASCII, on which `websockets` fails."""
+    """Return the request's handshake headers.
+
+    `MalformedRequest` if they are not ASCII, on which `websockets` fails.
+    """
     headers = [
         (name, value)
         for name, value in request.headers.items()

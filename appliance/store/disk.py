@@ -38,19 +38,22 @@ class Disk:
         self.syncs = 0
 
     def list_names(self, below: str = "") -> list[str]:
-        """The names of the folder's files, or of those in a folder `below` it, sorted."""
+        """Return the names of the folder's files, or of those in a folder `below` it, sorted."""
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
-        """The whole content of a file of at most `MAX_STORE_FILE_BYTES`; `FileNotFoundError` where there is none."""
+        """Return the whole content of a file of at most `MAX_STORE_FILE_BYTES`.
+
+        `FileNotFoundError` if there is none.
+        """
         return read_plain(self.folder / name, MAX_STORE_FILE_BYTES)
 
     def size(self, name: str) -> int:
-        """The length of a file in bytes; `FileNotFoundError` where there is none."""
+        """Return the length of a file in bytes; `FileNotFoundError` if there is none."""
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """At most so many bytes of a file from the offset on; nothing behind its end."""
+        """At most this many bytes of a file from the offset on; nothing after its end."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)
@@ -129,7 +132,7 @@ class Disk:
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
-        """Give a file a second name, or a copy where the filesystem has no links; nothing where that name exists."""
+        """Give a file a second name, or a copy if the filesystem has no links; nothing if that name exists."""
         self.check_place()
         try:
             os.link(self.folder / old, self.folder / new)

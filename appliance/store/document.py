@@ -139,17 +139,17 @@ class Document:
             self._thread.close()
 
     def get(self, key: str) -> bytes | None:
-        """The value of the key as JSON bytes, or None."""
+        """Return the value of the key as JSON bytes, or None."""
         return self._files.values.get(key)
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """The keys that begin with the prefix, without it, and their values."""
+        """Return the keys that begin with the prefix, without it, and their values."""
         return items_of(self._files.values.copy(), prefix)  # the store's thread changes them meanwhile
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Change all the keys or none; None removes a key. Returns once a power cut cannot take it back.
 
-        Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` where a key
+        Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` if a key
         or a value has no JSON.
         """
         if changes:
@@ -157,7 +157,7 @@ class Document:
             await self.change(lambda _: encoded)
 
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
-        """Store what `prepare` says, then `commit`, which puts it in force; the same as `put_many` otherwise.
+        """Store what `prepare` states, then `commit`, which puts it in force; the same as `put_many` otherwise.
 
         Changes are prepared and committed in the order they come; those that wait at the same time share one sync.
         One that was begun is finished even if the caller is cancelled. What `prepare` raises is raised here; where
@@ -172,7 +172,7 @@ class Document:
         await waiting.done
 
     def figures(self) -> dict[str, Any]:
-        """What `GET /diagnostics` shows of the store."""
+        """Return what `GET /diagnostics` shows of the store."""
         found = self.recovered
         recovery = {
             "records": found.records,
@@ -239,7 +239,10 @@ class Document:
         self._last_write = self._clock.now()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What the work returns or raises; it runs on the store's thread, after what that has to do already."""
+        """Return what the work returns or raises.
+
+        It runs on the store's thread, after what that has to do already.
+        """
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def settle(result: T, error: BaseException | None) -> None:
@@ -253,7 +256,7 @@ class Document:
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
-    """The values as JSON; not-a-number, which JSON has as null, removes the key, as in a replay.
+    """Return the values as JSON; not-a-number, which JSON has as null, removes the key, as in a replay.
 
     Raises `TypeError`, which names the key.
     """
@@ -269,7 +272,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Why it is refused, None where it is done; a fault of our own is logged."""
+    """Why it is refused, None if it is done; a fault of our own is logged."""
     try:
         work()
     except LaresError as error:

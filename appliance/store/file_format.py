@@ -42,23 +42,26 @@ EncodedChanges = Mapping[str, bytes | None]
 
 
 def snapshot_name(generation: int) -> str:
-    """The name of a generation's snapshot."""
+    """Return the name of a generation's snapshot."""
     return f"snapshot.{generation:06d}.json"
 
 
 def journal_name(generation: int) -> str:
-    """The name of a generation's journal."""
+    """Return the name of a generation's journal."""
     return f"journal.{generation:06d}.json"
 
 
 def generations_of(names: Iterable[str]) -> list[int]:
-    """The generations of which there is a file, newest first."""
+    """Return the generations of which there is a file, newest first."""
     found = {int(match[1]) for name in names if (match := _NAME.fullmatch(name)) is not None}
     return sorted(found, reverse=True)
 
 
 def leftovers(names: Iterable[str], oldest: int) -> list[str]:
-    """The files that nothing needs any more: half-written ones, and generations before the oldest to keep."""
+    """Return the files that nothing needs any longer.
+
+    Half-written ones, and generations before the oldest to keep.
+    """
     names = list(names)
     old = [each for each in generations_of(names) if each < oldest]
     finished = [name for each in old for name in (snapshot_name(each), journal_name(each))]
@@ -66,13 +69,13 @@ def leftovers(names: Iterable[str], oldest: int) -> list[str]:
 
 
 def with_crc(body: bytes) -> bytes:
-    """The JSON object `body` as a line with its checksum, newline included."""
+    """Return the JSON object `body` as a line with its checksum, newline included."""
     opened = body[:-1]
     return b'%b,"crc":"%08x"}\n' % (opened, zlib.crc32(opened))
 
 
 def check_crc(line: bytes) -> dict[str, Any] | None:
-    """The object of such a line without its newline; None where the checksum does not match."""
+    """Return the object of such a line without its newline; None if the checksum does not match."""
     end = _END.search(line, max(0, len(line) - CRC_BYTES))
     if end is None or int(end[1], 16) != zlib.crc32(line[: end.start()]):
         return None
@@ -80,7 +83,7 @@ def check_crc(line: bytes) -> dict[str, Any] | None:
 
 
 def parse_object(line: bytes) -> dict[str, Any] | None:
-    """The JSON object that the line is, whatever its checksum; None where it is none."""
+    """Return the JSON object that the line is, whatever its checksum; None otherwise."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -99,7 +102,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes:
-    """The bytes of a snapshot file."""
+    """Return the bytes of a snapshot file."""
     body = b"".join([b'{"key":%b,"value":%b}\n' % (orjson.dumps(key), values[key]) for key in sorted(values)])
     header = {
         "format": STORE_FORMAT,
@@ -113,7 +116,7 @@ def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes])
 
 
 def decode_snapshot(data: bytes, generation: int) -> Snapshot | None:
-    """What the bytes of this generation's snapshot hold, or None when they are not as they were written."""
+    """Return what the bytes of this generation's snapshot hold, or None when they are not as they were written."""
     header, body = _read_header(data, "snapshot", generation), data.partition(b"\n")[2]
     if header is None or header.get("length") != len(body) or header.get("body_crc") != f"{zlib.crc32(body):08x}":
         return None
@@ -136,7 +139,7 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
     `header` is None when its first line is damaged or missing. `sequence` is that of the last good record, or where
     the header begins, `end` where good records end and `last` the line of the last one; `torn` counts the bytes
-    behind it that are neither zeros nor records. `lost` counts good records behind damage.
+    after it that are neither zeros nor records. `lost` counts good records after damage.
     """
 
     header: dict[str, Any] | None = None
@@ -154,7 +157,7 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
 
 def read_journal(data: bytes, generation: int) -> JournalContents:
-    """What the bytes of this generation's journal hold; never raises."""
+    """Return what the bytes of this generation's journal hold; never raises."""
     header = _read_header(data, "journal", generation)
     if header is None:
         return JournalContents(torn=len(data), lost=_count_records(data))
@@ -175,20 +178,20 @@ def read_journal(data: bytes, generation: int) -> JournalContents:
 
 
 def encode_header(generation: int, sequence: int) -> bytes:
-    """The first line of a journal whose first record has the next sequence number."""
+    """Return the first line of a journal whose first record has the next sequence number."""
     header = {"format": STORE_FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
     return with_crc(orjson.dumps(header))
 
 
 def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
-    """A record as a line with its checksum, newline included."""
+    """Return a record as a line with its checksum, newline included."""
     pairs = (b"%b:%b" % (orjson.dumps(key), b"null" if value is None else value) for key, value in changes.items())
     put = b"{%b}" % b",".join(pairs)
     return with_crc(b'{"seq":%d,"length":%d,"put":%b}' % (sequence, len(put), put))
 
 
 def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | None:
-    """The first line of a file of this kind and generation; None when it is not as it was written."""
+    """Return the first line of a file of this kind and generation; None when it is not as it was written."""
     line, newline, _ = data.partition(b"\n")
     header = check_crc(line) if newline else None
     if header is None or header.get("kind") != kind or header.get("generation") != generation:
@@ -197,7 +200,7 @@ def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | No
 
 
 def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
-    """The record that begins at the position and where the next begins, or None."""
+    """Return the record that begins at the position and if the next begins, or None."""
     end = data.find(b"\n", position)
     if end == -1 or (record := check_crc(data[position:end])) is None:
         return None
@@ -208,5 +211,5 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _count_records(data: bytes) -> int:
-    """How many good records stand anywhere in the bytes, also behind a newline that is none any more."""
+    """Return how many good records stand anywhere in the bytes, also after a newline that is none any longer."""
     return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

@@ -1,4 +1,4 @@
-"""The document's files: recovered, appended to, and begun anew; all of it on the store's thread."""
+"""The document's files: recovered, appended to, and begun again; all of it on the store's thread."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MIN_COMPACT_BYTES = 256 * 1024
 """Bytes that a journal may always hold; beyond them it may be as long as its snapshot, then a generation begins."""
 
 COMPACT_AGAIN = 64 * 1024
-"""Bytes that a journal grows on before compacting is tried again where the card had no room for it."""
+"""Bytes that a journal grows on before compacting is tried again if the card had no room for it."""
 
 PREALLOCATED = 256 * 1024
 """Bytes that a journal is longer than its records, so that an append allocates nothing and leaves the length."""
 
 BLOCK = 4096
-"""Bytes that the card takes at once: zeros behind a record in its last block are written at no cost.
+"""Bytes that the card takes at once: zeros after a record in its last block are written at no cost.
 
 The next small records are then written over what is on the card already, which changes nothing else of the file.
 """
@@ -51,7 +51,7 @@ def explain_os_error(error: OSError) -> str:
 class Journal:
     """A generation's journal. It takes records while it is open; a failed append leaves it to be closed.
 
-    `end` is where its records end, `sequence` the number of the last. `last` is that record's line where another
+    `end` is the end of its records, `sequence` the number of the last. `last` is that record's line where another
     process wrote it: that may have died before the record was on the device, or its sync may have failed, so it is
     written once more. `is_sync_broken`: a sync of the file has failed, so that it cannot be trusted again.
     """
@@ -80,7 +80,7 @@ class Journal:
             raise
 
     def open(self) -> None:
-        """Open the file behind its last good record; what stands behind that is cut off."""
+        """Open the file after its last good record; what stands after that is cut off."""
         descriptor = self._disk.open(journal_name(self._generation))
         try:
             self._disk.truncate(descriptor, self.end)
@@ -117,7 +117,7 @@ class Journal:
         self.end += len(line)
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        """Write at the end, and zeros behind it up to the block's end if none are there and the file is so long."""
+        """Write at the end, and zeros after it up to the block's end if none are there and the file is this long."""
         end = self.end + len(line)
         if end > self._allocated and self._allocates:
             self._allocate(descriptor, end + PREALLOCATED)
@@ -127,7 +127,7 @@ class Journal:
         self._disk.write(descriptor, line, self.end)
 
     def _allocate(self, descriptor: int, length: int) -> None:
-        """Make the file longer; where the card has no room, or does not know how, it grows by each record."""
+        """Make the file longer; if the card has no room, or does not know how, it grows by each record."""
         try:
             self._disk.allocate(descriptor, length)
         except OSError:
@@ -141,9 +141,9 @@ class Journal:
 class Files:
     """Snapshot and journal of the present generation, and the document's values as JSON bytes.
 
-    `values` holds exactly what is acknowledged: another thread must copy it to go through it. Every failure is an
-    `OSError` and leaves `values` as they were. `refusal` says why the card could not be written at the start. `stamp`
-    becomes part of the names of files that are kept aside; a journal of up to `min_compact_bytes` is not compacted.
+    `values` holds exactly the acknowledged changes; another thread must copy it before it iterates. Every failure is
+    an `OSError` and leaves `values` unchanged. `refusal` is the reason if the card could not be written at the start.
+    `stamp` is part of the names of damaged files that are kept. Journals up to `min_compact_bytes` are not compacted.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Files:
         return self._journal.is_open and self._journal.end > self._compact_at
 
     def compact(self) -> None:
-        """Begin the next generation if that is due; if the card has no room for it now, the present one goes on."""
+        """Begin the next generation if that is due; if the card has no room for it now, the present one continues."""
         if not self.is_compaction_due:
             return
         try:
@@ -227,7 +227,7 @@ class Files:
     def close(self) -> None:
         """Close the journal, if it is open.
 
-        Where a refused append could not be taken back yet, that is tried once more; else the next start may find it.
+        A refused append that could not be taken back is tried once more; otherwise the next start may find it.
         """
         try:
             if self._must_renew:
@@ -236,7 +236,7 @@ class Files:
             self._journal.close()
 
     def figures(self) -> dict[str, Any]:
-        """Where the files stand, and what was asked of the device since the start."""
+        """Return the sizes and numbers of the files, and the writes to the device since the start."""
         return {
             "folder": os.fsencode(self._disk.folder).decode(errors="backslashreplace"),
             "generation": self._generation,

@@ -28,14 +28,14 @@ LOCK = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _HELD = Path("/proc/locks")
-"""Where the kernel lists the locks that are held, by inode."""
+"""The kernel's list of held locks, by inode."""
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
 """How a hub that starts waits for a command's brief lock to be released: ten seconds at most."""
 
 SIGNING_TRIES = 4
-"""How often it looks again where a hub seems to hold it: its holder may be about to write its process id."""
+"""How often it looks again if a hub seems to hold it: its holder may be about to write its process id."""
 
 _BRIEF = b"brief "
 """How the lock file begins that a command holds for a moment; its content before that follows."""
@@ -44,13 +44,13 @@ _STOPPING = b"stopping\n"
 """What follows process and boot id in the lock file of a hub that was asked to end."""
 
 _STOPPED = b"stopped "
-"""How the lock file begins that a hub left behind which stopped in order; else it holds the process id and
+"""The beginning of the lock file of a hub that stopped in order; otherwise it holds the process id and
 the machine's boot id."""
 
 
 WINDOW_SECS = 300.0
 MAX_CRASHES = 3
-"""With so many crashes within `WINDOW_SECS` the hub starts without automations."""
+"""The number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
 
 CRASHED_OFTEN = (
     "safe mode: the hub crashed three times within five minutes, so that no automation runs; "
@@ -62,7 +62,7 @@ CUT_OFF = (
     "the hub before this one was cut off, by the power, a kill or a crash: what changed in its last %g s may be as "
     "it was before, its history since the last writing is lost, and what ran ended half-way"
 )
-"""What the log says at the start then."""
+"""What the log states at the start then."""
 
 STARTED_SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
 """Why none runs then, which is what a reload of the automations answers, too."""
@@ -73,8 +73,8 @@ class DirectoryLock:
 
     Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for a command's lock
     (`is_brief`), which leaves the file's content as it was. `stopped_at` is when the hub before this one
-    stopped in order; None where it did not, or where that is unknown. `was_cut_off`: the process before this one
-    ended without releasing it; `is_crash`: also without having been asked to, and the machine was not started anew
+    stopped in order; None if it did not, or if that is unknown. `was_cut_off`: the process before this one
+    ended without releasing it; `is_crash`: also without having been asked to, and the machine was not started again
     since.
     """
 
@@ -138,7 +138,7 @@ class DirectoryLock:
 
 
 def holder_of(folder: Path) -> str | None:
-    """The process id of the hub that holds the data directory, or None where none does.
+    """Return the process id of the hub that holds the data directory, or None if none does.
 
     It takes no lock, not for a moment: a hub that starts now would find it.
     """
@@ -160,7 +160,7 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _acquire(folder: Path, tries: int) -> int:
-    """The descriptor of the lock, which is held; tries again while another command holds it."""
+    """Return the descriptor of the lock, which is held; tries again while another command holds it."""
     looks = 0
     for attempt in range(tries):
         descriptor = _open(folder / LOCK)
@@ -184,12 +184,12 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """The process id that the file says; on a card that takes nothing it says what the hub before left."""
+    """Return the process id that the file states; on a card that takes nothing it states what the hub before left."""
     return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 
 def read_boot_id() -> str:
-    """What is different after each start of the machine; empty where that cannot be read."""
+    """Return what is different after each start of the machine; empty if that cannot be read."""
     try:
         return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:
@@ -212,7 +212,7 @@ def _parse_stop(text: bytes) -> datetime | None:
 
 
 def _open(file: Path) -> int:
-    """The lock file, made if need be; where the card takes none it is only read, or the folder stands for it."""
+    """Return the lock file, made if need be; if the card takes none it is only read, or the folder stands for it."""
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -242,7 +242,7 @@ class CrashCounter:
         self._remember = remember
 
     async def note_start(self, *, has_crashed: bool) -> bool:
-        """Count the crash of the run before, if it was one; true where there were `MAX_CRASHES` of late."""
+        """Count the crash of the run before, if it was one; true if there were `MAX_CRASHES` recently."""
         if not has_crashed:
             return False
         now, boot = self._clock.monotonic(), read_boot_id()
@@ -252,12 +252,12 @@ class CrashCounter:
         return len(crashes) >= MAX_CRASHES
 
     def end_series(self) -> None:
-        """Begin to count anew: the hub stopped in order, or the automations were reloaded."""
+        """Begin to count again: the hub stopped in order, or the automations were reloaded."""
         if self._document.get(CRASHES) is not None:
             self._remember(CRASHES, None)
 
     def _list_recent(self, now: float, boot: str) -> list[float]:
-        """The crashes within the window; of a record that cannot be understood, none."""
+        """Return the crashes within the window; of a record that cannot be understood, none."""
         try:
             stored = orjson.loads(self._document.get(CRASHES) or b"{}")
             return [float(at) for at in stored["crashes"] if stored["boot"] == boot and 0 <= now - at <= WINDOW_SECS]

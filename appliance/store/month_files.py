@@ -1,9 +1,9 @@
 """The files of history: one a month, `history/YYYY-MM.jsonl`, that only grows until it is removed as a whole.
 
 Each line is a JSON object whose last field, `crc`, is the CRC-32 of all before it, as in the journal. The first names
-the format: `{"format":1,"kind":"history","month":"2026-11"}`; what the others say, `history/card_lines.py` tells.
+the format: `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the others.
 Lines are appended and synced; nothing is ever written again. A line that damage or a power cut has spoilt costs
-itself alone: what is appended behind a torn one begins a new line.
+itself alone: what is appended after a torn one begins a new line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MIN_FREE_BYTES = 2 << 20
 """Bytes that history leaves on the card for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""Where the latest line of a kind is looked for first."""
+"""The end of a file, in which the latest line of a kind is searched first."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
@@ -64,7 +64,7 @@ class MonthFiles:
         """Where good lines end in files to which something could not be appended."""
 
     def list_months(self) -> dict[str, int]:
-        """The months that there are, `2026-11`, oldest first, with the bytes of their files."""
+        """Return the months that there are, `2026-11`, oldest first, with the bytes of their files."""
         try:
             names = self._disk.list_names(HISTORY_FOLDER)
         except FileNotFoundError:
@@ -75,7 +75,7 @@ class MonthFiles:
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
         """Append the JSON objects as lines, on the device when this returns; how many bytes that took.
 
-        Where it fails, nothing of it counts: it may be tried again.
+        If it fails, nothing of it counts: it may be tried again.
         """
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
@@ -110,9 +110,11 @@ class MonthFiles:
             self._disk.sync_folder(HISTORY_FOLDER)
 
     def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
-        """The lines from there on that begin with these bytes, `{"d":"lamp","a":`; none where there is no such month.
+        """Return the lines from there on that begin with these bytes, `{"d":"lamp","a":`.
 
-        `start` is where a line begins.
+        None if there is no such month.
+
+        `start` is the beginning of a line.
         """
         lines, offsets, bad, reached = [], [], [], start
         for offset, part in self._parts(month, start):
@@ -122,7 +124,7 @@ class MonthFiles:
                 if (found := check_crc(part[at:end])) is not None:
                     lines.append(found)
                     offsets.append(offset + at)
-                else:  # the end of this line may be gone, and the next stand behind it
+                else:  # the end of this line may be gone, and the next stand after it
                     end = at + 1
                     bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
                 at = part.find(beginning, end)
@@ -130,7 +132,7 @@ class MonthFiles:
         return FoundLines(lines=lines, offsets=offsets, bad=bad, end=reached)
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
-        """The latest good line that begins with these bytes; None where there is none."""
+        """Return the latest good line that begins with these bytes; None if there is none."""
         name = _path(month)
         start = max(0, self._disk.size(name) - TAIL_BYTES)
         tail = self._disk.read_part(name, start, TAIL_BYTES)
@@ -143,14 +145,14 @@ class MonthFiles:
         return found_lines[-1] if found_lines else None
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
-        """Every line in the order of the file, the first one too; None for one whose checksum is wrong."""
+        """Yield every line in the order of the file, the first one too; None for one whose checksum is wrong."""
         for _, part in self._parts(month):
             for line in part.split(b"\n"):
                 if line.strip(b"\0"):
                     yield check_crc(line.lstrip(b"\0"))
 
     def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """The file from there on in pieces that end where a line does, each with where it begins."""
+        """Yield the file from there on in pieces of whole lines, each with its offset."""
         name, offset, rest = _path(month), start, b""
         with suppress(FileNotFoundError):  # removed meanwhile
             while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
@@ -173,7 +175,7 @@ class MonthFiles:
             self._is_folder_durable = True
 
     def _find_end(self, name: str) -> tuple[int, bool]:
-        """Where to append, and whether the file is to be made."""
+        """Return where to append, and whether the file is to be made."""
         try:
             size = self._disk.size(name)
             if self._ends.get(name) == 0:
@@ -185,7 +187,10 @@ class MonthFiles:
         return self._ends.get(name, size), False
 
     def _lead(self, month: str, end: int) -> bytes:
-        """What comes before new lines: the first line of a new file, the end of a torn one. Raises `OSError`."""
+        """Return what comes before new lines: the first line of a new file, the end of a torn one.
+
+        Raises `OSError`.
+        """
         if end == 0:
             return with_crc(orjson.dumps({"format": HISTORY_FORMAT, "kind": "history", "month": month}))
         name = _path(month)
@@ -195,7 +200,7 @@ class MonthFiles:
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 
     def _take_back(self, name: str) -> None:
-        """Cut off what was appended and does not count; where that fails too, the next append does it.
+        """Cut off what was appended and does not count; if that fails too, the next append does it.
 
         A file that has nothing else goes: its name may never be durable, whose sync has failed.
         """

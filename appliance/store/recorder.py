@@ -134,7 +134,7 @@ class Recorder:
             del self._puts[call]
 
     def _is_being_put(self, key: str, handed: _Handed) -> bool:
-        """Whether something newer is under way, which a flush must not write this behind."""
+        """Return whether something newer is under way, which this flush must not overwrite."""
         return any(call > handed.call and key in keys for call, keys in self._puts.items())
 
     async def record(self, devices: Iterable[Device]) -> None:
@@ -142,16 +142,16 @@ class Recorder:
         await self.put({key: value for device in devices for key, value in encode_device(device).items()})
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Have the value written with the next flush if it differs from what is stored; None removes the key."""
+        """Have the value written with the next flush if it differs from the stored data; None removes the key."""
         self._calls += 1
         self._handed[key] = _Handed(value, self._calls)
 
     def is_being_flushed(self, key: str) -> bool:
-        """Whether a flush that is under way writes the key, so that the document does not show it yet."""
+        """Return whether a flush that is under way writes the key, so that the document does not show it yet."""
         return key in self._flushing
 
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
-        """What the document would hold under the prefixes if all were written now."""
+        """Return what the document would hold under the prefixes if all were written now."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
         handed = {key: each.value for key, each in self._handed.items()}
@@ -167,7 +167,7 @@ class Recorder:
         self.trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
-        """What was written to the card: today (UTC), and by all runs together, as far as it was noted."""
+        """Return what was written to the card: today (UTC), and by all runs together, as far as it was noted."""
         count = self._count()
         return {
             "today_bytes": count["bytes_written"] - count["day"]["began_at_bytes"],
@@ -175,7 +175,7 @@ class Recorder:
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Whether the value can be stored; one that cannot is logged once and left out."""
+        """Return whether the value can be stored; one that cannot is logged once and left out."""
         try:
             encode_values({key: value})
         except TypeError as error:
@@ -221,7 +221,10 @@ class Recorder:
         )
 
     def _count(self) -> dict[str, Any]:
-        """What this run and those before it asked of the card, as far as it was noted; and the time, if believed."""
+        """Return what this run and those before it asked of the card, as far as it was noted.
+
+        And the time, if believed.
+        """
         written = self._written()
         return {
             "bytes_written": written,
@@ -236,12 +239,15 @@ class Recorder:
         return int(self._before["bytes_written"] + self._document.figures()["bytes_written"])
 
     def _day_of(self, written: int) -> dict[str, Any]:
-        """The present day and how many bytes had been written when it began, as far as that was seen."""
+        """Return the present day and how many bytes had been written when it began, as far as that was seen."""
         today = self._clock.now().date().isoformat()
         return self._day if self._day["date"] == today else {"date": today, "began_at_bytes": written}
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Whether the value differs from what is stored then, `at` aside: a change and its reverse need no write."""
+        """Return whether the value differs from the stored data then, `at` aside.
+
+        A change and its reverse need no write.
+        """
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None
@@ -253,7 +259,7 @@ def _without_time(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def newest_time(document: DocumentReader) -> datetime:
-    """The newest time of anything that is stored, and at least when this version was made; in UTC.
+    """Return the newest time of anything that is stored, and at least when this version was made; in UTC.
 
     Times that are known to have come from a wrong clock do not count.
     """
@@ -267,13 +273,13 @@ def newest_time(document: DocumentReader) -> datetime:
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """What to store so that times ahead of the present, which are those of a wrong clock, count no more."""
+    """Return what to store so that times ahead of the present, which are those of a wrong clock, count no more."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
-    """The times in every value behind the prefix; a value of another form has none."""
+    """Yield the times in every value after the prefix; a value of another form has none."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
             yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)
@@ -292,4 +298,4 @@ _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
     AUTOMATION_PREFIX: _of_automation,
     TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
 }
-"""How the times are read from the values behind each prefix."""
+"""How the times are read from the values after each prefix."""

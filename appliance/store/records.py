@@ -52,7 +52,7 @@ MASTER_KEY = KEY_PREFIX + "master"
 """The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
 
 CRASHES = "counter/crashes"
-"""When hubs crashed of late, in seconds since the machine started: `{boot, crashes}`; it stays on its box."""
+"""When hubs crashed recently, in seconds since the machine started: `{boot, crashes}`; it stays on its box."""
 
 RUNNING = "counter/running"
 """The executions that are in progress, by their id: `{kind, of, at}`; none after an orderly stop."""
@@ -66,7 +66,7 @@ class DocumentReader(Protocol):
     """Stored keys and values: the document, or a backup of it."""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """The keys that begin with the prefix, without it, and their values."""
+        """Return the keys that begin with the prefix, without it, and their values."""
 
 
 class Storage(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class Storage(Struct, frozen=True, kw_only=True):
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
-    """The keys that begin with the prefix, without it and in order, and what their JSON says."""
+    """Return the keys that begin with the prefix, without it and in order, and what their JSON states."""
     found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
@@ -95,7 +95,7 @@ class DocumentSnapshot:
         self._values = values
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """The keys that begin with the prefix, without it and in order, and their values."""
+        """Return the keys that begin with the prefix, without it and in order, and their values."""
         return items_of(self._values, prefix)
 
 
@@ -174,9 +174,9 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
 
 
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
-    """A device as keys and values: what it is, which hardly ever changes, and what it shows, which does.
+    """Return a device as keys and values: what it is, which hardly ever changes, and what it shows, which does.
 
-    With `has_state` it says whether the device is online, too.
+    With `has_state` it states whether the device is online, too.
     """
     stated = {
         "name": device.vendor_name,

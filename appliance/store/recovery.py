@@ -32,7 +32,7 @@ Migrations = Mapping[int, Migration]
 
 
 def unreadable(error: OSError) -> StartFailed:
-    """What to say of a store whose files cannot be read."""
+    """Return what to say of a store whose files cannot be read."""
     if isinstance(error, PermissionError):
         return for_its_user(error.filename)
     return StartFailed(f"the store cannot be read: {error.filename}: {error.strerror}", os.EX_IOERR)
@@ -42,10 +42,10 @@ class Recovered(Struct, kw_only=True):
     """The document as the files hold it.
 
     `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.
-    `is_clean` says that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
-    behind the line `last`. `notes` are sentences about what was found. `damaged` names the files to keep aside,
+    `is_clean` states that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
+    after the line `last`. `notes` are sentences about what was found. `damaged` names the files to keep aside,
     `missing` the journals that are gone (a power cut may have kept one from being named, which held nothing then),
-    `outdated` those of an older format; `lost` counts good records behind damage, `torn` the bytes of a write that
+    `outdated` those of an older format; `lost` counts good records after damage, `torn` the bytes of a write that
     the power cut.
     """
 
@@ -76,8 +76,8 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     """Read the newest document that the files hold, in the present format; writes nothing.
 
     It starts from the newest snapshot that is whole and replays each journal from there on. Raises `StartFailed`
-    where files exist and none of them can be the base (the hub never starts empty then), or where a newer Lares wrote
-    them, and `OSError` where they cannot be read.
+    where files exist and none of them can be the base (the hub never starts empty then), or if a newer Lares wrote
+    them, and `OSError` if they cannot be read.
     """
     return _Recovery(disk, migrations).run()
 
@@ -94,7 +94,7 @@ class _Recovery:
         self._result = Recovered()
 
     def run(self) -> Recovered:
-        """What they hold."""
+        """Return what they hold."""
         result = self._result
         if not self._generations:
             return result
@@ -127,7 +127,7 @@ class _Recovery:
         return decoded
 
     def _check_cut_start(self) -> None:
-        """Let the document be empty where a first start was cut short: there are only journals' beginnings."""
+        """Let the document be empty if a first start was cut short: there are only journals' beginnings."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
         for name in snapshots:
             self._read(name, has_crc=False)
@@ -146,7 +146,7 @@ class _Recovery:
             result.outdated.append(snapshot_name(base.generation))
 
     def _replay(self, generation: int) -> None:
-        """Replay a generation's journal as far as the next one begins; what lies behind was never acknowledged."""
+        """Replay a generation's journal as far as the next one begins; what lies after was never acknowledged."""
         result, name, reading = self._result, journal_name(generation), self._journals.get(generation)
         if reading is None:
             result.notes.append(f"{name} is missing; what it held, if anything, is lost")
@@ -211,7 +211,7 @@ class _Recovery:
             result.records += 1
 
     def _migrate(self, format_: int) -> None:
-        """Migrate the values to this format; `StartFailed` where a migration is missing."""
+        """Migrate the values to this format; `StartFailed` if a migration is missing."""
         result = self._result
         for each in range(result.format, format_):
             if each not in self._migrations:
@@ -222,7 +222,7 @@ class _Recovery:
         result.format = max(result.format, format_)
 
     def _read(self, name: str, *, has_crc: bool = True) -> bytes:
-        """The file; `StartFailed` where its first line states a newer format.
+        """Return the file; `StartFailed` if its first line states a newer format.
 
         A checksum that is not ours may be a newer format's, or damage: unless `has_crc`, it is not checked.
         """

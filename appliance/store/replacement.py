@@ -6,7 +6,7 @@ The new document is put aside first. It counts from the moment on at which a mar
 that carries the same token; the next start finishes what a power cut has interrupted then, and drops it where
 that had not come.
 
-It does not only roll forward, with everything in one pending file: where the configuration is root's own, the hub,
+It does not only roll forward, with everything in one pending file: if the configuration is root's own, the hub,
 which is another user, could not finish its folder at the next start. So the folder's exchange is what counts.
 """
 
@@ -35,7 +35,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("store")
 
 PENDING = "restore-pending.json"
-"""The new document, with where its marker is to be, percent-encoded, and what that says."""
+"""The new document; its first line names the marker's path, percent-encoded, and the marker's content."""
 
 OWN_KEYS = "own"
 
@@ -60,7 +60,9 @@ def forget(folder: Path) -> None:
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Let what was put aside be document and history if its marker is there, else remove it. The caller has the lock.
+    """Let what was put aside be document and history if its marker is there, otherwise remove it.
+
+    The caller has the lock.
 
     The paths under which the old files are kept. Raises `OSError`; it can be called again then.
     """
@@ -73,7 +75,7 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
 
 def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
-    """Let what was put aside be the document; where the old one is kept, None without a marker. Raises `OSError`."""
+    """Put the staged document in place; return the copies of the old one, None without a marker. Raises `OSError`."""
     pending = _read_marked(folder)
     if pending is None:
         return None
@@ -81,7 +83,7 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:
-    """Put staged history, if there is some, in place of the present; where that is kept. Raises `OSError`."""
+    """Put staged history, if there is any, in place of the present; return the copies of that. Raises `OSError`."""
     stage, present = folder / HISTORY_STAGE, folder / HISTORY_FOLDER
     kept = folder / f"{HISTORY_FOLDER}.before-restore-{stamp}"
     if not stage.exists():
@@ -95,7 +97,7 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """The folder of months that counts now, as `read_present` has it. Raises `OSError`."""
+    """Return the folder of months that counts now, as `read_present` has it. Raises `OSError`."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
@@ -117,9 +119,11 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """The document that counts now, without writing: that of a restore that was cut off, if its marker is there.
+    """Return the document that counts now, without writing.
 
-    Raises `StartFailed` where it cannot be read.
+    That of a restore that was cut off, if its marker is there.
+
+    Raises `StartFailed` if it cannot be read.
     """
     try:
         pending = _read_marked(folder)
@@ -134,7 +138,7 @@ def read_present(folder: Path) -> Recovered:
 
 
 def _read_marked(folder: Path) -> dict[str, Any] | None:
-    """What was put aside, if anything was that is ours and its marker is there: what we write is whole."""
+    """Return what was put aside, if anything was that is ours and its marker is there: what we write is whole."""
     try:
         pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
         marker = Path(os.fsdecode(unquote_to_bytes(pending["marker"])))
@@ -145,7 +149,7 @@ def _read_marked(folder: Path) -> dict[str, Any] | None:
 
 
 def read_document(folder: Path) -> Recovered:
-    """The document as its files hold it now; read again where a hub compacts meanwhile. Nothing is written."""
+    """Return the document as its files hold it now; read again if a hub compacts meanwhile. Nothing is written."""
     for _ in range(TRIES - 1):
         try:
             return recover(Disk(folder), MIGRATIONS)
@@ -179,13 +183,13 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
 
 
 def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
-    """The values, encoded; those of the keys in `own` as they are at present."""
+    """Return the values, encoded; those of the keys in `own` as they are at present."""
     encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
     return encoded | {key: present[key] for key in own if key in present}
 
 
 def _read_leniently(folder: Path) -> Recovered:
-    """The folder's document; an empty one where it is damaged beyond recovery or of another Lares."""
+    """Return the folder's document; an empty one if it is damaged beyond recovery or of another Lares."""
     try:
         return read_document(folder)
     except (StartFailed, OSError):

@@ -75,12 +75,12 @@ class SavedFiles:
         self._home.sync_folder(_folder_of(path))
 
     def list_versions(self, path: str) -> list[FileVersion]:
-        """The versions of the file, newest first."""
+        """Return the versions of the file, newest first."""
         slug = _slug_of(path)
         return [each for name, each in self._list_all() if name == slug][::-1]
 
     def read_version(self, version: FileVersion) -> bytes:
-        """The text of the version."""
+        """Return the text of the version."""
         return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
@@ -113,7 +113,7 @@ class SavedFiles:
             self._data.sync_folder(VERSIONS_FOLDER)
 
     def _list_all(self) -> list[tuple[str, FileVersion]]:
-        """The versions of all files with their encoded paths, by path and number."""
+        """Return the versions of all files with their encoded paths, by path and number."""
         try:
             names = self._data.list_names(VERSIONS_FOLDER)
         except FileNotFoundError:
@@ -153,7 +153,7 @@ class SavedFiles:
 
 
 def is_version(name: str) -> bool:
-    """Whether a file in the folder of versions may be one, and is not still being written."""
+    """Return whether a file in the folder of versions may be one, and is not still being written."""
     slug, _, rest = name.partition(".")
     return bool(slug and rest) and not name.endswith(PART) and "/" not in name
 

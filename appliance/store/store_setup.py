@@ -60,7 +60,7 @@ class AdapterSecrets:
         self._prefix = f"{ADAPTER_PREFIX}{adapter}/"
 
     def get(self, key: str) -> str | None:
-        """What is kept under the key, None if nothing is."""
+        """Return what is kept under the key, None if nothing is."""
         stored = self._document.get(self._prefix + key)
         value = None if stored is None else orjson.loads(stored)
         return value if isinstance(value, str) else None
@@ -134,7 +134,7 @@ class Store:
         await self._stack.aclose()
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
-        """The texts that the adapter of this name keeps."""
+        """Return the texts that the adapter of this name keeps."""
         return AdapterSecrets(self.document, adapter)
 
     def note_stop(self) -> None:

@@ -34,7 +34,7 @@ KEY_ID_PREFIX = "key_"
 class Key(Redacted, frozen=True, kw_only=True):
     """One key as it is kept: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret, by which a guess is known without a hash; None where none was kept.
+    `hint` is a short digest of the secret, by which a guess is known without a hash; None if none was kept.
     `hook` is the id of the one hook that a key of that role opens.
     """
 
@@ -70,11 +70,11 @@ class Keys:
         return self.find(MASTER)
 
     def find(self, name: str) -> Key | None:
-        """The key whose secret bears this name, the master key too."""
+        """Return the key whose secret bears this name, the master key too."""
         return self._by_name.get(name)
 
     def list_all(self) -> list[Key]:
-        """Every key by id, but for the master key."""
+        """Return every key by id, but for the master key."""
         return sorted((key for key in self._by_name.values() if key.id != MASTER), key=lambda key: key.id)
 
     async def put(self, key: Key) -> None:
@@ -107,7 +107,7 @@ class Keys:
 
 
 def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:
-    """The API keys that are stored, the master key too."""
+    """Return the API keys that are stored, the master key too."""
     return [*read_all(document, KEY_PREFIX, _decode, on_fault).values()]
 
 

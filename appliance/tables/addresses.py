@@ -17,7 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
-"""Host and port, where nothing but an IPv6 address stands in brackets, and nothing around those."""
+"""Host and port, if nothing but an IPv6 address stands in brackets, and nothing around those."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def is_numeric(host: str) -> bool:
-    """Whether the host is an IP address, not a name."""
+    """Return whether the host is an IP address, not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -45,7 +45,7 @@ def is_numeric(host: str) -> bool:
 
 
 def address(value: Any) -> Address:
-    """A check: `address:port`, with IPv6 addresses in brackets."""
+    """Return a check: `address:port`, with IPv6 addresses in brackets."""
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
     try:
         if match is None or int(match[3]) > 65535:
@@ -58,7 +58,7 @@ def address(value: Any) -> Address:
 
 
 def base_url(value: Any) -> str:
-    """A check: the address of an HTTP service."""
+    """Return a check: the address of an HTTP service."""
     text = string(value).rstrip("/")
     _refuse_user(text)
     try:
@@ -73,13 +73,13 @@ def base_url(value: Any) -> str:
 
 
 def _refuse_user(url: str) -> None:
-    """Raises `Invalid` where the address holds a user; it is not repeated, because a password may stand there."""
+    """Raises `Invalid` if the address holds a user; it is not repeated, because a password may stand there."""
     if re.match(r"[^/]*//[^/]*@", url):
         raise Invalid("must be an address without user and password, which have keys of their own")
 
 
 def write_url(value: Any) -> str:
-    """A check: the whole address at which a server takes line protocol, in nanoseconds."""
+    """Return a check: the whole address at which a server takes line protocol, in nanoseconds."""
     text = string(value)
     _refuse_user(text)
     try:
@@ -96,13 +96,13 @@ def write_url(value: Any) -> str:
 
 
 def server_of(url: str) -> str:
-    """Where the address leads, without path and query, which may hold what is secret."""
+    """The target of the address, without path and query, which may hold what is secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def host(value: Any) -> str:
-    """A check: an IP address, or a well-formed host name, which is not resolved."""
+    """Return a check: an IP address, or a well-formed host name, which is not resolved."""
     text = string(value)
     try:
         return str(ipaddress.ip_address(text))
@@ -113,7 +113,7 @@ def host(value: Any) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether it fits into DNS, and cannot be read as an address in other digits (`0x7f.1`, `①②⑦.0.0.1`)."""
+    """Return whether it fits into DNS, and cannot be read as an address in other digits (`0x7f.1`, `①②⑦.0.0.1`)."""
     try:
         name = text.encode("idna").decode().rstrip(".")
     except UnicodeError:
@@ -123,7 +123,7 @@ def _is_name(text: str) -> bool:
 
 
 def network(value: Any) -> Network:
-    """A check: an IP address, or a network of them in CIDR."""
+    """Return a check: an IP address, or a network of them in CIDR."""
     try:
         return ipaddress.ip_network(string(value), strict=False)
     except ValueError:
@@ -131,7 +131,7 @@ def network(value: Any) -> Network:
 
 
 def origin(value: Any) -> str:
-    """A check: an origin, exactly as a browser sends it."""
+    """Return a check: an origin, exactly as a browser sends it."""
     text = string(value)
     try:
         parts = urlsplit(text)

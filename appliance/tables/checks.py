@@ -1,6 +1,6 @@
 """Checks: each returns a value from outside as its type, or raises `Invalid` with what it must be.
 
-The message goes on after the name of the value: `must be a string, not 7`.
+The message continues after the name of the value: `must be a string, not 7`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Mismatch(Invalid):
         super().__init__(self.in_words(JSON))
 
     def in_words(self, words: Words) -> str:
-        """The sentence: `must be a string, not a table`."""
+        """Return the sentence: `must be a string, not a table`."""
         return f"must be {self._expected}, not {shown(self._value, words)}{self._hint}"
 
 
@@ -61,7 +61,7 @@ def rounded(value: Any) -> Any:
 
 
 def shown(value: Any, words: Words = JSON) -> str:
-    """The value as a sentence shows it: on one line, at most `MAX_SHOWN_CHARS` characters for text."""
+    """Return the value as a sentence shows it: on one line, at most `MAX_SHOWN_CHARS` characters for text."""
     if value is None:
         return words.nothing
     if isinstance(value, bool):
@@ -113,7 +113,7 @@ def boolean(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
+    """Return a finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
     if isinstance(value, int):
         return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
     return isinstance(value, float) and math.isfinite(value)
@@ -127,7 +127,7 @@ def number(value: Any) -> int | float:
 
 
 def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
-    """An integer within the bounds, both included; `50.0` counts as `50`."""
+    """Return an integer within the bounds, both included; `50.0` counts as `50`."""
     is_whole = is_number(value) and value == int(value) and is_number(int(value))
     if not is_whole or (low is not None and value < low) or (high is not None and value > high):
         raise Mismatch("an integer" if low is None else f"an integer from {low} to {high}", value)
@@ -135,7 +135,7 @@ def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
 
 
 def whole(low: int, high: int) -> Callable[[Any], int]:
-    """A check: a whole number from `low` to `high`, written without a decimal point."""
+    """Return a check: a whole number from `low` to `high`, written without a decimal point."""
 
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -146,7 +146,7 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
 
 
 def number_within(low: float, high: float) -> Callable[[Any], float]:
-    """A check: a number from `low` to `high`, whole or not."""
+    """Return a check: a number from `low` to `high`, whole or not."""
 
     def check(value: Any) -> float:
         if not is_number(value) or not low <= value <= high:
@@ -157,7 +157,7 @@ def number_within(low: float, high: float) -> Callable[[Any], float]:
 
 
 def matching(pattern: str, expected: str) -> Callable[[Any], str]:
-    """A check: a string that the regular expression matches as a whole."""
+    """Return a check: a string that the regular expression matches as a whole."""
 
     def check(value: Any) -> str:
         if re.fullmatch(pattern, string(value)) is None:
@@ -168,7 +168,7 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
 
 
 def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A check: an array whose every item passes the check given."""
+    """Return a check: an array whose every item passes the check given."""
 
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -179,7 +179,10 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
-    """A check: one of these strings; the refusal names the one that is `meant` by another word, or the nearest."""
+    """Return a check: one of these strings.
+
+    The refusal names the one that is `meant` by another word, or the nearest.
+    """
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:
@@ -191,7 +194,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
 
 
 class Function(Struct, frozen=True):
-    """Stands for a function in what a file describes; `line` is where the function begins."""
+    """Stands for a function in what a file describes; `line` is the first line of the function."""
 
     line: int
 
@@ -200,7 +203,7 @@ class Function(Struct, frozen=True):
 
 
 def function(value: Any) -> Function:
-    """A check: a Lua function."""
+    """Return a check: a Lua function."""
     if not isinstance(value, Function):
         raise Mismatch("a function", value)
     return value

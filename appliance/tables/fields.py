@@ -22,7 +22,7 @@ MAX_UNKNOWN = 20
 """Unknown names of one table that are reported one by one; further ones are counted."""
 
 Path = tuple[str | int, ...]
-"""Where a value stands: names of fields, and positions in lists, counted from 1."""
+"""The place of a value: names of fields, and positions in lists, counted from 1."""
 
 
 class Field(Struct, Generic[C], frozen=True):
@@ -56,28 +56,31 @@ class Redacted(Struct, frozen=True):
 
 
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """A field of `Settings` that holds what a table states: with its check and default, as `Field` has them."""
+    """Return a field of `Settings` that holds what a table states.
+
+    With its check and default, as `Field` has them.
+    """
     return Field(check, default, required, secret)
 
 
 def rows(of: type[Settings], example: str) -> Any:
-    """A field of `Settings` that holds a list of tables, none if left out; `example` is what refusals show."""
+    """Return a field of `Settings` that holds a list of tables, none if left out; `example` is what refusals show."""
     return Field(of, (), example=example)
 
 
 def section(of: type[Settings]) -> Any:
-    """A field of `Settings` that holds a section; all its keys have defaults."""
+    """Return a field of `Settings` that holds a section; all its keys have defaults."""
     return Field(of, of(), is_section=True)
 
 
 class SettingsMeta(StructMeta):
     """Makes Structs of classes whose fields are `key(…)`, and keeps those, also inherited ones, as `FIELDS`.
 
-    A name that is a keyword of Python has a `_` behind it in the class, and none in `FIELDS`.
+    A name that is a keyword of Python has a `_` after it in the class, and none in `FIELDS`.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """The class."""
+        """Return the class."""
         own = {name: each for name, each in body.items() if isinstance(each, Field)}
         given = {name: each.default for name, each in own.items() if each.default is not None or not each.required}
         kept = {name: each for name, each in body.items() if name not in own}
@@ -117,7 +120,7 @@ class Findings(Struct):
 
 
 class Table:
-    """One table; `path` is where it stands, and `findings` gathers what is noted of it and of those in it."""
+    """One table; `path` is its place, and `findings` gathers what is noted of it and of those in it."""
 
     def __init__(self, raw: Mapping[str, Any], findings: Findings, path: Path = ()) -> None:
         self.findings = findings
@@ -127,16 +130,16 @@ class Table:
         self._asked: dict[str, None] = {}
 
     def has(self, name: str) -> bool:
-        """Whether the table holds the field."""
+        """Return whether the table holds the field."""
         return name in self._raw
 
     def raw(self, name: str) -> Any:
-        """The field as it stands, None where it is left out."""
+        """Return the field as it stands, None if it is left out."""
         self._asked[name] = None
         return self._raw.get(name)
 
     def take(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """The field's value as the check types it; None where it is left out, or wrong, which is noted."""
+        """Return the field's value as the check types it; None if it is left out, or wrong, which is noted."""
         self._asked[name] = None
         if name not in self._raw:
             return None
@@ -156,9 +159,9 @@ class Table:
         return self.take(name, check)
 
     def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
-        """The values of these fields; the default of one that is left out or wrong, which is noted.
+        """Return the values of these fields; the default of one that is left out or wrong, which is noted.
 
-        Where the table is not needed, nothing in it has to be there.
+        If the table is not needed, nothing in it has to be there.
         """
         return {name: self._read(name, each, is_needed) for name, each in fields.items()}
 
@@ -173,7 +176,7 @@ class Table:
         return value if is_stated else each.default
 
     def build(self, settings: type[S]) -> S | None:
-        """The settings that this table states; None where it has faults, which are noted."""
+        """Return the settings that this table states; None if it has faults, which are noted."""
         count = len(self.findings.faults)
         found = self.read(settings.FIELDS)
         self.refuse_others("a key of Lares")
@@ -185,12 +188,12 @@ class Table:
         return None
 
     def table(self, name: str, expected: str = "a table") -> Table | None:
-        """The field's table, an empty one where it is left out; None where it is none, which is noted."""
+        """Return the field's table, an empty one if it is left out; None otherwise, which is noted."""
         raw = self.raw(name)
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """The field's tables; none where it is left out, or is no list of them, which is noted."""
+        """Return the field's tables; none if it is left out, or is no list of them, which is noted."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -240,26 +243,26 @@ class Table:
 
 
 def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], int]) -> list[Fault]:
-    """The problems of a file as faults, each at the line of its path, or of the nearest table around it that has one.
+    """Return the problems of a file as faults, each at the line of its path or of the nearest table around it.
 
-    `line_of` is 0 where a path has none; so is the fault's line where there is none at all.
+    `line_of` is 0 if a path has none; so is the fault's line where there is none at all.
     """
     return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
 
 
 def line_at(path: Path, line_of: Callable[[Path], int]) -> int:
-    """The line of the path, or of the nearest table around it that has one; 0 if there is none."""
+    """Return the line of the path, or of the nearest table around it that has one; 0 if there is none."""
     return next((line for n in range(len(path), 0, -1) if (line := line_of(path[:n]))), 0)
 
 
 def dotted(path: Path) -> str:
-    """The path as sentences write it: `conditions[2].attribute`."""
+    """Return the path as sentences write it: `conditions[2].attribute`."""
     written = "".join(f"[{step}]" if isinstance(step, int) else f".{_written(step)}" for step in path)
     return written.removeprefix(".")
 
 
 def _written(name: str) -> str:
-    """A field's name as a sentence shows it; one with unusual characters is quoted."""
+    """Return a field's name as a sentence shows it; one with unusual characters is quoted."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else shown(name)
 
 
@@ -289,7 +292,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
 
 
 def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
-    """The dotted names by their last part, without those that share it."""
+    """Return the dotted names by their last part, without those that share it."""
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)

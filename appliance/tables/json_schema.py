@@ -18,14 +18,14 @@ Encode = Callable[[Any], Any]
 
 
 class Shape(dict[str, Any]):
-    """A schema that also says how such JSON is made of what the hub has: by calling it with that."""
+    """A schema that also states how such JSON is made of what the hub has: by calling it with that."""
 
     def __init__(self, schema: Schema, encode: Encode) -> None:
         super().__init__(schema)
         self.encode = encode
 
     def __call__(self, value: Any) -> Any:
-        """The value as JSON."""
+        """Return the value as JSON."""
         return self.encode(value)
 
 
@@ -39,7 +39,7 @@ ANY: Schema = {}
 
 
 def between(low: float, high: float, schema: Schema = INTEGER) -> Schema:
-    """A number within the bounds, both included."""
+    """Return a number within the bounds, both included."""
     return {**schema, "minimum": low, "maximum": high}
 
 
@@ -56,7 +56,7 @@ class Check(Struct, frozen=True, kw_only=True):
     run: Callable[[Any], Any]
 
     def __call__(self, value: Any) -> Any:
-        """The value, checked."""
+        """Return the value, checked."""
         return self.run(value)
 
 
@@ -119,12 +119,12 @@ def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:
 
 
 def record(title: str, /, **fields: Schema | Part) -> Record:
-    """An object of exactly these fields, each read from the attribute of its name unless it is a `Part`."""
+    """Return an object of exactly these fields, each read from the attribute of its name unless it is a `Part`."""
     return Record(title, fields)
 
 
 def described(title: str, /, **fields: Schema) -> Schema:
-    """The schema of an object of exactly these fields, for what is JSON already."""
+    """Return the schema of an object of exactly these fields, for what is JSON already."""
     return {
         "title": title,
         "type": "object",
@@ -135,7 +135,7 @@ def described(title: str, /, **fields: Schema) -> Schema:
 
 
 def array_of(items: Schema) -> Shape:
-    """An array of such items."""
+    """Return an array of such items."""
     encode = _encode_of(items)
     return Shape({"type": "array", "items": items}, list if encode is None else lambda values: [*map(encode, values)])
 
@@ -153,12 +153,12 @@ def one_of(*words: str) -> Schema:
 
 
 def only(word: str) -> Part:
-    """A field that always holds this string."""
+    """Return a field that always holds this string."""
     return Part({"const": word}, lambda _: word)
 
 
 def _encode_of(schema: Schema) -> Encode | None:
-    """How such JSON is made; None where it is JSON already."""
+    """Return how such JSON is made; None if it is JSON already."""
     return schema.encode if isinstance(schema, Shape) and schema.encode is not _as_it_is else None
 
 

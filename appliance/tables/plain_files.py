@@ -12,7 +12,7 @@ MAX_SECRET_BYTES = 64 << 10
 
 
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
-    """The content of a plain file; never waits for the other end of a pipe.
+    """Return the content of a plain file; never waits for the other end of a pipe.
 
     Raises `OSError`, with a sentence, if it cannot be read, is not a regular file, or has more bytes than that.
     """

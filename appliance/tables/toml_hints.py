@@ -33,7 +33,7 @@ def explain(text: str, message: str, number: int) -> str:
 
 
 def _stated_twice(lines: list[str], number: int, line: str) -> str:
-    """The section or key exists; name its other line."""
+    """Report that the section or key exists already, with its other line."""
     section, first = _section_before(lines, number), _HEADER.match(line)
     if first is not None:
         path = _path(first[2])

@@ -1,4 +1,4 @@
-"""The start of lares.pyz: says so if this is not a box for it. Any Python must be able to read this."""
+"""The start of lares.pyz: it reports a box that cannot run it. Any Python must be able to read this."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ EX_UNAVAILABLE = 69
 
 
 def tag():  # type: () -> str
-    """What this Python calls the compiled modules that it takes; empty where it is too old to say."""
+    """Return what this Python calls the compiled modules that it takes; empty if it is too old to say."""
     try:
         from importlib.machinery import EXTENSION_SUFFIXES
     except ImportError:
@@ -19,7 +19,7 @@ def tag():  # type: () -> str
 
 
 def glibc():  # type: () -> str
-    """The version of the C library; empty where it is not glibc."""
+    """Return the version of the C library; empty if it is not glibc."""
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").replace("glibc ", "")
     except (AttributeError, OSError, ValueError):
@@ -27,17 +27,17 @@ def glibc():  # type: () -> str
 
 
 def numbers(version):  # type: (str) -> list[int]
-    """The version so that it can be compared."""
+    """Return the version so that it can be compared."""
     return [int(part) for part in version.split(".")[:2] if part.isdigit()]
 
 
 def listed(words):  # type: (list[str]) -> str
-    """The words as people list them."""
+    """Return the words as people list them."""
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def needs():  # type: () -> str
-    """What a box needs for this file."""
+    """Return what a box needs for this file."""
     parts = [target.split("-") for target in TARGETS]
     pythons = sorted(set([int(part[1][1:]) for part in parts]))
     machines = sorted(set([part[2] for part in parts]))
@@ -51,7 +51,7 @@ def needs():  # type: () -> str
 
 
 def has():  # type: () -> str
-    """What this box has."""
+    """Return what this box has."""
     version = "%d.%d.%d" % tuple(sys.version_info[:3])
     library = glibc()
     return "%s is Python %s%s%s" % (
@@ -63,13 +63,13 @@ def has():  # type: () -> str
 
 
 def fits():  # type: () -> bool
-    """Whether this box is one that the file was made for."""
+    """Return whether this box is one that the file was made for."""
     library = glibc()
     return sys.version_info >= (3, 11) and tag() in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
 
 
 def open_standard_streams():  # type: () -> None
-    """Let closed standard streams lead nowhere; else the next file that is opened would take their place."""
+    """Let closed standard streams lead nowhere; otherwise the next file that is opened would take their place."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

@@ -1,7 +1,7 @@
-"""Starts the hub from where the single file was unpacked; unpacks it where that was not done yet, or was undone.
+"""Start the hub from its unpacked folder; unpack the single file first if need be.
 
 At every start it looks at each unpacked file's size and date, and at the first start after the box has booted at
-every byte: so what a power cut leaves behind is found. It imports little, being a part of every start.
+every byte: so damage by a power cut is found. It imports little, being a part of every start.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ held: list[int] = []
 
 
 class Unusable(Exception):
-    """A folder cannot be unpacked to; the message says why."""
+    """A folder cannot be unpacked to; the message states why."""
 
 
 def launch() -> int:
@@ -59,7 +59,7 @@ def launch() -> int:
 
 
 def run(archive: str, folder: str) -> int:
-    """Run the hub from the folder; where it fails and something there is damaged, unpack it anew and start again."""
+    """Run the hub from the folder; if it fails and something there is damaged, unpack it again and start again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -79,7 +79,7 @@ def run(archive: str, folder: str) -> int:
 
 
 def is_not_foreign(path: str) -> bool:
-    """Whether a folder of modules is Python's own: what else is installed on the box stays outside."""
+    """Return whether a folder of modules is Python's own: what else is installed on the box stays outside."""
     return not path.rstrip("/").endswith(("site-packages", "dist-packages"))
 
 
@@ -87,7 +87,7 @@ def is_not_foreign(path: str) -> bool:
 
 
 def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The folders to unpack to, in the order of preference."""
+    """Return the folders to unpack to, in the order of preference."""
     data = data_dir(arguments, environment)
     own = [data, *(environment.get(name, "").split(":")[0] for name in OWN)]
     chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
@@ -99,7 +99,7 @@ def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) 
 
 
 def starts_a_hub(arguments: Sequence[str]) -> bool:
-    """Whether the command line starts a hub: `run` or no command, and no option that would be refused."""
+    """Return whether the command line starts a hub: `run` or no command, and no option that would be refused."""
     words, expected = iter(arguments), "run"
     for word in words:
         if word in ("--config", "--data-dir"):
@@ -113,12 +113,12 @@ def starts_a_hub(arguments: Sequence[str]) -> bool:
 
 
 def is_a_hub_s(base: str) -> bool:
-    """Whether a hub that runs unpacks there, and not only commands that end soon."""
+    """Return whether a hub that runs unpacks there, and not only commands that end soon."""
     return base != os.path.join(INSTALLED, "program") and os.path.dirname(base) not in SHARED
 
 
 def is_ours(folder: str) -> bool:
-    """Whether it is a folder of this user's: what root puts into another's, that one could not use."""
+    """Return whether it is a folder of this user's: what root puts into another's, that one could not use."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -127,7 +127,7 @@ def is_ours(folder: str) -> bool:
 
 
 def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The data directory, found as the hub itself will find it."""
+    """Return the data directory, found as the hub itself will find it."""
     named = ""
     for index, word in enumerate(arguments):
         if word == "--data-dir":
@@ -147,7 +147,7 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False) -> str:
-    """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one.
+    """Return a folder that holds all of this build, unpacked now if need be; `Unusable` if there cannot be one.
 
     Where what a hub finds is damaged, it waits for the card as any command does.
     """
@@ -209,14 +209,17 @@ def check_way(base: str) -> None:
 
 
 def trusted_owners() -> tuple[int, ...]:
-    """The users who may own what is on the way to a program: this one and root, by whatever number it has here."""
+    """Return the users who may own what is on the way to a program.
+
+    This one and root, by whatever number it has here.
+    """
     mapped = read_text("/proc/self/uid_map").split()
     is_whole = mapped in ([], ["0", "0", "4294967295"])
     return (0, os.geteuid()) if is_whole else (0, os.geteuid(), UNMAPPED)
 
 
 def check_room(base: str) -> None:
-    """Raise `Unusable` where the folder cannot take what has to be unpacked."""
+    """Raise `Unusable` if the folder cannot take what has to be unpacked."""
     room = os.statvfs(base)
     if room.f_flag & os.ST_RDONLY or not os.access(base, os.W_OK | os.X_OK):
         raise Unusable(f"{base} cannot be written")
@@ -228,7 +231,7 @@ def check_room(base: str) -> None:
 
 
 def take(folder: str) -> bool:
-    """Whether the folder is there and whole; then it is kept from being removed. A damaged one is removed."""
+    """Return whether the folder is there and whole; then it is kept from being removed. A damaged one is removed."""
     if not lock_shared(folder):
         return False
     boot = this_boot()
@@ -242,7 +245,7 @@ def take(folder: str) -> bool:
 
 
 def lock_shared(folder: str) -> bool:
-    """Lock the folder against being removed; False where it is not there, or just being removed."""
+    """Lock the folder against being removed; False if it is not there, or just being removed."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
@@ -257,13 +260,13 @@ def lock_shared(folder: str) -> bool:
 
 
 def discard(folder: str) -> None:
-    """Remove the folder, which is locked: it is to be unpacked anew."""
+    """Remove the folder, which is locked: it is to be unpacked again."""
     os.close(held.pop())
     load_unpacker().discard(folder)
 
 
 def load_unpacker() -> Any:
-    """The part that writes, which most starts do not need."""
+    """Return the part that writes, which most starts do not need."""
     import lares_unpack
 
     return lares_unpack

@@ -14,7 +14,7 @@ TAG = EXTENSION_SUFFIXES[0][1:-3]
 SEAL = "seal.json"
 """Lists every file of the folder, but itself and `BOOTED`, with its size and its CRC-32.
 
-Where it names a boot, it was written before all of them were on the card, and holds in that boot alone.
+If it names a boot, it was written before all of them were on the card, and holds in that boot alone.
 """
 
 BOOTED = "booted"
@@ -22,11 +22,11 @@ BOOTED = "booted"
 
 SITE = "site-packages"
 DATE = 1_500_000_000
-"""The date of every unpacked file: whoever writes to one changes it."""
+"""The date of every unpacked file: writing to one changes it."""
 
 
 def is_corrupt(folder: str, *, deep: bool) -> bool:
-    """Whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
+    """Return whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
     try:
         for name, (size, check) in read_seal(folder)["files"].items():
             path = f"{folder}/{name}"
@@ -39,9 +39,9 @@ def is_corrupt(folder: str, *, deep: bool) -> bool:
 
 
 def read_seal(folder: str) -> dict[str, Any]:
-    """`files` with size and CRC-32 of each, and `boot` where it holds in this boot alone.
+    """`files` with size and CRC-32 of each, and `boot` if it holds in this boot alone.
 
-    `ValueError` or the like where the seal itself is damaged, or the box went down before all was on the card.
+    `ValueError` or the like if the seal itself is damaged, or the box went down before all was on the card.
     """
     with open(os.path.join(folder, SEAL), "rb") as file:
         seal: dict[str, Any] = json.loads(file.read())
@@ -51,18 +51,18 @@ def read_seal(folder: str) -> dict[str, Any]:
 
 
 def checksum(path: str) -> int:
-    """The CRC-32 of a file."""
+    """Return the CRC-32 of a file."""
     with open(path, "rb") as file:
         return zlib.crc32(file.read())
 
 
 def this_boot() -> str:
-    """What tells this boot of the box from every other; empty where nothing does."""
+    """Return the id of this boot of the box; empty if there is none."""
     return read_text("/proc/sys/kernel/random/boot_id")
 
 
 def read_text(path: str) -> str:
-    """What a small file says; empty where it cannot be read."""
+    """Return what a small file states; empty if it cannot be read."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             return file.read().strip()

@@ -12,14 +12,14 @@ from lares_unpack import compiled, dir_lock, remove_others, settle, sync, write_
 
 
 def seal() -> None:
-    """Keep for good what is unpacked, and what was compiled so far; `OSError` where that fails."""
+    """Keep for good what is unpacked, and what was compiled so far; `OSError` if that fails."""
     folder = running_folder()
     with dir_lock(os.path.dirname(folder)):
         seal_compiled(folder)
 
 
 def remove_old_versions() -> None:
-    """Remove every other version that nobody runs from; `OSError` where that fails."""
+    """Remove every other version that nobody runs from; `OSError` if that fails."""
     folder = running_folder()
     for base in candidate_folders(sys.argv[1:], os.environ):
         if os.path.isdir(base) and os.lstat(base).st_uid == os.geteuid() and not os.path.islink(base):
@@ -27,7 +27,7 @@ def remove_old_versions() -> None:
 
 
 def running_folder() -> str:
-    """The folder from which this process runs."""
+    """Return the folder from which this process runs."""
     folder = os.path.dirname(sys.path[0])
     assert os.path.basename(folder) == NAME and os.path.basename(sys.path[0]) == SITE
     return folder

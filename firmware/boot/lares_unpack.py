@@ -22,14 +22,14 @@ from typing import IO, Any
 from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
-"""What tells this Python's bytecode from that of others."""
+"""The number that distinguishes this Python's bytecode from that of others."""
 
 
 def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
     """Make the folder with all that the archive holds for this Python. Who comes at the same time waits.
 
-    Where `is_for_hub`, it need not be on the card yet. `OSError` where it cannot be written, `ValueError` where the
-    archive is damaged; then nothing is left behind.
+    Where `is_for_hub`, it need not be on the card yet. `OSError` if it cannot be written, `ValueError` if the
+    archive is damaged; then nothing is left over.
     """
     base, part = os.path.dirname(folder), f"{folder}.part"
     boot = {"boot": this_boot()} if is_for_hub and this_boot() else {}
@@ -103,7 +103,7 @@ def fill(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
 
 
 def read_part(stream: IO[bytes], size: int, check: int, name: str) -> bytes:
-    """The next part of a stream that holds many; `ValueError` where it is not what `parts.json` says."""
+    """Return the next part of a stream that holds many; `ValueError` if it is not what `parts.json` states."""
     data = stream.read(size)
     if len(data) != size or zlib.crc32(data) != check:
         raise ValueError(f"{name} is damaged")
@@ -119,7 +119,7 @@ def sealed_by(parts: Mapping[str, Any]) -> dict[str, object]:
 
 
 def settle(folder: str) -> None:
-    """Have all of the folder on the card, and read it from there; `OSError` where it reads differently."""
+    """Have all of the folder on the card, and read it from there; `OSError` if it reads differently."""
     os.sync()
     fetch(folder)
     if is_corrupt(folder, deep=True):
@@ -140,7 +140,7 @@ def place_objects(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) 
 
 
 def place_compiled(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
-    """Have what a hub imports first as this Python would compile it, where one of its kind was there at the build."""
+    """Have what a hub imports first as this Python would compile it, if one of its kind was there at the build."""
     if MAGIC in parts["compiled"]:
         with file.open(f"compiled/{MAGIC}.xz") as packed, lzma.open(packed) as stream:
             for name, (size, check) in parts["compiled"][MAGIC].items():
@@ -148,12 +148,12 @@ def place_compiled(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str)
 
 
 def machine_of(tag: str) -> str:
-    """The machine that a target's tag names."""
+    """Return the machine that a target's tag names."""
     return tag.split("-")[2]
 
 
 def place(path: str, data: bytes) -> None:
-    """Have a file with this content, where there was none."""
+    """Have a file with this content, if there was none."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o666)
@@ -208,12 +208,12 @@ def fetch(folder: str) -> None:
 
 
 def compiled(folder: str) -> Iterator[str]:
-    """What Python has compiled in the folder."""
+    """Return what Python has compiled in the folder."""
     return (path for path in walk(folder) if "/__pycache__/" in path)
 
 
 def walk(folder: str) -> Iterator[str]:
-    """Every file under the folder."""
+    """Yield every file under the folder."""
     for root, _, names in os.walk(folder):
         yield from (os.path.join(root, name) for name in names)
 
@@ -226,7 +226,7 @@ def remove_parts(base: str) -> None:
 
 
 def remove_others(base: str, *, keep: str) -> None:
-    """Remove what lies unpacked beside the folder to keep, unless a process runs from it."""
+    """Remove what lies unpacked next to the folder to keep, unless a process runs from it."""
     with dir_lock(base):
         for name in os.listdir(base):
             path = os.path.join(base, name)
@@ -236,7 +236,7 @@ def remove_others(base: str, *, keep: str) -> None:
 
 
 def is_idle(folder: str) -> bool:
-    """Whether no process runs from the folder."""
+    """Return whether no process runs from the folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

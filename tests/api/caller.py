@@ -39,7 +39,7 @@ class Reply:
         return json.loads(self.body)
 
     def header(self, name: str) -> str | None:
-        """The one header of this name, or None."""
+        """Return the one header of this name, or None."""
         found = [value for each, value in self.headers if each == name]
         assert len(found) < 2, f"{name} came {len(found)} times"
         return found[0] if found else None
@@ -72,7 +72,7 @@ class Caller:
         self._writer.write_eof()
 
     async def reply(self, within: float = 20.0, *, to: str = "GET") -> Reply:
-        """The next answer; one to HEAD has no body."""
+        """Return the next answer; one to HEAD has no body."""
         async with asyncio.timeout(within):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode("ascii")
             line, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
@@ -103,7 +103,7 @@ class Caller:
         return bytes(came)
 
     async def is_open(self, during: float = 0.2) -> bool:
-        """Whether the server sends nothing and does not close for so many seconds."""
+        """Return whether the server sends nothing and does not close for this many seconds."""
         try:
             await self.rest(during)
         except TimeoutError:
@@ -119,11 +119,11 @@ class Caller:
         self._writer.transport.resume_reading()  # type: ignore[attr-defined]
 
     async def read(self, most: int) -> bytes:
-        """What comes next, so many bytes at most."""
+        """Return what comes next, this many bytes at most."""
         return await self._reader.read(most)
 
     async def frame(self, within: float = 20.0) -> tuple[int, bytes]:
-        """The next WebSocket frame of the server: opcode and payload."""
+        """Return the next WebSocket frame of the server: opcode and payload."""
         async with asyncio.timeout(within):
             first, length = await self._reader.readexactly(2)
             assert first & 0x80 and not first & 0x70, "in one piece, without extensions"
@@ -135,7 +135,7 @@ class Caller:
             return first & 0x0F, await self._reader.readexactly(length)
 
     async def event(self, within: float = 20.0) -> Any:
-        """The next frame, which holds JSON."""
+        """Return the next frame, which holds JSON."""
         opcode, payload = await self.frame(within)
         assert opcode == TEXT, (opcode, payload)
         return json.loads(payload)
@@ -146,7 +146,7 @@ class Caller:
 
 
 async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[list[T], int]:
-    """What was read, so many times, and how many turns of the loop that took, which is the hub's own as well."""
+    """Return the results of reading repeatedly, and the number of turns of the loop, which is the hub's as well."""
 
     async def read_all() -> list[T]:
         return [await read() for _ in range(count)]
@@ -160,7 +160,7 @@ async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[lis
 
 @asynccontextmanager
 async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """A connection to the hub at this URL. A small one lets the system take little that we do not read."""
+    """Provide a connection to the hub at this URL. A small one lets the system take little that we do not read."""
     host, _, port = url.removeprefix("http://").partition(":")
     mine = socket.socket()
     mine.setblocking(False)
@@ -182,7 +182,7 @@ async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
 
 @asynccontextmanager
 async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """A connection that was upgraded to the event stream."""
+    """Provide a connection that was upgraded to the event stream."""
     async with call(url, small=small) as caller:
         reply = await caller.ask(request("GET", "/events", KEY, *UPGRADE))
         assert reply.status == 101, reply
@@ -197,7 +197,7 @@ async def shown(app: App, part: str, figure: str, value: int, within: float = 20
 
 
 def request(method: str, path: str, *headers: str, body: bytes | None = None) -> bytes:
-    """A request, with the length of its body if it has one."""
+    """Return a request, with the length of its body if it has one."""
     lines = [f"{method} {path} HTTP/1.1", "Host: lares", *headers]
     if body is not None:
         lines.append(f"Content-Length: {len(body)}")
@@ -205,7 +205,7 @@ def request(method: str, path: str, *headers: str, body: bytes | None = None) ->
 
 
 def frame(opcode: int, payload: bytes = b"", *, is_last: bool = True) -> bytes:
-    """A WebSocket frame as clients send it, masked with zeroes."""
+    """Return a WebSocket frame as clients send it, masked with zeroes."""
     first = bytes([(0x80 if is_last else 0) | opcode])
     if len(payload) < 126:
         return first + bytes([0x80 | len(payload)]) + bytes(4) + payload

@@ -106,7 +106,7 @@ class TestDiagnostics:
 
 
 def make(number: int, **attributes: Value) -> Device:
-    """A device."""
+    """Return a device."""
     return Device(
         id=f"desk:light:{number}",
         room_id=None,
@@ -119,7 +119,7 @@ def make(number: int, **attributes: Value) -> Device:
 
 
 def plain(device: Device) -> dict[str, Any]:
-    """The device as the contract writes it, by hand."""
+    """Return the device as the contract writes it, by hand."""
     return {
         "id": device.id,
         "name": device.name,
@@ -138,14 +138,14 @@ def plain(device: Device) -> dict[str, Any]:
 
 
 def info(device: Device) -> dict[str, str]:
-    """The device's info as the contract writes it, by hand."""
+    """Return the device's info as the contract writes it, by hand."""
     words = ("manufacturer", "model", "firmware", "serial", "parent_id", "area")
     received = {word: getattr(device.info, word) for word in words} | {"class": device.info.device_class}
     return {word: text for word, text in received.items() if text is not None}
 
 
 class TestEncodedDevices:
-    """A device is encoded once per change; and its bytes are those that it would have anew."""
+    """A device is encoded once per change; and its bytes are those that it would have again."""
 
     def test_what_is_kept_of_a_device_goes_with_it(self) -> None:
         encoder = DeviceEncoder()
@@ -273,12 +273,12 @@ async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(app: A
 
 
 def frozen(received: dict[str, Any]) -> dict[str, Any]:
-    """All of a device but what the next poll moves."""
+    """Return all of a device but what the next poll moves."""
     return {key: value for key, value in received.items() if key != "last_seen"}
 
 
 def report(numbers: Iterable[int], step: int) -> Report:
-    """What an adapter might see."""
+    """Return what an adapter might see."""
     seen = tuple(
         Observation(
             device_id=f"desk:light:{number}",

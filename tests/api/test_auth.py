@@ -43,7 +43,7 @@ def make_authenticator() -> Iterator[Callable[..., Authenticator]]:
 
 @contextmanager
 def busy(keys: Authenticator) -> Iterator[None]:
-    """No check begins before this ends: otherwise it may be over within one turn of the loop."""
+    """Provide no check begins before this ends: otherwise it may be over within one turn of the loop."""
     is_over = threading.Event()
     keys.hasher._thread.submit(is_over.wait)
     try:
@@ -53,12 +53,12 @@ def busy(keys: Authenticator) -> Iterator[None]:
 
 
 def guess(number: int, key_id: str = "reader") -> str:
-    """A wrong token of the right form."""
+    """Return a wrong token of the right form."""
     return f"lrs_{key_id}_{number:043d}"
 
 
 def hashing_threads() -> set[threading.Thread]:
-    """The threads that hash."""
+    """Return the threads that hash."""
     return {thread for thread in threading.enumerate() if thread.name.startswith("keys")}
 
 
@@ -229,7 +229,7 @@ class KeysByName(dict[str, Key]):
 
 @pytest.fixture
 def stored() -> KeysByName:
-    """The reader's key and the box's own master key."""
+    """Return the reader's key and the box's own master key."""
     return KeysByName(KEYS[0], MASTER_OF_BOX)
 
 
@@ -239,7 +239,7 @@ MASTER_OF_BOX = key_of(OLD, Role.ADMIN)
 
 @pytest.fixture
 def keys(stored: KeysByName) -> Iterator[Authenticator]:
-    """An authenticator for these keys."""
+    """Provide an authenticator for these keys."""
     made = Authenticator(stored.get)
     yield made
     made.close()

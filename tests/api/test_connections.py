@@ -44,7 +44,7 @@ class Fake:
 
 
 def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
-    """So many connections of each peer, one peer after the other."""
+    """Make connections of each peer, one peer after the other."""
     made: dict[str, list[Fake]] = {}
     for peer, count in counts.items():
         made[peer] = [Fake() for _ in range(count)]
@@ -185,7 +185,7 @@ ENDS: dict[str, list[bytes]] = {
 
 
 def list_kept(app: App) -> list[str]:
-    """The connections that are in memory, and what belongs to one, except those of the client that asks."""
+    """Return the connections that are in memory, and what belongs to one, except those of the client that asks."""
     loop = asyncio.get_running_loop()
     kinds = (StrictConnection, StrictHttp1, WebSocket)
     found = [each for each in gc.get_objects() if isinstance(each, kinds)]

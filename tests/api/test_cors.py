@@ -17,7 +17,7 @@ ALLOWED = frozenset({ORIGIN, OTHER})
 ON = ApiLimits(origins=ALLOWED)
 
 PUBLIC = {"/health", "/ready"}
-"""What is answered without a key, beside the dashboard's own files."""
+"""What is answered without a key, next to the dashboard's own files."""
 
 ASKS = ("Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type")
 
@@ -46,7 +46,7 @@ async def ask(app: App, method: str, path: str, *headers: str, body: bytes | Non
 
 
 def allowed(reply: Reply) -> str | None:
-    """The origin that may read the answer."""
+    """Return the origin that may read the answer."""
     return reply.header("access-control-allow-origin")
 
 

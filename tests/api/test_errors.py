@@ -362,14 +362,14 @@ class Asked:
 
 
 def answer_of(error: Exception) -> tuple[int, dict[str, Any]]:
-    """What a request that fails with the error is answered."""
+    """Return what a request that fails with the error is answered."""
     answer = error_response(cast("Request", Asked()), error)
     assert answer.body is not None
     return answer.status, orjson.loads(answer.body)
 
 
 def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
-    """All errors under this one."""
+    """Return all errors under this one."""
     return {kind}.union(*(below(each) for each in kind.__subclasses__()))
 
 

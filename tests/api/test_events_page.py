@@ -22,13 +22,13 @@ DOCUMENT = json.loads(json.dumps(describe_events(FRAMES)))
 
 
 def schema_of(type_: str) -> Any:
-    """The schema of a type of frame, as a client finds it in the document."""
+    """Return the schema of a type of frame, as a client finds it in the document."""
     message = DOCUMENT["components"]["messages"][type_]
     return {**message["payload"], "components": DOCUMENT["components"]}
 
 
 def faults_of(frame: Mapping[str, Any]) -> list[str]:
-    """What the document has against this frame."""
+    """Return what the document has against this frame."""
     return [str(each) for each in jsonschema_rs.Draft202012Validator(schema_of(frame["type"])).iter_errors(frame)]
 
 
@@ -61,12 +61,12 @@ async def test_a_read_key_is_enough_for_the_document(app: App) -> None:
 
 
 def rows_of_frames() -> list[str]:
-    """The table of frames as the page has it."""
+    """Return the table of frames as the page has it."""
     return [f"| `{frame.type}` | {_fields(frame)} | {frame.when} |" for frame in FRAMES]
 
 
 def rows_of_codes() -> list[str]:
-    """The table of codes as the page has it."""
+    """Return the table of codes as the page has it."""
     return [f"| `{name}` | {code.status} | {code.meaning} |" for name, code in sorted(CODES.items())]
 
 

@@ -47,7 +47,7 @@ MAIN = "config/test.toml"
 
 @asynccontextmanager
 async def open_home(root: Path, toml: str = "", disk: Disk | None = None) -> AsyncIterator[App]:
-    """A hub with a scene, an automation, a script, and a configuration on the disk."""
+    """Provide a hub with a scene, an automation, a script, and a configuration on the disk."""
     for name, text in {
         "scenes/evening.lua": SCENE % ("evening", ""),
         "automations/hourly.lua": AUTOMATION % "hourly",
@@ -65,14 +65,14 @@ async def open_home(root: Path, toml: str = "", disk: Disk | None = None) -> Asy
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def home(tmp_path: Path) -> AsyncIterator[App]:
-    """The hub."""
+    """Provide the hub."""
     (tmp_path / "data").mkdir()
     async with open_home(tmp_path) as app:
         yield app
 
 
 def root_of(app: App) -> Path:
-    """The folder that holds `config/`."""
+    """Return the folder that holds `config/`."""
     return app.hub._config.root
 
 

@@ -54,7 +54,7 @@ class Sockets:
         self.open: list[socket.socket] = []
 
     async def dial(self, address: str, count: int, said: bytes = b"") -> None:
-        """Open so many more from this address."""
+        """Open this many more from this address."""
         for number in range(count):
             one = socket.socket()
             self.open.append(one)
@@ -67,7 +67,7 @@ class Sockets:
                 await asyncio.sleep(0)
 
     def count_closed(self) -> int:
-        """How many the server has closed."""
+        """Return how many the server has closed."""
         return sum(_is_closed(one) for one in self.open)
 
     def close(self) -> None:

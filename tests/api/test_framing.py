@@ -1,4 +1,4 @@
-"""RFC 9112, row by row: where a request ends must be read in one way, and what can be read in two is refused."""
+"""RFC 9112, row by row: if a request ends must be read in one way, and what can be read in two is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACCEPTED: list[tuple[bytes, bool, int | None, bool]] = [
     (LINE_10 + b"\r\nConnection: Keep-Alive, x", False, 0, True),
     (LINE_10 + b"\r\nConnection: keep-alive, close", False, 0, False),
 ]
-"""A head, whether it announces a body, of what length (None: in chunks), and whether the connection goes on."""
+"""A head, whether it announces a body, of what length (None: in chunks), and whether the connection continues."""
 
 NBSP, LATIN_NBSP = "\u00a0".encode(), b"\xa0"
 
@@ -103,7 +103,7 @@ CHUNKS: dict[bytes, int | None] = {
     b"1e": 30,
     b"f" * 15: 0xFFFFFFFFFFFFFFF, b"f" * 16: None, "１".encode(): None, "٣".encode(): None, NBSP + b"17": None,
 }  # fmt: skip
-"""The line in front of a chunk, and its size; None where it must be refused."""
+"""The line in front of a chunk, and its size; None if it must be refused."""
 
 
 async def test_heads_that_can_be_read_in_one_way_are_read_so() -> None:

@@ -41,7 +41,7 @@ MISSING = {"error": "hook 'nobody' not found", "code": "hook_not_found"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """A home with an automation for the hook `bell`, one that is off, and a virtual door."""
+    """Provide a home with an automation for the hook `bell`, one that is off, and a virtual door."""
     files = {
         "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'rung' }"),
         "automations/door.lua": automation("door", f"{{ type = 'webhook', hook = '{DOOR}' }}"),
@@ -53,20 +53,20 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]
 
 
 async def key_for(app: App, hook: str) -> Any:
-    """A new key for the hook."""
+    """Return a new key for the hook."""
     made = await app.post("/auth/keys", {"label": f"for {hook}", "role": "hook", "hook": hook})
     assert made.status == 200
     return made.json
 
 
 async def payloads(app: App, automation: str = "bell") -> list[Any]:
-    """What has fired the automation until now, the newest first."""
+    """Return what has fired the automation until now, the newest first."""
     entries = (await app.get(f"/automations/{automation}/history")).json["entries"]
     return [entry["trigger_payload"] for entry in entries]
 
 
 async def fired(app: App, count: int) -> Any:
-    """The newest payload, once so many executions have ended."""
+    """Return the newest payload, once this many executions have ended."""
     await until(lambda: app.hub.automations.figures()["ended"]["ok"] >= count)
     return (await payloads(app))[0]
 

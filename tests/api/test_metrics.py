@@ -16,13 +16,13 @@ from tests.fakes.programs import need
 
 
 def sample(text: str, name: str) -> float:
-    """The value of the sample that is called so, labels and all."""
+    """Return the value of the sample that is called so, labels and all."""
     [value] = re.findall(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
     return float(value)
 
 
 async def scrape(app: App) -> str:
-    """What the route answers."""
+    """Return what the route answers."""
     answer = await app.get("/metrics", token=READER.text)
     assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     return str(answer.json)

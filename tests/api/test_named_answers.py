@@ -99,7 +99,7 @@ NAMED: dict[str, set[int]] = {
     "GET /devices/{id}/uses": {200, 401, 404},
     "GET /events": {101, 400, 401, 426},
 }
-"""Beside what malformed requests meet everywhere. 400 of /events is a handshake that fails, 426 a plain request."""
+"""Next to what malformed requests meet everywhere. 400 of /events is a handshake that fails, 426 a plain request."""
 
 DURABLE = {
     "POST /devices/{id}/name",
@@ -122,7 +122,7 @@ DURABLE = {
     "DELETE /timers/{id}",
     "PUT /preferences",
 }
-"""What answers 503 where the store cannot take a change."""
+"""What answers 503 if the store cannot take a change."""
 
 for answers in NAMED.values():
     if 401 in answers:
@@ -135,7 +135,7 @@ for durable in DURABLE:
 
 
 def name_of(route: Route) -> str:
-    """The route as the documents write it."""
+    """Return the route as the documents write it."""
     segments = ["{id}" if segment.startswith("<") else segment for segment in route.path.split("/")]
     return f"{route.method} {'/'.join(segments)}"
 

@@ -30,7 +30,7 @@ DOCUMENT: Any = json.loads(json.dumps(describe(ROUTES)))
 
 
 def operation(route: Route) -> Any:
-    """What the document says of the route."""
+    """Return what the document states of the route."""
     return DOCUMENT["paths"][re.sub(r"<(\w+)>", r"{\1}", route.path)][route.method.lower()]
 
 
@@ -154,7 +154,7 @@ BODIES = VALUES | st.fixed_dictionaries(
 
 
 def takes(check: Any, value: Any) -> bool:
-    """Whether the check lets the value pass."""
+    """Return whether the check lets the value pass."""
     try:
         check(value)
     except Invalid:
@@ -163,7 +163,7 @@ def takes(check: Any, value: Any) -> bool:
 
 
 def fits(value: Any, schema: Schema) -> bool:
-    """Whether the schema describes the value."""
+    """Return whether the schema describes the value."""
     return jsonschema_rs.is_valid(dict(schema), value)
 
 

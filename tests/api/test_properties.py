@@ -1,4 +1,4 @@
-"""Any bytes are answered in JSON or with a closed connection, without an internal error, and the hub goes on."""
+"""Any bytes are answered in JSON or with a closed connection, without an internal error, and the hub continues."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Log(logging.Handler):
 
 @dataclass(slots=True, kw_only=True)
 class Home:
-    """A hub that runs beside the test."""
+    """A hub that runs next to the test."""
 
     port: int
     log: Log
 
     def dial(self) -> socket.socket:
-        """A new connection."""
+        """Return a new connection."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def check(self) -> None:
@@ -83,7 +83,7 @@ class Home:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    """A hub on a loop of its own, in a thread of its own."""
+    """Provide a hub on a loop of its own, in a thread of its own."""
     ready: threading.Event = threading.Event()
     found: list[Any] = []
 
@@ -117,7 +117,10 @@ class RawAnswer:
 
 
 def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> RawAnswer:
-    """The next answer, which fits what was asked; raises `http.client.HTTPException` or `OSError` when none comes."""
+    """Return the next answer, which fits what was asked.
+
+    Raises `http.client.HTTPException` or `OSError` when none comes.
+    """
     answer = http.client.HTTPResponse(line, method=method)
     answer.begin()
     body = answer.read()
@@ -128,7 +131,7 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Raw
 
 
 def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
-    """No answer fails inside, and every refusal is JSON that says why."""
+    """No answer fails inside, and every refusal is JSON that states why."""
     assert answer.status < 500 or answer.status in DECLARED, (answer.status, body)
     assert answer.getheader("server") is None and b"Traceback" not in body
     assert all(value for _, value in answer.getheaders())
@@ -272,7 +275,7 @@ THOROUGH = settings(QUICK, max_examples=150)
 
 
 def fill_in(route: Route, segments: list[str]) -> str:
-    """The route's path with these ids."""
+    """Return the route's path with these ids."""
     rest = iter(segments)
     return re.sub(r"<\w+>", lambda _: next(rest, "power") or "x", route.path)
 
@@ -343,7 +346,7 @@ WHOLE = st.sampled_from(VALID)
 
 
 def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
-    """The bytes with some of them replaced by others."""
+    """Return the bytes with some of them replaced by others."""
     changed = bytearray(data)
     for place, removed, inserted in edits:
         at = int(place * len(changed))

@@ -24,7 +24,7 @@ TWO_AT_ALL = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
 
 
 def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
-    """Take so often; the seconds to wait of each, 0 where it was allowed."""
+    """Take this often; the seconds to wait of each, 0 if it was allowed."""
     received = []
     for _ in range(times):
         try:
@@ -83,7 +83,7 @@ async def test_buckets_that_are_full_again_are_forgotten() -> None:
 
 
 def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
-    """A row with this method and path."""
+    """Return a row with this method and path."""
     return Route(method=method, path=path, role=role, handler=SystemApi.show_health, statuses=(200,))
 
 

@@ -47,12 +47,12 @@ WRONG = {
 
 
 def path_of(route: Route) -> str:
-    """A path of the route that names nothing that exists."""
+    """Return a path of the route that names nothing that exists."""
     return re.sub(r"<\w+>", "nothing", route.path)
 
 
 def name_of(route: Route) -> str:
-    """What the test is called."""
+    """Return what the test is called."""
     return f"{route.method} {route.path}"
 
 
@@ -62,7 +62,7 @@ def of(answer: Received) -> tuple[int, object]:
 
 
 async def ask(app: App, route: Route, authorization: str | None) -> Received:
-    """The route's own method on its path, with a body that no route takes, so that nothing is done."""
+    """Return the route's own method on its path, with a body that no route takes, so that nothing is done."""
     headers = {} if authorization is None else {"Authorization": authorization}
     data = None if route.body is None else b"not JSON"
     return await app.ask(route.method, path_of(route), data=data, token=None, headers=headers)
@@ -107,7 +107,7 @@ SORTS = ["no token", "a wrong one", "a malformed one", "of a revoked key", "the 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tokens(shared: App) -> dict[str, str | None]:
-    """A token of every sort, those of keys made over HTTP."""
+    """Return a token of every sort, those of keys made over HTTP."""
 
     async def make(label: str, role: Role) -> tuple[str, str]:
         of_hook = {"hook": "nothing"} if role is Role.HOOK else {}

@@ -144,19 +144,19 @@ EVENT_FRAMES = [(event, {"type": type_, **fields}) for event, type_, fields in F
 
 
 def quiet_app(**more: Any) -> Any:
-    """A running hub in which time stands still, so that nothing happens but what the test does."""
+    """Return a running hub in which time stands still, so that nothing happens but what the test does."""
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     return open_app(clock=clock, light=light, tv=tv, **more)
 
 
 def note(number: int, size: int = 0) -> SystemErrorReported:
-    """An event that differs from others of its class."""
+    """Return an event that differs from others of its class."""
     return SystemErrorReported(message=f"{number}:{'x' * size}")
 
 
 def number_of(received: dict[str, Any]) -> int:
-    """The number of a note's frame."""
+    """Return the number of a note's frame."""
     return int(received["message"].partition(":")[0])
 
 

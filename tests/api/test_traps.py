@@ -41,7 +41,7 @@ SLACK = 20.0
 
 @asynccontextmanager
 async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]:
-    """A running hub, and what to close to stop it."""
+    """Provide a running hub, and what to close to stop it."""
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(open_app(limits=limits)), stack
 
@@ -141,14 +141,14 @@ class TestStopping:
 
 
 async def next_frame(stream: Caller) -> tuple[int, bytes]:
-    """The next frame that is no ping, for which a busy machine leaves time."""
+    """Return the next frame that is no ping, for which a busy machine leaves time."""
     while (frame := await stream.frame())[0] == PING:
         pass
     return frame
 
 
 async def take(stream: Caller, count: int) -> None:
-    """Read so many frames."""
+    """Read this many frames."""
     for _ in range(count):
         assert (await next_frame(stream))[0] == TEXT
 

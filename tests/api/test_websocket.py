@@ -35,7 +35,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 LIMIT = 65_536
 DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
 PONGS = frame(PING, b"still there?")
-"""What every case that goes on ends with, to see that it does."""
+"""What every case that continues ends with, to see that it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +48,18 @@ class Case:
 
 
 def masked(data: bytes, mask: bytes = b"\x11\xfe\x00\x7a") -> bytes:
-    """A short frame with a mask that changes it."""
+    """Return a short frame with a mask that changes it."""
     payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data[6:]))
     return data[:2] + mask + payload
 
 
 def first(opcode: int, payload: bytes = b"") -> bytes:
-    """A frame that more are to follow."""
+    """Return a frame that more are to follow."""
     return frame(opcode, payload, is_last=False)
 
 
 def pieces(opcode: int, payload: bytes, size: int) -> bytes:
-    """A message in fragments of this size."""
+    """Return a message in fragments of this size."""
     cuts = [*range(0, len(payload), size), len(payload)]
     parts = [payload[start:end] for start, end in pairwise(cuts)]
     said = [first(CONTINUATION if number else opcode, part) for number, part in enumerate(parts[:-1])]
@@ -67,12 +67,12 @@ def pieces(opcode: int, payload: bytes, size: int) -> bytes:
 
 
 def with_bits(data: bytes, bits: int) -> bytes:
-    """A frame with reserved bits set."""
+    """Return a frame with reserved bits set."""
     return bytes([data[0] | bits << 4]) + data[1:]
 
 
 def goodbye(code: int, reason: bytes = b"") -> bytes:
-    """A close frame."""
+    """Return a close frame."""
     return frame(CLOSE, code.to_bytes(2, "big") + reason)
 
 

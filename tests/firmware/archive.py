@@ -31,7 +31,7 @@ NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500
 
 
 def this_target() -> Target:
-    """The target that this Python is."""
+    """Return the target that this Python is."""
     _, python, machine, _, libc = lares_seal.TAG.split("-")
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
@@ -70,14 +70,14 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """What lies unpacked in the folder, but what is compiled."""
+    """Return what lies unpacked in the folder, but what is compiled."""
     site = folder / "site-packages"
     files = (path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {str(path.relative_to(site)): path.read_bytes() for path in files}
 
 
 def expected(version: bytes = b"1") -> dict[str, bytes]:
-    """What has to lie there."""
+    """Return what has to lie there."""
     return {**PURE, **NATIVE, "version.py": version}
 
 

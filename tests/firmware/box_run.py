@@ -36,7 +36,7 @@ def put_through(run: Sequence[str | Path], folder: Path) -> None:
 
 @contextmanager
 def light() -> Iterator[LightSimulator]:
-    """A simulated light with a thread of its own."""
+    """Provide a simulated light with a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

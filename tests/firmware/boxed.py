@@ -29,7 +29,7 @@ def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
 
 @dataclass(slots=True, kw_only=True)
 class Box:
-    """A hub that answers at the port; `log` is what it has said."""
+    """A hub that answers at the port; `log` is what it has stated."""
 
     process: subprocess.Popen[bytes] | None
     log: Path
@@ -45,7 +45,7 @@ class Box:
             return answer.status, json.loads(answer.read() or b"null")
 
     def until(self, path: str, holds: Any, within: float = 60.0) -> Any:
-        """What the path answers, once that holds."""
+        """Return what the path answers, once that holds."""
         deadline = time.monotonic() + within
         while True:
             status, body = self.ask("GET", path)
@@ -78,7 +78,7 @@ class Box:
 
 @contextmanager
 def started(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> Iterator[Box]:
-    """The hub that the command starts, from its first answer on; killed at the end if it still runs."""
+    """Provide the hub that the command starts, from its first answer on; killed at the end if it still runs."""
     log = folder / "box.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(list(command), cwd=folder, env=dict(environment), stdout=stream, stderr=stream)
@@ -98,5 +98,5 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def port_in(log: Path) -> int:
-    """The port that the log says last is listened at; 0 where it says none."""
+    """Return the port that the log states last is listened at; 0 if it states none."""
     return max((0, *(int(port) for port in re.findall(r"listening at http://\S+:(\d+)", log.read_text())[-1:])))

@@ -1,6 +1,6 @@
 """Become a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`; needs libseccomp.
 
-Beside `SystemCallFilter` it keeps `MemoryDenyWriteExecute` and `RestrictAddressFamilies`, as systemd does it.
+Next to `SystemCallFilter` it keeps `MemoryDenyWriteExecute` and `RestrictAddressFamilies`, as systemd does it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Comparison(ctypes.Structure):
 
 
 def calls_of(names: str) -> Iterator[str]:
-    """The system calls that are named, those of each @set too."""
+    """Yield the system calls that are named, those of each @set too."""
     for name in names.split():
         if name.startswith("@"):
             said = subprocess.check_output(["systemd-analyze", "syscall-filter", name], text=True)
@@ -43,7 +43,7 @@ def calls_of(names: str) -> Iterator[str]:
 
 
 def allowed_by(settings: list[tuple[str, str]]) -> set[str]:
-    """The calls that the unit's `SystemCallFilter`s leave, the first of which lists what is allowed."""
+    """Return the calls that the unit's `SystemCallFilter`s leave, the first of which lists what is allowed."""
     allowed: set[str] = set()
     for name, value in settings:
         if name == "SystemCallFilter":

@@ -19,7 +19,7 @@ NEEDED = ("appliance", "config", "firmware", "build.py", "shiv.toml", "LICENSE")
 
 
 def clone(folder: Path) -> Path:
-    """A folder with what the build needs, and nothing that was made of it."""
+    """Return a folder with what the build needs, and nothing that was made of it."""
     folder.mkdir(parents=True)
     for name in NEEDED:
         if (ROOT / name).is_dir():
@@ -30,7 +30,7 @@ def clone(folder: Path) -> Path:
 
 
 def build(folder: Path, *arguments: str, umask: int = 0o022, **environment: str) -> str:
-    """Run the clone's build; what it said. Skips where nothing can be fetched."""
+    """Run the clone's build; what it stated. Skips if nothing can be fetched."""
     env = {**os.environ, "BUILD_PY_CACHE": str(cache_dir()), **environment}
     command = [BARE_PYTHON, str(folder / "build.py"), *arguments]
     done = subprocess.run(command, env=env, cwd="/", umask=umask, capture_output=True, text=True, timeout=900)
@@ -41,7 +41,7 @@ def build(folder: Path, *arguments: str, umask: int = 0o022, **environment: str)
 
 
 def digest(file: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

@@ -20,13 +20,16 @@ PATIENCE = 240
 
 
 def cache_dir() -> Path:
-    """Where downloads are kept between runs."""
+    """Return where downloads are kept between runs."""
     named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
     return Path(named or Path(cache or Path.home() / ".cache") / "lares-build")
 
 
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
-    """A folder with these packages and, unless `unpack_only`, all that they need. Skips where it cannot be had."""
+    """Return a folder with these packages and, unless `unpack_only`, all that they need.
+
+    Skips if it cannot be had.
+    """
     for tool in ("apt-get", "dpkg-deb"):
         need(tool)
     digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
@@ -68,7 +71,7 @@ def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *,
 
 
 def make_sources(suite: str, packages: Sequence[str]) -> Path:
-    """A folder with the archives that these source packages consist of. Skips where they cannot be had."""
+    """Return a folder with the archives that these source packages consist of. Skips if they cannot be had."""
     digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
     folder = cache_dir() / f"sources-{suite}-{digest}"
     with only_one(folder):
@@ -85,7 +88,7 @@ def make_sources(suite: str, packages: Sequence[str]) -> Path:
 
 
 def _workplace(folder: Path, source: str) -> Path:
-    """A folder beside this one, in which apt finds this source and nothing of the machine's own."""
+    """Return a folder next to this one, in which apt finds this source and nothing of the machine's own."""
     work = folder.with_suffix(".apt")
     shutil.rmtree(work, ignore_errors=True)
     for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
@@ -96,7 +99,7 @@ def _workplace(folder: Path, source: str) -> Path:
 
 
 def debian_mirror() -> str:
-    """The mirror that this machine already uses."""
+    """Return the mirror that this machine already uses."""
     command = ["apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", "Identifier: Packages"]
     lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     sites = [line.split()[0] for line in lines if line.split()[1:] == ["Debian"] and "security" not in line]
@@ -128,13 +131,13 @@ def _apt(work: Path, architecture: str, command: Sequence[str], folder: Path | N
 
 
 def own_architecture() -> str:
-    """The machine's own architecture in Debian's words. Skips without dpkg."""
+    """Return the machine's own architecture in Debian's words. Skips without dpkg."""
     command = [need("dpkg"), "--print-architecture"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def emulator() -> Path:
-    """A qemu that runs arm64 programs on this machine, installed or fetched."""
+    """Return a qemu that runs arm64 programs on this machine, installed or fetched."""
     installed = shutil.which("qemu-aarch64-static")
     if installed:
         return Path(installed)

@@ -15,7 +15,7 @@ PID, LOG, CALLS, NOTIFY = (Path("/run") / name for name in ("lares.pid", "lares.
 
 
 def setting(name: str) -> str:
-    """The unit's last setting of this name."""
+    """Return the unit's last setting of this name."""
     return [line.partition("=")[2] for line in UNIT.read_text().splitlines() if line.startswith(name + "=")][-1]
 
 
@@ -36,7 +36,7 @@ def stop() -> None:
 
 
 def start() -> int:
-    """Start it as systemd would; 0 once it has said that it is ready."""
+    """Start it as systemd would; 0 once it has stated that it is ready."""
     user = pwd.getpwnam(setting("User"))
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     NOTIFY.unlink(missing_ok=True)

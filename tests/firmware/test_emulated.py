@@ -19,7 +19,7 @@ PROCESSOR = "cortex-a53"
 
 
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:
-    """How to run the file in a root file system of arm64.
+    """Return how to run the file in a root file system of arm64.
 
     The Python takes a script for its own program, which starts the emulator again: this machine cannot run what it
     starts, the Lua worker, by itself.

@@ -24,13 +24,13 @@ PART = "site-packages/appliance/part.py"
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A single file in small."""
+    """Return a single file in small."""
     return make_archive(tmp_path / "lares.pyz")
 
 
 @pytest.fixture
 def folder(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a hub has unpacked it, for whom nothing was synced."""
+    """If a hub has unpacked it, for whom nothing was synced."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "sync", lambda: pytest.fail("the card was waited for"))
         patch.setattr(os, "fsync", lambda _: pytest.fail("the card was waited for"))
@@ -40,7 +40,7 @@ def folder(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def compiled(folder: Path) -> list[Path]:
-    """What lies compiled there."""
+    """Return what lies compiled there."""
     return sorted(folder.rglob("*.pyc"))
 
 

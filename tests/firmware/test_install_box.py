@@ -40,7 +40,7 @@ class Root:
         )
 
     def install_sh(self, *arguments: str) -> str:
-        """Run install.sh; what it said. Failing is a failure."""
+        """Run install.sh; what it stated. Failing is a failure."""
         done = self.run("/bin/sh", "/install.sh", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -52,11 +52,11 @@ class Root:
         return done.stderr
 
     def read(self, path: str) -> bytes:
-        """A file of it."""
+        """Return a file of it."""
         return (self.folder / path).read_bytes()
 
     def copies(self) -> list[str]:
-        """What root's commands have unpacked and left, wherever they may."""
+        """Return what root's commands have unpacked and left, wherever they may."""
         candidate_folders = [
             self.folder / "opt" / "lares" / "program",
             *(self.folder / name for name in ("var/tmp", "tmp", "run")),
@@ -67,7 +67,7 @@ class Root:
         ]
 
     def left(self) -> list[str]:
-        """What is there under the name of Lares: files, and lines of those who keep users."""
+        """Return what is there under the name of Lares: files, and lines of those who keep users."""
         folders = ("etc", "opt", "var", "srv", "tmp", "usr", "lib/upgrade")
         found = [str(path) for name in folders for path in (self.folder / name).rglob("*") if "lares" in path.name]
         files = [self.folder / "etc" / name for name in ("passwd", "group", "shadow", "gshadow")]
@@ -88,7 +88,7 @@ class Root:
         assert len(self.copies()) == 1, self.copies()
 
     def box(self, host: str = "127.0.0.1") -> Box:
-        """The hub that runs there."""
+        """Return the hub that runs there."""
         log = self.folder / "run" / "lares.log"
         return Box(process=None, log=log, port=port_in(log), host=host)
 
@@ -100,7 +100,7 @@ class Root:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Root]:
-    """A fresh Debian with Python."""
+    """Provide a fresh Debian with Python."""
     if os.geteuid() != 0:
         pytest.skip("changes into a root file system, and makes a user there, which only root may")
     architecture = own_architecture()
@@ -120,7 +120,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
 
 
 def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
-    """A version that seems sound until it is told to do that."""
+    """Return a version that seems sound until it is told to do that."""
     start = (
         "import sys\n"
         f"if {word!r} in sys.argv: sys.exit('it does not work')\n"
@@ -161,7 +161,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith(f"lares {VERSION}\n")
     assert root.install_sh("install", first) == f"lares: {VERSION} was installed already\n"
     root.obeys_root()
-    os.chown(config.parent, 0, -1)  # who restores must be allowed to write beside it, which user 7 is not
+    os.chown(config.parent, 0, -1)  # who restores must be allowed to write next to it, which user 7 is not
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
     os.chown(config.parent, 7, -1)
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
@@ -285,7 +285,7 @@ def sysupgrade(root: Root) -> None:
 @pytest.mark.slow
 def test_what_a_sysupgrade_keeps_is_a_whole_home(root: Root, single_file: Path) -> None:
     make_openwrt(root)
-    host = "127.0.0.3"  # where nobody's connection takes the port between two starts
+    host = "127.0.0.3"  # if nobody's connection takes the port between two starts
     port = free_port(host)
     config = configure(root.folder / "etc" / "lares", port=port)
     config.write_text(config.read_text().replace("127.0.0.1", host))

@@ -28,7 +28,7 @@ SHARED = [f"{folder}/lares-{USER}" for folder in ("/var/tmp", "/tmp", "/run")]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A single file in small."""
+    """Return a single file in small."""
     return make_archive(tmp_path_factory.mktemp("archive") / "lares.pyz")
 
 
@@ -43,7 +43,7 @@ def released() -> Iterator[None]:
 
 @pytest.fixture
 def folder(archive: Path, tmp_path: Path) -> Path:
-    """Where it was unpacked."""
+    """If it was unpacked."""
     base = tmp_path / "program"
     return Path(lares_launcher.find_folder(str(archive), [str(base)]))
 
@@ -127,7 +127,7 @@ class TestPlaces:
 
 
 def volume(**more: int) -> Callable[[str], Any]:
-    """A statvfs that tells of a file system with room, but for what is said."""
+    """Return a statvfs that shows of a file system with room, but for what is stated."""
     return lambda path: SimpleNamespace(**{"f_flag": 0, "f_bavail": 1 << 20, "f_frsize": 4096, **more})
 
 
@@ -135,7 +135,7 @@ class TestChoice:
     """The first that is writable, allows execution and has room."""
 
     def choose(self, archive: Path, *bases: Path) -> Path:
-        """The base that it was unpacked to."""
+        """Return the base that it was unpacked to."""
         return Path(lares_launcher.find_folder(str(archive), [str(base) for base in bases])).parent
 
     def test_the_first_that_will_do_is_taken(self, archive: Path, tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def harm_no_seal(folder: Path) -> None:
 
 
 def rot(folder: Path) -> None:
-    """A bit that fell over, which no date tells."""
+    """A bit that fell over, which no date shows."""
     path = folder / "site-packages" / "fast" / "one.so"
     data = bytearray(path.read_bytes())
     data[100] ^= 1
@@ -290,7 +290,7 @@ def rot(folder: Path) -> None:
 
 
 def started(archive: Path, folder: Path) -> bool:
-    """Whether a start finds, or makes, the same folder."""
+    """Return whether a start finds, or makes, the same folder."""
     return lares_launcher.find_folder(str(archive), [str(folder.parent)]) == str(folder)
 
 

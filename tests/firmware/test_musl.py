@@ -1,4 +1,4 @@
-"""The same file on musl, with a CPython that is compiled for it; only where that is there or was asked for."""
+"""The same file on musl, with a CPython that is compiled for it; only if that is there or was asked for."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.musl]
 
 @pytest.fixture(scope="session")
 def python(request: pytest.FixtureRequest) -> Path:
-    """A CPython that runs on musl."""
+    """Return a CPython that runs on musl."""
     if request.config.option.markexpr != "musl" and not musl_python().exists():
         pytest.skip("compiles a CPython for minutes, which `python3 build.py test -m musl` asks for")
     return make_musl_python()
 
 
 def command(python: Path, file: Path, *arguments: str) -> list[str | Path]:
-    """How to run the file on musl."""
+    """Return how to run the file on musl."""
     return [python, "-I", "-S", file, *arguments]
 
 
@@ -65,7 +65,7 @@ def test_it_is_confined_and_loads_nothing_of_the_machine_that_it_runs_on(
 
 
 def _shared_objects(pid: int) -> set[Path]:
-    """What the process has loaded, which only root may know of one that is protected."""
+    """Return what the process has loaded, which only root may know of one that is protected."""
     return {Path(name) for name in re.findall(r"/\S+\.so\S*", Path(f"/proc/{pid}/maps").read_text())}
 
 

@@ -25,7 +25,7 @@ LEAN = made([(0, 4096)])
 
 
 def wheel(folder: Path, name: str, **files: bytes) -> Path:
-    """A wheel with these files; `__` stands for a slash, `_dot_` for a dot."""
+    """Return a wheel with these files; `__` stands for a slash, `_dot_` for a dot."""
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for key, data in files.items():
@@ -50,7 +50,7 @@ def test_all_zones_are_one_file_in_which_the_hub_finds_each(tmp_path: Path, monk
 
 
 def zone_bytes(name: str) -> bytes:
-    """What the hub reads of the zone."""
+    """Return what the hub reads of the zone."""
     path, start, size = home_locale.find_zone(name)
     return path.read_bytes()[start : start + size]
 

@@ -39,7 +39,7 @@ runpy.run_path(sys.argv[1] + "/__main__.py", run_name="__main__")
 
 @pytest.fixture
 def boot(tmp_path: Path) -> Path:
-    """The start, for the targets held, before a launcher that only says that it was reached."""
+    """Return the start, for the targets held, before a launcher that only states that it was reached."""
     shutil.copy(BOOT / "__main__.py", tmp_path)
     (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = '2.28'\nTARGETS = {HELD!r}\n")
     (tmp_path / "lares_launcher.py").write_text("def launch():\n    print('launched')\n    return 7\n")

@@ -47,7 +47,7 @@ print(hub.returncode)
 
 @pytest.fixture(scope="module")
 def alone() -> list[str]:
-    """What puts a command on a machine without a network, where this one allows that."""
+    """Return what puts a command on a machine without a network, if this one allows that."""
     command = ["unshare", "--map-root-user", "--net", "--"]
     if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
         return []
@@ -213,12 +213,12 @@ def test_an_emptied_file_heals_at_the_next_start_and_a_rotten_one_when_it_hurts(
 
 
 def compiled_in(folder: Path) -> dict[Path, int]:
-    """What Python has compiled there, with the number of each file on the disk."""
+    """Return what Python has compiled there, with the number of each file on the disk."""
     return {path: path.stat().st_ino for path in folder.rglob("*.pyc")}
 
 
 def sealed_in(folder: Path) -> set[Path]:
-    """What it has compiled and has been kept for good."""
+    """Return what it has compiled and has been kept for good."""
     return {
         folder / name for name in json.loads((folder / "seal.json").read_text())["files"] if name.endswith(".pyc")
     }
@@ -247,7 +247,7 @@ def test_a_power_cut_within_the_first_minute_leaves_nothing_to_compile_again(
 
 @pytest.fixture(scope="module")
 def objects(single_file: Path) -> dict[str, dict[str, bytes]]:
-    """Each target's compiled objects by their paths."""
+    """Return each target's compiled objects by their paths."""
     unpacked: dict[str, list[bytes]] = {}
     with zipfile.ZipFile(single_file) as archive:
         parts = json.loads(archive.read("parts.json"))
@@ -262,7 +262,7 @@ def objects(single_file: Path) -> dict[str, dict[str, bytes]]:
 
 
 def needed(data: bytes) -> set[str]:
-    """The libraries that an object asks the loader for."""
+    """Return the libraries that an object asks the loader for."""
     table, size, count = (elf.HEADER.unpack_from(data)[index] for index in (5, 9, 10))
     segments = [elf.SEGMENT.unpack_from(data, table + size * index) for index in range(count)]
     [(start, length)] = [(segment[2], segment[5]) for segment in segments if segment[0] == 2]

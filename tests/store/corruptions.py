@@ -33,7 +33,7 @@ KEPT = ".corrupt-20260101T000000Z"
 
 
 def states() -> list[Values]:
-    """The document after none, one … all of the records."""
+    """Return the document after none, one … all of the records."""
     found = [BEGIN]
     for record in RECORDS:
         found.append(changed(found[-1], record))
@@ -45,12 +45,12 @@ HEADER = encode_header(2, 10)
 
 
 def journal(*lines: bytes, header: bytes = HEADER, tail: int = 64) -> bytes:
-    """A journal of these lines, and zeros."""
+    """Return a journal of these lines, and zeros."""
     return header + b"".join(lines) + bytes(tail)
 
 
 def healthy() -> dict[str, bytes]:
-    """Two generations, of which the first leads to where the second begins."""
+    """Two generations, of which the first leads to if the second begins."""
     first = [encode_record(9, {"room/z": b'"before"'}), encode_record(10, {"n": b"0"})]
     return {
         OLD_SNAPSHOT: encode_snapshot(1, 8, {}),
@@ -79,14 +79,14 @@ def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
 
 
 def check_healthy_files_are_read(maker: Maker) -> None:
-    """Without damage everything is read and nothing is said."""
+    """Without damage everything is read and nothing is stated."""
     found, values = start(maker, healthy())
     assert values == states()[-1]
     assert not found.notes and not found.damaged and found.is_clean and found.records == len(RECORDS)
 
 
 def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
-    """A flipped bit costs the record that it is in and those behind; they are counted, or it was the last."""
+    """A flipped bit costs the record that it is in and those after; they are counted, or it was the last."""
     all_states, starts = states(), _starts()
     image = healthy()
     for position, flipped in _flips(image[JOURNAL]):
@@ -96,7 +96,7 @@ def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
 
 
 def _check_flip(index: int, found: Recovered, values: Values, all_states: list[Values]) -> None:
-    """`index` is of the record that the flip is in, -1 for the header, their number for the zeros behind them."""
+    """`index` is of the record that the flip is in, -1 for the header, their number for the zeros after them."""
     behind = len(RECORDS) - 1 - max(index, -1)
     if index == len(RECORDS):
         assert values == all_states[-1] and found.torn and found.notes and not found.damaged
@@ -155,7 +155,7 @@ def _check_lines(maker: Maker, lines: list[bytes], good: int) -> None:
 
 
 def check_zeroed_segments(maker: Maker) -> None:
-    """Zeros over part of the journal: noticed unless they reach from a record's begin over all that is behind it.
+    """Zeros over part of the journal: noticed unless they reach from a record's begin over all that is after it.
 
     Those are what a journal looks like before the records are written: an earlier document, whole, and the one loss
     that two files cannot tell from none.
@@ -259,7 +259,7 @@ def check_newer_formats(maker: Maker) -> None:
         newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
     image = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
-    check_refused(maker, image, os.EX_CONFIG)  # where nothing else can be read, whatever its checksum is made of
+    check_refused(maker, image, os.EX_CONFIG)  # if nothing else can be read, whatever its checksum is made of
 
 
 CHECKS = (
@@ -279,7 +279,7 @@ CHECKS = (
 
 
 def _starts() -> list[int]:
-    """Where header, records and zeros begin."""
+    """Return where header, records and zeros begin."""
     starts = [0, len(HEADER)]
     for line in LINES:
         starts.append(starts[-1] + len(line))
@@ -297,7 +297,7 @@ def _reseal(line: bytes) -> bytes:
 
 
 def reheaded(content: bytes, **changes: object) -> bytes:
-    """The file with these fields of its first line changed, and sealed again."""
+    """Return the file with these fields of its first line changed, and sealed again."""
     header, _, rest = content.partition(b"\n")
     fields = orjson.loads(header)
     del fields["crc"]

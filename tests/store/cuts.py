@@ -1,8 +1,8 @@
 """What a power cut may leave of a disk, for each point of its log.
 
 - A write that no sync has covered is there, is not, is torn at any byte, or is there in some of its blocks; a later
-  one may be there while an earlier one is not; zeros stand where the length came before the data.
-- A file may have its old length although data was written behind it, its new one although none was, or be uncut.
+  one may be there while an earlier one is not; zeros stand if the length came before the data.
+- A file may have its old length although data was written after it, its new one although none was, or be uncut.
 - Of the changes of names that no sync of the folder has covered, any may have happened: a rename before the data of
   the file that it names, a removal not yet, a new name and not the older one.
 - A sync makes data and length of one file durable, and no name. What a failed sync should have covered stays in
@@ -48,7 +48,7 @@ class Bounds:
 
 
 class PowerCut:
-    """The images that a power cut may leave at a point of a log; `advance` goes on by one event."""
+    """The images that a power cut may leave at a point of a log; `advance` continues by one event."""
 
     def __init__(self, start: Image, bounds: Bounds, seed: int = 0) -> None:
         self._bounds = bounds
@@ -72,7 +72,7 @@ class PowerCut:
                 self._files[number].settle(event.is_done)
 
     def images(self) -> Iterator[tuple[bytes, Image]]:
-        """Each image with its hash; some come more than once."""
+        """Yield each image with its hash; some come more than once."""
         namings = self._namings()
         for names in namings:
             for choose in (0, -1):
@@ -115,7 +115,7 @@ class PowerCut:
 
 
 def durable(disk: RecordingDisk) -> Image:
-    """What is left of the disk at least: all that is settled, and nothing more."""
+    """Return what is left of the disk at least: all that is settled, and nothing more."""
     cut = PowerCut(disk.start, Bounds())
     for event in disk.log:
         cut.advance(event)
@@ -157,7 +157,7 @@ class _File:
         self._variants = None
 
     def variants(self) -> list[tuple[bytes, bytes]]:
-        """The contents with their hashes: nothing of what is not settled first, all of it last."""
+        """Return the contents with their hashes: nothing of what is not settled first, all of it last."""
         if self._variants is None:
             contents = list(dict.fromkeys(self._contents()))
             everything = self._with(lambda index, event: [event])
@@ -194,7 +194,7 @@ class _File:
 
 
 def _parts(event: Content, bounds: Bounds) -> Iterator[list[Content]]:
-    """What may have happened of a write or truncation."""
+    """Yield what may have happened of a write or truncation."""
     yield []
     yield [event]
     if isinstance(event, Truncate):
@@ -209,7 +209,7 @@ def _parts(event: Content, bounds: Bounds) -> Iterator[list[Content]]:
 
 
 def _tears(event: Write, bounds: Bounds) -> list[int]:
-    """Where a write may be torn: at each byte near its ends, and at the borders of sectors and blocks."""
+    """If a write may be torn: at each byte near its ends, and at the borders of sectors and blocks."""
     written = len(event.data.rstrip(b"\0"))
     reach = bounds.torn_bytes
     near_ends = [*range(min(written, reach) + 1), *range(max(0, written - reach), written + 1)]
@@ -220,7 +220,7 @@ def _tears(event: Write, bounds: Bounds) -> list[int]:
 
 
 def _blocks(event: Write) -> list[Content]:
-    """The write in pieces that a device may take in any order; zeros behind the last byte are one piece."""
+    """Return the write in pieces that a device may take in any order; zeros after the last byte are one piece."""
     written = max(1, len(event.data.rstrip(b"\0")))
     size = SECTOR if written <= 16 * SECTOR else BLOCK
     borders = [0, *range(size - event.offset % size, written, size), written, len(event.data)]

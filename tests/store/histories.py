@@ -81,14 +81,17 @@ def heal(owner: Owner) -> None:
 
 
 def plain(maker: Maker, history: History, image: Image | None = None, state: dict[str, bytes] | None = None) -> Owner:
-    """A history without faults."""
+    """Return a history without faults."""
     owner = Owner(RecordingDisk(image), maker, state)
     history(owner)
     return owner
 
 
 def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]:
-    """The history with the process killed before each operation and started again; where in the log that was."""
+    """Yield the history with the process killed before each operation and started again.
+
+    Where in the log that was.
+    """
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)
         owner.disk.fault = _death(number)
@@ -105,9 +108,9 @@ def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]
 def failing(
     maker: Maker, history: History, *, refusal: Refusal, lasts: int, dies: bool = False
 ) -> Iterator[tuple[RecordingDisk, int]]:
-    """The history with each operation and those `lasts` behind it refused, then healed.
+    """Yield the history with each operation and those `lasts` after it refused, then healed.
 
-    Where it `dies` the process is killed at the operation behind those, and another one heals.
+    If it `dies` the process is killed at the operation after those, and another one heals.
     """
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)

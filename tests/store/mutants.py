@@ -15,16 +15,16 @@ from typing import Any
 PACKAGE = "appliance.store"
 SCRATCH = "scratch_store"
 MODULES = ("disk", "file_format", "recovery", "files")
-"""What a scratch copy consists of, each behind those that it imports."""
+"""What a scratch copy consists of, each after those that it imports."""
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}
 CHECKED = re.compile(r"crc|length|\bseq|sequence|kind|'generation'|\.generation != |'format'\] >")
-"""What a comparison is about that tells good bytes from bad ones, or an acknowledged record from others."""
+"""What a comparison is about that shows good bytes from bad ones, or an acknowledged record from others."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
-    """One precaution: the function that it stands in and what it says; `number` tells equal ones apart."""
+    """One precaution: the function that it stands in and what it states; `number` shows equal ones apart."""
 
     module: str
     function: str
@@ -36,14 +36,14 @@ class Site:
 
 
 def folder() -> Path:
-    """Where the store's source is."""
+    """If the store's source is."""
     spec = importlib.util.find_spec(PACKAGE)
     assert spec is not None and spec.submodule_search_locations
     return Path(spec.submodule_search_locations[0])
 
 
 def find_sites() -> list[Site]:
-    """Every sync and every check in the store."""
+    """Return every sync and every check in the store."""
     found: list[Site] = []
     for file in sorted(folder().glob("*.py")):
         finder = _Finder(file.stem)
@@ -53,7 +53,7 @@ def find_sites() -> list[Site]:
 
 
 def load(mutated: Site | None = None) -> dict[str, ModuleType]:
-    """A scratch copy of the store's modules, by name, without the precaution."""
+    """Return a scratch copy of the store's modules, by name, without the precaution."""
     loaded: dict[str, ModuleType] = {SCRATCH: ModuleType(SCRATCH)}
     sys.modules[SCRATCH] = loaded[SCRATCH]
     try:
@@ -103,7 +103,7 @@ class _Walker(ast.NodeTransformer):
         return self._enter(node.name, node)
 
     def site(self, node: ast.AST) -> Site:
-        """The site of this node; asked once for each, in order."""
+        """Return the site of this node; asked once for each, in order."""
         first = Site(self.module, ".".join(self._path), ast.unparse(node))
         number = self._seen.get(first, 0)
         self._seen[first] = number + 1

@@ -1,7 +1,7 @@
 """The proof of the store: whatever a power cut leaves, a start finds what was acknowledged and little else.
 
-The rule for a change that was refused: it may be found only where the disk also refused to take it back, that is
-where its whole record was written and not cut off again by a truncation and a sync that were done. Nothing better is
+The rule for a change that was refused: it may be found only if the disk also refused to take it back, that is
+if its whole record was written and not cut off again by a truncation and a sync that were done. Nothing better is
 possible there. Before a start is finished it may find the change that was in flight; what a finished start has shown
 is held to like what was acknowledged, unless the disk refused to be made ready by it.
 """
@@ -30,12 +30,12 @@ AFTER: EncodedChanges = {"after": b'"the cut"'}
 
 
 def make(disk: RecordingDisk) -> Files:
-    """The store as it is."""
+    """Return the store as it is."""
     return Files(disk, "20260101T000000Z", min_compact_bytes=SMALLEST)
 
 
 def make_roomy(disk: RecordingDisk) -> Files:
-    """The store as it is, with journals as long as in life."""
+    """Return the store as it is, with journals as long as in life."""
     return Files(disk, "20260101T000000Z")
 
 
@@ -72,7 +72,7 @@ class Owner:
         self._mark()
 
     def put(self, changes: EncodedChanges) -> bool:
-        """Change something; tells whether it was acknowledged."""
+        """Change something; shows whether it was acknowledged."""
         assert self._files is not None
         expected = changed(self.state, changes)
         self._perhaps.append(expected)
@@ -190,13 +190,13 @@ class Proof:
 
 
 def changed(values: Mapping[str, bytes], changes: EncodedChanges) -> Values:
-    """The values with the changes made."""
+    """Return the values with the changes made."""
     return {key: value for key, value in {**values, **changes}.items() if value is not None}
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """The store's complaints are not printed a hundred thousand times."""
+    """Provide the store's complaints are not printed a hundred thousand times."""
     logger = logging.getLogger("store")
     logger.disabled = True
     try:
@@ -206,7 +206,7 @@ def silence() -> Iterator[None]:
 
 
 def _may_be_there(log: Sequence[Event], changes: EncodedChanges) -> bool:
-    """Whether a refused change's whole record was written and not taken back."""
+    """Return whether a refused change's whole record was written and not taken back."""
     put = encode_record(1, changes).partition(b'"put":')[2].rpartition(b',"crc"')[0]
     written = [index for index, each in enumerate(log) if isinstance(each, Write) and put in each.data]
     if not written:

@@ -32,7 +32,7 @@ STAMP = "20260101T000000Z"
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """The store's warnings are not what is looked at here."""
+    """Provide the store's warnings are not what is looked at here."""
     with silence():
         yield
 
@@ -55,12 +55,12 @@ def older() -> dict[str, bytes]:
 
 
 def migrate(values: Values) -> Values:
-    """Every key gets another name; doing it twice would show."""
+    """Return every key gets another name; doing it twice would show."""
     return {f"new/{key}": value for key, value in values.items()}
 
 
 def migrating(disk: Disk) -> Files:
-    """A store that knows how to read the format before this one."""
+    """Return a store that knows how to read the format before this one."""
     return Files(disk, STAMP, migrations={STORE_FORMAT - 1: migrate})
 
 

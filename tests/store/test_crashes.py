@@ -25,7 +25,7 @@ COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """The store's warnings are not what is looked at here."""
+    """Provide the store's warnings are not what is looked at here."""
     with silence():
         yield
 
@@ -106,7 +106,7 @@ def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledge
 
 
 def damaged(name: str) -> Owner:
-    """A store of two generations of which this file is damaged in its middle."""
+    """Return a store of two generations of which this file is damaged in its middle."""
     image = dict(durable(plain(make, histories.brief).disk))
     content = image[name]
     middle = len(content.rstrip(b"\0")) // 2

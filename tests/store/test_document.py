@@ -46,19 +46,19 @@ class GatedDisk(RecordingDisk):
 
 @pytest.fixture
 def disk() -> GatedDisk:
-    """An empty disk."""
+    """Return an empty disk."""
     return GatedDisk()
 
 
 @pytest.fixture
 async def document(disk: GatedDisk) -> AsyncIterator[Document]:
-    """A document on it."""
+    """Provide a document on it."""
     async with Document(disk, Clock()) as document:
         yield document
 
 
 async def reread(disk: RecordingDisk) -> dict[str, object]:
-    """The document that a power cut now would leave at least."""
+    """Return the document that a power cut now would leave at least."""
     async with Document(RecordingDisk(durable(disk)), Clock()) as document:
         return dict(document.items(""))
 
@@ -187,7 +187,7 @@ async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest
 
 
 def modes(folder: Path) -> set[int]:
-    """Who may read the files."""
+    """Return who may read the files."""
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 

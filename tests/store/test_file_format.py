@@ -27,7 +27,7 @@ FILE = "journal.000001.json.part"
 
 
 def put(changes: dict[str, bytes | None]) -> dict[str, object]:
-    """The changes as a record holds them."""
+    """Return the changes as a record holds them."""
     return {key: None if value is None else orjson.loads(value) for key, value in changes.items()}
 
 

@@ -33,7 +33,7 @@ class Box:
 
     @asynccontextmanager
     async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
-        """The keys of the card, with these put there first."""
+        """Provide the keys of the card, with these put there first."""
         bus = Bus()
         async with Document(self.disk, Clock()) as document:
             opened = Keys(document, bus)
@@ -45,7 +45,7 @@ class Box:
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
-    """An empty card."""
+    """Return an empty card."""
     return Box(tmp_path)
 
 

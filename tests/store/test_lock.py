@@ -46,7 +46,7 @@ def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
 
 
 def refusing(number: int) -> Callable[..., int]:
-    """An `os.open` that makes no files."""
+    """Return an `os.open` that makes no files."""
     system_open = os.open
 
     def refuse(path: Path, flags: int, mode: int = 0o777) -> int:
@@ -136,7 +136,7 @@ class WatchedDisk(Disk):
 
 
 def is_free(folder: Path) -> bool:
-    """Whether a command could have the directory."""
+    """Return whether a command could have the directory."""
     try:
         DirectoryLock(folder, is_brief=True).release()
     except StartFailed:
@@ -162,7 +162,7 @@ class Card:
         self.values: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
-        """The value of the key."""
+        """Return the value of the key."""
         return self.values.get(key)
 
     async def put_many(self, changes: dict[str, Any]) -> None:
@@ -176,7 +176,7 @@ class Card:
 
 
 async def start(card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True) -> bool:
-    """Start a hub so many seconds later; whether it should be safe."""
+    """Start a hub this many seconds later; whether it should be safe."""
     clock.suspend(secs)
     counter = CrashCounter(card, clock, card.remember)  # type: ignore[arg-type]
     return await counter.note_start(has_crashed=has_crashed)

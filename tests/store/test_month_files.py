@@ -25,12 +25,12 @@ PREFIX = b'{"d":"lamp","a":"power",'
 
 
 def body(number: int, text: str = "") -> bytes:
-    """A line of the lamp's."""
+    """Return a line of the lamp's."""
     return PREFIX + orjson.dumps({"n": number, "x": text})[1:]
 
 
 def numbers(files: MonthFiles, month: str = MONTH) -> list[int]:
-    """The lamp's lines that are found."""
+    """Return the lamp's lines that are found."""
     return [line["n"] for line in files.find(month, PREFIX).lines]
 
 
@@ -153,7 +153,7 @@ def write_history(disk: RecordingDisk, *, marks: bool = True) -> list[int]:
 
 
 def found_in(image: Image) -> Sequence[int]:
-    """The lines that a start finds in an image, in both months."""
+    """Return the lines that a start finds in an image, in both months."""
     files = MonthFiles(RecordingDisk(image))
     found = [*numbers(files), *numbers(files, "2026-12")]
     for month in (MONTH, "2026-12"):

@@ -31,7 +31,7 @@ Prover = Callable[[dict[str, ModuleType], Path], None]
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """The store's warnings are not what is looked at here."""
+    """Provide the store's warnings are not what is looked at here."""
     with silence():
         yield
 
@@ -52,7 +52,7 @@ def test_without_it_a_proof_fails(site: Site, tmp_path: Path, capsys: pytest.Cap
 
 
 def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[Prover, ...]) -> str | None:
-    """The first proof that fails with this store, or None."""
+    """Return the first proof that fails with this store, or None."""
     for prover in provers:
         try:
             prover(store, tmp_path)
@@ -63,7 +63,7 @@ def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[P
 
 
 def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """The real disk asks the device for each sync, and copies where it cannot link."""
+    """The real disk asks the device for each sync, and copies if it cannot link."""
     module: Any = store["disk"]
     module.os = system = _System()
     disk = module.Disk(tmp_path)

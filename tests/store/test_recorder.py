@@ -29,7 +29,7 @@ LATER = MADE_AT + timedelta(days=30)
 
 @asynccontextmanager
 async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
-    """A recorder over a document in the folder; both end with the context, as the hub's do."""
+    """Provide a recorder over a document in the folder; both end with the context, as the hub's do."""
     async with Document(Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
@@ -37,7 +37,7 @@ async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Re
 
 
 def stored(document: Document, key: str) -> Any:
-    """What the document holds under the key."""
+    """Return what the document holds under the key."""
     value = document.get(key)
     return None if value is None else orjson.loads(value)
 

@@ -19,7 +19,7 @@ OLD, NEW = b"return 'old'" * 60, b"return 'new'" * 90
 
 
 def images_of(disk: RecordingDisk) -> list[Image]:
-    """All that a power cut may leave, at each point."""
+    """Return all that a power cut may leave, at each point."""
     found: dict[bytes, Image] = {}
     cut = PowerCut(disk.start, Bounds(torn_bytes=20))
     found.update(cut.images())
@@ -30,7 +30,7 @@ def images_of(disk: RecordingDisk) -> list[Image]:
 
 
 def texts_of(image: Image) -> list[bytes]:
-    """The versions on the card, which a reader finds."""
+    """Return the versions on the card, which a reader finds."""
     saved = SavedFiles(RecordingDisk(), RecordingDisk(image))
     return [saved.read_version(each) for each in saved.list_versions(PATH)]
 

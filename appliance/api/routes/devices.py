@@ -30,7 +30,7 @@ ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifie
 
 
 class Include(StrEnum):
-    """What a device may be asked to hold beside its fields."""
+    """What a device may be asked to hold next to its fields."""
 
     COMMANDS = "commands"
 
@@ -56,7 +56,7 @@ class DevicesApi(ApiResource):
 
     @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
     async def list_all(self, call: Call) -> object:
-        """Every device by id, or those that the repeated query parameter ids names, in its order."""
+        """Return every device by id, or those that the repeated query parameter ids names, in its order."""
         query, registry = call.query(), self.hub.registry
         ids = query["ids"]
         find = registry.list_devices if ids is None else partial(registry.find_devices, ids)
@@ -72,7 +72,10 @@ class DevicesApi(ApiResource):
         "GET", "/devices/<device_id>/picture", Role.READ, schemas.BINARY, query=_PICTURE_QUERY, media_type="image/*"
     )
     async def picture(self, call: Call, device_id: str) -> object:
-        """The newest still picture of the device; of the attribute that the query names, where it shows several."""
+        """Return the newest still picture of the device.
+
+        Of the attribute that the query names, if it shows several.
+        """
         device = self.hub.registry.get_device(device_id)
         found = await self.hub.dispatcher.picture(device, call.query()["attribute"])
         taken = {"content-type": found.media_type, "last-modified": format_datetime(found.at, usegmt=True)}
@@ -145,7 +148,7 @@ class UsesApi(ApiResource):
 
     @route("GET", "/devices/<device_id>/uses", Role.READ, _USES)
     async def show(self, call: Call, device_id: str) -> object:
-        """The automations and scenes whose files name the device."""
+        """Return the automations and scenes whose files name the device."""
         device = self.hub.registry.get_device(device_id)
         automations, scenes = self.hub.automations.catalog.list_assets(), self.hub.scenes.catalog.list_assets()
         found = {"automations": _naming(device, automations), "scenes": _naming(device, scenes)}

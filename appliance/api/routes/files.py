@@ -122,7 +122,7 @@ NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be 
 
 
 def refuse(error: InvalidFile) -> Any:
-    """The response to a text that has faults."""
+    """Return the response to a text that has faults."""
     return json_response(error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults]), 400)
 
 

@@ -77,7 +77,7 @@ class HistoryApi(ApiResource):
 
     @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE})
     async def list_states(self, call: Call, device_id: str) -> object:
-        """How the device was, newest first, an entry for each change of an attribute."""
+        """Return how the device was, newest first, an entry for each change of an attribute."""
         device = self.hub.registry.get_device(device_id)
         entries = self.hub.history.devices.list_states(device, *_parse_query(call))
         shown = _STATES({"device_id": device_id, "entries": entries})
@@ -88,7 +88,7 @@ class HistoryApi(ApiResource):
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> object:
-        """What one attribute of the device showed, newest first."""
+        """Return what one attribute of the device showed, newest first."""
         self.hub.registry.get_device(device_id)
         found = await self.hub.history.attributes.list_values(device_id, attribute, *_parse_query(call))
         of = {"device_id": device_id, "attribute": attribute}
@@ -97,7 +97,7 @@ class HistoryApi(ApiResource):
 
     @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
     async def list_commands(self, call: Call) -> object:
-        """Who commanded which device, and what came of it, newest first."""
+        """Return who commanded which device, and what came of it, newest first."""
         query = call.query()
         word = query.pop("device_id")
         device_id = None if word is None else self.hub.registry.id_of(word)

@@ -37,7 +37,7 @@ class ApiKeys(ApiResource):
 
     @route("GET", "/auth/keys", Role.ADMIN, array_of(schemas.KEY))
     async def list_all(self, call: Call) -> object:
-        """Every API key by id, without its secret."""
+        """Return every API key by id, without its secret."""
         return self.parts.keyring.list_all()
 
     @route("POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY)
@@ -63,7 +63,7 @@ class ApiKeys(ApiResource):
 
 
 def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
-    """The preferences of a key; empty if there are none."""
+    """Return the preferences of a key; empty if there are none."""
     stored = document.get(PREFERENCES_PREFIX + key_id)
     found = {} if stored is None else orjson.loads(stored)
     return found if isinstance(found, dict) else {}
@@ -87,7 +87,7 @@ class PreferencesApi(ApiResource):
 
     @route("GET", "/preferences", Role.READ, OBJECT)
     async def get(self, call: Call) -> object:
-        """The object that was kept under the key of this request; empty if there is none."""
+        """Return the object that was kept under the key of this request; empty if there is none."""
         assert call.principal is not None
         return read_preferences(self.hub.document, call.principal.key_id)
 
@@ -105,7 +105,7 @@ class HooksApi(ApiResource):
 
     @route("GET", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, statuses=(200, 400))
     async def call_by_get(self, call: Call, hook_id: str) -> object:
-        """Call the hook with what the query states. HEAD only says whether anything listens to it."""
+        """Call the hook with what the query states. HEAD only states whether anything listens to it."""
         if call.request.method == "HEAD":
             await self.parts.hooks.require(hook_id)
         else:
@@ -134,6 +134,6 @@ def _hook_request(request: Request, hook: str, body: bytes = b"") -> HookRequest
 
 
 def _query_of(request: Request) -> Mapping[str, str]:
-    """The query without the key; of what was given twice, the last counts."""
+    """Return the query without the key; of what was given twice, the last counts."""
     given = request.get_args(keep_blank_values=True) if request.query_string else {}
     return {name: values[-1] for name, values in given.items() if name != "token"}

@@ -33,12 +33,12 @@ class ScenesApi(ApiResource):
 
     @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE))
     async def list_all(self, call: Call) -> object:
-        """Every scene by id."""
+        """Return every scene by id."""
         return self.hub.scenes.list_scenes()
 
     @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes."""
+        """Read every scene's file again. If one has a fault, the answer lists all faults and nothing changes."""
         return await self.hub.reloaders["scenes"].reload()
 
     @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))
@@ -61,7 +61,7 @@ class ScenesApi(ApiResource):
 
     @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, scene_id: str) -> object:
-        """What became of the scene's executions, the newest first."""
+        """Return what became of the scene's executions, the newest first."""
         self.hub.scenes.catalog.get(scene_id)
         entries = await self.hub.history.list_executions("scene", scene_id, Period(**call.query()))
         return {"scene_id": scene_id, "entries": entries}
@@ -72,7 +72,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION))
     async def list_all(self, call: Call) -> object:
-        """Every automation by id."""
+        """Return every automation by id."""
         return self.hub.automations.list_views()
 
     @route("GET", "/automations/<automation_id>", Role.READ, schemas.AUTOMATION)
@@ -82,7 +82,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read every automation's file anew. If one has a fault, the answer lists all and nothing changes."""
+        """Read every automation's file again. If one has a fault, the answer lists all and nothing changes."""
         return await self.hub.reloaders["automations"].reload()
 
     @route(
@@ -126,7 +126,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>/next", Role.READ, schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> object:
-        """The next times at which the automation's schedules and intervals fall due, at most ten."""
+        """Return the next times at which the automation's schedules and intervals fall due, at most ten."""
         return {"automation_id": automation_id, "next": self.hub.automations.list_next(automation_id)}
 
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
@@ -136,7 +136,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> object:
-        """What became of the automation's triggers, the newest first; also why it did not run."""
+        """Return what became of the automation's triggers, the newest first; also why it did not run."""
         self.hub.automations.view(automation_id)
         entries = await self.hub.history.list_executions("automation", automation_id, Period(**call.query()))
         return {"automation_id": automation_id, "entries": entries}
@@ -147,7 +147,7 @@ class ExecutionsApi(ApiResource):
 
     @route("GET", "/executions", Role.READ, schemas.EXECUTIONS)
     async def list_all(self, call: Call) -> object:
-        """What runs and waits of scenes and automations, the oldest first."""
+        """Return what runs and waits of scenes and automations, the oldest first."""
         return {"executions": list_executions(self.hub.executors)}
 
     @route("POST", "/executions/<execution_id>/cancel", Role.WRITE, schemas.CANCELLED_EXECUTION)
@@ -171,7 +171,7 @@ class VariablesApi(ApiResource):
 
     @route("GET", "/variables", Role.READ, array_of(schemas.VARIABLE))
     async def list_all(self, call: Call) -> object:
-        """Every variable by name."""
+        """Return every variable by name."""
         return self.hub.variables.list_all()
 
     @route("GET", "/variables/<name>", Role.READ, schemas.VARIABLE)
@@ -198,7 +198,7 @@ class TimersApi(ApiResource):
 
     @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
     async def list_all(self, call: Call) -> object:
-        """Every timer that is under way, by name."""
+        """Return every timer that is under way, by name."""
         return self.hub.timers.list_all()
 
     @route("DELETE", "/timers/<name>", Role.WRITE, statuses=(204, 503))

@@ -29,7 +29,7 @@ class RoomsApi(ApiResource):
 
     @route("GET", "/rooms", Role.READ, array_of(json_shapes.ROOM))
     async def list_all(self, call: Call) -> object:
-        """Every room by id."""
+        """Return every room by id."""
         return self.hub.registry.list_rooms()
 
     @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
@@ -51,7 +51,7 @@ class RoomsApi(ApiResource):
 
     @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, room_id: str) -> object:
-        """The devices in the room by id."""
+        """Return the devices in the room by id."""
         find = partial(self.hub.registry.list_room_devices, room_id)
         return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 
@@ -68,7 +68,7 @@ class GroupsApi(ApiResource):
 
     @route("GET", "/groups", Role.READ, array_of(json_shapes.GROUP))
     async def list_all(self, call: Call) -> object:
-        """Every group by id."""
+        """Return every group by id."""
         return self.hub.registry.list_groups()
 
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
@@ -101,7 +101,7 @@ class GroupsApi(ApiResource):
 
     @route("GET", "/groups/<group_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, group_id: str) -> object:
-        """The group's devices that exist at present, in membership order."""
+        """Return the group's devices that exist at present, in membership order."""
         find = partial(self.hub.registry.list_group_devices, group_id)
         return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 

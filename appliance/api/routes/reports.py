@@ -145,17 +145,20 @@ class ReportsApi(ApiResource):
 
     @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
     async def explain(self, call: Call) -> object:
-        """How the automation, scene or device of this id is, and its last ten decisions, in sentences."""
+        """Return how the automation, scene or device of this id is, and its last ten decisions, in sentences."""
         return {**await Reasons(self.hub).explain(call.query()["id"]), "timezone": self.hub.timezone.key}
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """The state of the home by the keys of the store, also what is not on the card yet; no secrets."""
+        """Return the state of the home by the keys of the store, also what is not on the card yet; no secrets."""
         return {"values": self.hub.recorder.list_present(SIMULATED_PREFIXES)}
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:
-        """How the hub does, on one screen: adapters, devices offline, automations, card, Lua, newest faults."""
+        """Return the state of the hub for one screen.
+
+        Adapters, devices offline, automations, card, Lua, newest faults.
+        """
         hub = self.hub
         return {
             "version": VERSION,
@@ -198,7 +201,7 @@ class ReportsApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Why it did not run, where nothing came after that; else its last run, which may be before the start."""
+        """Why it did not run, if nothing came after that; otherwise its last run, which may be before the start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry
@@ -210,7 +213,7 @@ class OverviewApi(ApiResource):
 
     @route("GET", "/overview", Role.READ, _OVERVIEW)
     async def show(self, call: Call) -> object:
-        """The home at one moment, and the role and the preferences of the key."""
+        """Return the home at one moment, and the role and the preferences of the key."""
         assert call.principal is not None
         hub, encode = self.hub, self.parts.encoder.encode_with_commands
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)

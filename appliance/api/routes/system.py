@@ -66,29 +66,29 @@ class SystemApi(ApiResource):
 
     @route("GET", "/health", None, schemas.DONE)
     async def show_health(self, call: Call) -> object:
-        """The hub's process answers."""
+        """Report that the hub's process answers."""
         return _HEALTHY
 
     @route("GET", "/ready", None, schemas.DONE, statuses=(200, 503))
     async def show_ready(self, call: Call) -> object:
-        """The hub has started: every adapter's first poll has ended, reached or not."""
+        """Report whether the hub has started: every adapter's first poll has ended, reached or not."""
         if missing := self.hub.health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
         return _HEALTHY
 
     @route("GET", "/capabilities", Role.READ, schemas.CATALOG)
     async def list_capabilities(self, call: Call) -> object:
-        """The capability catalog."""
+        """Return the capability catalog."""
         return _encode_catalog()
 
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
-        """How the hub is inside: counts, and the figures of each part."""
+        """Return how the hub is inside: counts, and the figures of each part."""
         return self.parts.metrics.diagnose()
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
     async def trust_clock(self, call: Call) -> object:
-        """Trust the clock as it is now, also after restarts, where nothing synchronises it."""
+        """Trust the clock as it is now, also after restarts, if nothing synchronises it."""
         await self.hub.trust_clock()
         return _HEALTHY
 
@@ -110,7 +110,7 @@ class LogApi(ApiResource):
 
     @route("GET", "/diagnostics/log", Role.ADMIN, _LOG, query=_LOG_QUERY)
     async def list_entries(self, call: Call) -> object:
-        """The latest entries of the log that match, newest first, of the last 2,000."""
+        """Return the latest entries of the log that match, newest first, of the last 2,000."""
         stated = {name: value for name, value in call.query().items() if value is not None}
         found, newest = self.hub.log.list_entries(LogQuery(**stated)), self.hub.log.list_entries(LogQuery(limit=1))
         return {"entries": found, "last": newest[0].number if newest else 0}
@@ -121,7 +121,7 @@ class MetricsPage(ApiResource):
 
     @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> object:
-        """What the hub counts and measures, in Prometheus's text format."""
+        """Return what the hub counts and measures, in Prometheus's text format."""
         return Response(self.parts.metrics.expose(), 200, {"content-type": CONTENT_TYPE})
 
 
@@ -130,12 +130,12 @@ class AdaptersApi(ApiResource):
 
     @route("GET", "/adapters", Role.READ, array_of(schemas.ADAPTER))
     async def list_all(self, call: Call) -> object:
-        """Every enabled adapter by name, with its status: starting, running or degraded."""
+        """Return every enabled adapter by name, with its status: starting, running or degraded."""
         return self.hub.health.list_adapters()
 
     @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read the Lua files of kinds anew. Each that is sound is in force; one with a fault changes nothing."""
+        """Read the Lua files of kinds again. Each that is sound is in force; one with a fault changes nothing."""
         return await self.hub.reloaders["adapters"].reload()
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
@@ -177,7 +177,7 @@ class BackupApi(ApiResource):
 
     @route("GET", "/diagnostics/backup", Role.ADMIN, schemas.BINARY, statuses=(200, 400), media_type=TAR)
     async def download(self, call: Call) -> HTTPResponse:
-        """The archive that `lares backup` writes and `lares restore` takes."""
+        """Return the archive that `lares backup` writes and `lares restore` takes."""
         async with self._one_at_a_time:
             body = await asyncio.to_thread(self.parts.make_backup)
         name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack what is called .tar.gz
@@ -209,12 +209,15 @@ class DocumentApi(ApiResource):
 
     @route("GET", "/openapi.json", Role.READ, {"type": "object", "required": ["openapi", "info", "paths"]})
     async def show(self, call: Call) -> object:
-        """The OpenAPI 3.1 document of every route."""
+        """Return the OpenAPI 3.1 document of every route."""
         return self._openapi
 
     @route("GET", "/asyncapi.json", Role.READ, {"type": "object", "required": ["asyncapi", "info", "channels"]})
     async def show_events(self, call: Call) -> object:
-        """The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes."""
+        """Return the AsyncAPI 3.0 document of the event stream.
+
+        Every type of frame, its fields, and when it comes.
+        """
         return self._asyncapi
 
     @cached_property

@@ -28,7 +28,7 @@ _UNLIMITED_SECS = 7 * 86_400.0
 """Longer than any request; each part has time limits of its own."""
 
 _UNLIMITED_BYTES = 1 << 60
-"""Bodies are limited where they are read, and in `StrictHttp1` where they are discarded."""
+"""Bodies are limited when they are read, and in `StrictHttp1` when they are discarded."""
 
 READ_BYTES = 16 * 1024
 """Bytes that one read takes from a socket; a connection that holds as many is not read until they are used."""
@@ -68,7 +68,7 @@ class Application(Sanic[Any, Any]):
 
 
 def build_application(limits: ApiLimits) -> Application:
-    """An application without a gate, in whose `ctx` are the limits and its connections."""
+    """Return an application without a gate, in whose `ctx` are the limits and its connections."""
     app = Application(
         f"lares-{next(_numbers)}",
         config=Config(env_prefix=None),
@@ -172,7 +172,7 @@ class StrictConnection(HttpProtocol):
         return self.websocket
 
     async def send(self, data: bytes) -> None:
-        """Write once the buffer has room. Raises `RequestCancelled` where the client is gone, or read nothing for
+        """Write once the buffer has room. Raises `RequestCancelled` if the client is gone, or read nothing for
         `stall_secs`: then it is disconnected."""
         while not self._can_write.is_set():
             await self._wait_for_room()
@@ -221,7 +221,10 @@ class StrictConnection(HttpProtocol):
             super().data_received(data)
 
     def eof_received(self) -> bool:
-        """Called by the loop when the client sends no more: true where it is answered first, as `nc -N` expects."""
+        """Called by the loop when the client sends nothing further.
+
+        True if it is answered first, as `nc -N` expects.
+        """
         if self.websocket is not None or self.is_idle or self._linger_timer is not None:
             return False
         self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self._end_half_closed)
@@ -238,7 +241,7 @@ class StrictConnection(HttpProtocol):
         self._task.cancel()
 
     async def receive_more(self) -> None:
-        """Wait for bytes; closes where none will come. Raises `BadRequest` where a body lacks them."""
+        """Wait for bytes; closes if none will come. Raises `BadRequest` if a body lacks them."""
         before = len(self.recv_buffer)
         if self._linger_timer is None:
             await super().receive_more()  # type: ignore[no-untyped-call]
@@ -249,7 +252,7 @@ class StrictConnection(HttpProtocol):
             await asyncio.Future()
 
     def pause_writing(self) -> None:
-        """Called by the loop when there is no more room."""
+        """Called by the loop when the write buffer is full."""
         super().pause_writing()  # type: ignore[no-untyped-call]
         if self.websocket is not None:
             self.websocket.pause()

@@ -1,4 +1,4 @@
-"""Where a request's head and body end, as RFC 9112 says: what two programs could read in two ways is refused."""
+"""The framing of requests, as RFC 9112 defines it; whatever two programs could read in two ways is rejected."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class UnknownCoding(SanicException):
 class HeadFields(Struct, frozen=True, kw_only=True):
     """The fields of a request's head, `raw` with the CRLF before each. The names of `headers` are in lower case.
 
-    `length` is the body's in bytes, None where it comes in chunks; `has_body` says whether one was announced,
-    `is_persistent` whether the client lets the connection go on after the response.
+    `length` is the body's in bytes, None if it comes in chunks; `has_body` states whether one was announced,
+    `is_persistent` whether the client lets the connection continue after the response.
     """
 
     raw: bytes
@@ -62,9 +62,9 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 def check_beginning(head: bytes | bytearray, checked: int) -> None:
-    """Raise `BadRequest` where no head begins so: whoever sent it need not wait until its end is late.
+    """Raise `BadRequest` if no head begins like this, so that its sender need not wait for the timeout.
 
-    So many bytes of it were `checked` before.
+    This many bytes of it were `checked` before.
     """
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
@@ -73,11 +73,11 @@ def check_beginning(head: bytes | bytearray, checked: int) -> None:
 
 
 def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
-    """The head that these bytes are, without the empty line behind it.
+    """Return the head that these bytes are, without the empty line after it.
 
-    Its fields are the `earlier` ones where they are the same: a client repeats them with each request.
+    Its fields are the `earlier` ones if they are the same: a client repeats them with each request.
 
-    Raises `BadRequest` where they are none, and `UnknownCoding` where the body's transfer coding is not known.
+    Raises `BadRequest` if they are none, and `UnknownCoding` if the body's transfer coding is not known.
     """
     match = _LINE.match(head)
     if match is None:
@@ -112,7 +112,7 @@ def _parse_fields(raw: bytes, version: str) -> HeadFields:
 
 
 def parse_chunk(line: bytes) -> int:
-    """The size of the chunk that the line announces; its extensions are ignored. Raises `BadRequest`."""
+    """Return the size of the chunk that the line announces; its extensions are ignored. Raises `BadRequest`."""
     match = _CHUNK.fullmatch(line)
     if match is None:
         raise BadRequest("the size of a chunk is malformed")
@@ -146,9 +146,9 @@ def _check_host(headers: Header, version: str) -> None:
 
 
 def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
-    """Whether there is a body, and its length, None for chunks.
+    """Return whether there is a body, and its length, None for chunks.
 
-    A length beside chunks, or one of them twice, is how a request is smuggled past a proxy; HTTP/1.0 has no chunks.
+    A length next to chunks, or one of them twice, is how a request is smuggled past a proxy; HTTP/1.0 has no chunks.
     """
     codings, lengths = headers.getall("transfer-encoding", ()), headers.getall("content-length", ())
     if len(codings) + len(lengths) > 1:
@@ -168,7 +168,7 @@ def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
 def _check_coding(stated: str) -> None:
     """Raise unless it states `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
 
-    Chunks that are not the last coding, or come twice, leave open where the body ends: that is malformed.
+    Chunks that are not the last coding, or come twice, leave the end of the body unknown: that is malformed.
     """
     names = [each.strip(BLANKS) for each in stated.lower().split(",")]
     if _CODINGS.fullmatch(stated) is None or "chunked" in names[:-1]:

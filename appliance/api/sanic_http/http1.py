@@ -34,7 +34,7 @@ class StrictHttp1(Http):
 
     What RFC 9112 calls malformed is refused, because a proxy could parse it differently. The head of a request must
     arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
-    `identified` is for the gate: who sends these headers, while the client repeats them; None where it did not look.
+    `identified` is for the gate: who sends these headers, while the client repeats them; None if it did not look.
     """
 
     __slots__ = (
@@ -134,13 +134,13 @@ class StrictHttp1(Http):
         super().create_empty_request()
 
     async def read(self) -> bytes | None:
-        """The next piece of the body, or None at its end."""
+        """Return the next piece of the body, or None at its end."""
         if self.stage is Stage.HANDLER:
             return await self._read()
         return await self._discard_rest()
 
     def take_arrived_body(self, limit: int) -> bytes | None:
-        """The whole body where all of it is here already and it has no more bytes than that; else None."""
+        """Return the whole body if all of it has arrived and it is within the limit; otherwise None."""
         length: int = self.request_bytes_left
         is_plain = self.request_body is True and not self.expecting_continue
         if not is_plain or not 0 < length <= min(limit, len(self.recv_buffer)):
@@ -179,7 +179,10 @@ class StrictHttp1(Http):
         self.request_body = "chunked" if fields.length is None else True
 
     def _end_of_head(self) -> int:
-        """Where it ends in what has been received, or -1. One empty line in front of a request is passed over."""
+        """Return the end of the head in the received bytes, or -1.
+
+        One empty line in front of a request is passed over.
+        """
         if self.recv_buffer.startswith(_CRLF) and len(self.recv_buffer) >= 4 and self.recv_buffer[2:4] != _CRLF:
             del self.recv_buffer[:2]
         return self.recv_buffer.find(_END_OF_HEAD, 0, self.HEADER_MAX_SIZE + len(_END_OF_HEAD) - 1)
@@ -205,7 +208,7 @@ class StrictHttp1(Http):
         return RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
-        """The next piece of the body; `BadRequest`, which ends the connection, where its chunks are malformed."""
+        """Return the next piece of the body; `BadRequest`, which ends the connection, if its chunks are malformed."""
         if self.expecting_continue:
             self.expecting_continue = False
             await self._send(_CONTINUE)
@@ -226,7 +229,7 @@ class StrictHttp1(Http):
         return piece
 
     async def _begin_chunk(self) -> int:
-        """The size of the next chunk; 0 for the last one, whose trailers are read too."""
+        """Return the size of the next chunk; 0 for the last one, whose trailers are read too."""
         self._chunks += 1
         if self._chunks % CHUNKS_A_TURN == 0:
             await _next_turn()
@@ -240,7 +243,7 @@ class StrictHttp1(Http):
         return size
 
     async def _take_line(self, max_bytes: int) -> bytes:
-        """The next line, without its CRLF; `BadRequest` when it is longer."""
+        """Return the next line, without its CRLF; `BadRequest` when it is longer."""
         while (end := self.recv_buffer.find(_CRLF, 0, max_bytes + 2)) < 0:
             if len(self.recv_buffer) >= max_bytes + 2:
                 raise BadRequest("the chunks of the body are malformed")

@@ -88,7 +88,7 @@ class LuaAdapter(PollingAdapter):
         self._unpublished: list[ReadEvent] = []
         if (listen := self._definition.listen) is not None:
             self.functions.connection = PushConnection(
-                origins.main, listen, self._hello, self.poll_now, self._find_path
+                origins.main, listen, self._hello, self.poll_now, self._find_path, self.clock
             )
         self._reader = DeviceReader(self.publish)
         self.max_silence_secs = loaded.settings.values["max_silence_secs"]

@@ -11,10 +11,11 @@ import msgspec
 import orjson
 
 from appliance.adapters.http_push import DecodeMessage, Messages, ServerEvent
+from appliance.adapters.link import Replies
 from appliance.adapters.lua_kinds.kind import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import compact_json
+from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
-from appliance.tasks import time_limit
 
 SOCKET_PING_SECS = 20.0
 """Silence after which a WebSocket gets a ping."""
@@ -72,6 +73,7 @@ class PushConnection:
         hello: Callable[[], Awaitable[Any]],
         on_open: Callable[[], None],
         find_path: Callable[[], Awaitable[str | None]] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
@@ -84,8 +86,7 @@ class PushConnection:
         self.is_unused = False
         self._socket: Messages | None = None
         self._is_open = False
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-        self._last_id = 0
+        self._replies = Replies(clock or Clock())
         number = ("number", int, msgspec.field(name=listen.reply or "id"))
         self._reply: Any = msgspec.json.Decoder(msgspec.defstruct("Reply", [number]))
 
@@ -140,10 +141,7 @@ class PushConnection:
             yield
         finally:
             self._socket, self._is_open = None, False
-            for future in self._asked.values():
-                if not future.done():
-                    future.set_exception(Unanswered(f"{self.http.address} has closed the connection"))
-                    future.exception()
+            self._replies.fail(Unanswered(f"{self.http.address} closed the connection"))
 
     async def send(self, message: Any) -> None:
         """Send a text, or any other value as JSON. Raises `Unreachable` if the connection is not open."""
@@ -164,19 +162,12 @@ class PushConnection:
             raise Invalid("ctx:ask: set reply in listen, the field with the id of a message")
         if not isinstance(message, dict):
             raise Invalid("ctx:ask: the message must be a table with named fields")
-        if len(self._asked) >= MAX_ASKED:
+        if len(self._replies) >= MAX_ASKED:
             raise Invalid(f"ctx:ask: {MAX_ASKED} messages already wait for their replies")
-        self._last_id += 1
-        number = self._last_id
-        future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
-            await self.send({**message, field: number})
-            async with time_limit(timeout_secs):
-                return await future
+            return await self._replies.request(lambda number: self.send({**message, field: number}), timeout_secs)
         except TimeoutError:
             raise Unanswered(f"{self.http.address} did not reply within {timeout_secs:g} s") from None
-        finally:
-            del self._asked[number]
 
     async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
         """Pass each reply to its question, and put any other message into the queue of the file."""
@@ -190,17 +181,13 @@ class PushConnection:
             yield message
 
     def _is_reply(self, message: Pushed) -> bool:
-        if not self._asked:
+        if not len(self._replies):
             return False
         try:
             number = self._reply.decode(message.json).number
         except msgspec.DecodeError:
             return False
-        future = self._asked.get(number)
-        if future is None or future.done():
-            return False
-        future.set_result(message.value)
-        return True
+        return self._replies.take(number, message.value)
 
 
 def _parse_event(event: ServerEvent, address: str) -> Pushed:

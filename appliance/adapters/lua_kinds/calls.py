@@ -24,12 +24,16 @@ from appliance.adapters.lua_kinds.web_request import (
     for_lua,
     read_request,
 )
+from appliance.clock import Clock
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
 """Texts that a section keeps, and the bytes of each."""
+
+MAX_KEPT_WRITES, KEPT_WRITE_SECS = 60, 10.0
+"""Changes of kept texts in a row, and the seconds until one more is allowed."""
 
 KEPT = "kept"
 """Key in the secrets of a section; the value holds all kept texts as one JSON object."""
@@ -60,8 +64,10 @@ log = logging.getLogger("adapters")
 class KeptTexts:
     """The texts of one section that `ctx:keep` stores. They are secrets."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: Secrets, clock: Clock | None = None) -> None:
         self._secrets = secrets
+        self._clock = clock or Clock()
+        self._writes_left, self._counted_at = float(MAX_KEPT_WRITES), self._clock.monotonic()
         self._lock = asyncio.Lock()
         stored = secrets.get(KEPT)
         self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
@@ -86,8 +92,18 @@ class KeptTexts:
             if len(texts) > MAX_KEPT:
                 raise Invalid(f"ctx:keep: {MAX_KEPT} texts are kept already")
             if texts != self._texts:
+                self._count_write()
                 await self._secrets.put(KEPT, orjson.dumps(texts).decode())
                 self._texts, self.secrets = texts, _secrets_in(texts.values())
+
+    def _count_write(self) -> None:
+        """Raise `Invalid` if the file stores changes too often: each one is written to the card."""
+        now = self._clock.monotonic()
+        earned = (now - self._counted_at) / KEPT_WRITE_SECS
+        self._writes_left, self._counted_at = min(self._writes_left + earned, float(MAX_KEPT_WRITES)), now
+        if self._writes_left < 1:
+            raise Invalid("ctx:keep: too many changes; store a text only if it must survive a restart")
+        self._writes_left -= 1
 
 
 def _secrets_in(texts: Collection[str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class KindFunctions:
         self, context: AdapterContext, host: KindHost, loaded: LoadedSection, origins: Origins, transport: Transport
     ) -> None:
         self.section = loaded.section
-        self.kept = KeptTexts(context.secrets)
+        self.kept = KeptTexts(context.secrets, context.clock)
         self.redact = Redaction(origins.secrets, self.kept)
         self.connection: PushConnection | None = None
         self.settings = origins.settings_for_lua()

@@ -28,6 +28,9 @@ MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
 MAX_BODY_BYTES = 1 << 20
 """Size limit of a response."""
 
+MAX_REPAIRED_BYTES = 1 << 18
+"""Size of a response whose faults of JSON are repaired; more would hold the loop."""
+
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
@@ -142,7 +145,7 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
         "body": response.body.decode("latin-1"),
     }
     body = strip_json(response.body)
-    for repair in (bytes, repair_json):
+    for repair in (bytes, repair_json) if len(body) <= MAX_REPAIRED_BYTES else (bytes,):
         with suppress(Invalid):
             answer["json"] = orjson.Fragment(compact_json(repair(body)))
             break

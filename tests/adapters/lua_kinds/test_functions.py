@@ -15,6 +15,7 @@ import pytest
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.calls import MAX_KEPT_WRITES
 from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json, compute
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable
 from appliance.home import events
@@ -272,6 +273,19 @@ async def test_what_is_kept_lasts_and_stands_in_no_text(
     with pytest.raises(Invalid, match="16 texts"):
         for number in range(17):
             await it.adapter.functions.kept.put(f"k{number}", "x")
+
+
+async def test_changes_of_kept_texts_are_limited(pool: WorkerPool, tmp_path: Path) -> None:
+    """Each change is a write to the card."""
+    it = await start(pool, tmp_path, kind('ctx:keep("n", crypto.random(8)) return {}'), Vendor({}))
+    for _ in range(MAX_KEPT_WRITES):
+        await it.poll()
+    with pytest.raises(AdapterFailed, match=r"mine\.lua:2: ctx:keep: too many changes"):
+        for _ in range(30):
+            await it.poll()
+    await it.adapter.functions.kept.put("n", it.adapter.functions.kept.get("n"))
+    it.adapter.functions.kept._counted_at -= 3600
+    await it.poll()
 
 
 async def test_no_device_shows_a_secret(pool: WorkerPool, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS)
 class Clock:
     """The machine's time; all code reads time from an instance. Subclasses may simulate it.
 
-    Who waits for an instant compares again every `recheck_secs` seconds, since the clock may be set.
+    Waits for an instant compare again every `recheck_secs` seconds, because the clock may be set.
     """
 
     recheck_secs = 1.0
@@ -74,7 +74,7 @@ class Clock:
 
 
 class SimulatedClock(Clock):
-    """Simulated time, which stands still until `run` lets it pass."""
+    """Simulated time, which passes only within `run`."""
 
     recheck_secs = 86_400.0
 
@@ -141,7 +141,7 @@ class SimulatedClock(Clock):
         return False
 
     def stop(self) -> None:
-        """Let no more time pass."""
+        """Stop the simulated time."""
         self._is_stopped = True
 
     def _alarm(self, seconds: float) -> asyncio.Future[None]:
@@ -212,7 +212,7 @@ class ClockTrust:
 
 
 class ClockSteps:
-    """Detects that the clock was set, by comparison with monotonic time; gives new times to what was noted before.
+    """Detects that the clock was set, by comparison with monotonic time, and converts earlier times.
 
     `began` is when this was made, by the clock as it was at the last `poll`.
     """

@@ -1,4 +1,4 @@
-"""The tree of errors. The class states what the caller can do; the message is a sentence for a person."""
+"""The tree of errors. The class shows the remedy to the caller; the message is a sentence for a person."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Resource = Literal[
     "variable",
     "version",
 ]
-"""What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
+"""The kinds of resources of a `NotFound`. Each has its code, `<resource>_not_found`."""
 
 
 class LaresError(Exception):
@@ -51,7 +51,7 @@ class Invalid(LaresError):
 
 
 class UnfitValue(Invalid):
-    """The value of a command is none that its capability has. `command` is what was stated, unchecked."""
+    """The value of a command does not fit its capability. `command` is the unchecked request."""
 
     def __init__(self, message: str, command: Any) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class UnfitValue(Invalid):
 
 
 class MalformedRequest(Invalid):
-    """The request is no JSON, no object, or lacks a required field: change its form."""
+    """The request is not JSON, not an object, or lacks a required field: change its form."""
 
     code = "invalid_request"
 
@@ -77,7 +77,7 @@ class UnknownContentCoding(Invalid):
 
 
 class Overloaded(LaresError):
-    """Bodies of other requests take all the memory that there is for them: try again in a second."""
+    """Bodies of other requests take up the memory for them: try again in a second."""
 
     code = "overloaded"
 
@@ -177,7 +177,7 @@ class Stopping(LaresError):
 
 
 class AdapterFailed(LaresError):
-    """A vendor's device did not do what was asked."""
+    """A vendor's device did not do the command."""
 
     code = "adapter_failed"
 
@@ -205,7 +205,7 @@ class Unreadable(BadAnswer):
 
 
 class Unanswered(BadAnswer):
-    """The device answered something, and not this: it hung up, or took too long. That is no outage."""
+    """The device answered something, and not this: it hung up, or took too long. That is not an outage."""
 
     code = "device_unreachable"
 

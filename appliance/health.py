@@ -41,7 +41,7 @@ class AdapterStatus(StrEnum):
 class AdapterHealth(Struct, frozen=True, kw_only=True):
     """How one adapter does. `is_well`: whether the last poll or command succeeded, None before the first.
 
-    `file_fault` is what is wrong with its Lua file as it was saved last, of a kind in Lua; an older one may run.
+    `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run.
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
     took `timed_secs` together. `dropped` are values that the catalog does not allow, once for each device and
     attribute. `operations` are the adapter's own.
@@ -98,7 +98,7 @@ class Health:
         self._adapters.pop(name, None)
 
     def list_missing(self) -> list[str]:
-        """Return the adapters of the start whose first poll has not ended; the hub is ready once there are none."""
+        """Return the adapters of the start whose first poll has not ended; the hub is ready without any."""
         return [each.name for each in self.list_adapters() if not each.has_started and each.name not in self._late]
 
     def have_all_started(self) -> bool:

@@ -117,7 +117,7 @@ class Hub:
         self.has_files = config.files.enabled
         """Whether the files of the home can be read and saved over HTTP."""
         self.worker_starts = asyncio.Event()
-        """Set in the turn before the Lua worker starts, for which the hub then waits, or once the hub has started."""
+        """Set one turn before the Lua worker starts, or once the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": config.automations,
@@ -199,7 +199,7 @@ class Hub:
         )
 
     def _report_start(self) -> None:
-        """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""
+        """Publish the faults of the start, and keep them for the first reader of events, which connects later."""
         rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected, *self.kinds.rejected)
         for fault in rejected:
             log.warning("left out: %s", fault)
@@ -228,11 +228,11 @@ class Hub:
         self.schedule.recheck()
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end: should it be cut off from now on, that is no crash."""
+        """Note that the process was asked to end, so that a cut from now on does not count as a crash."""
         self._store.note_stop()
 
     def begin_to_stop(self) -> None:
-        """Start no timer, trigger or schedule any longer; what is in progress continues."""
+        """Start no further timer, trigger, or schedule; executions in progress continue."""
         self.timers.pause()
         self.automations.engine.disarm()
 
@@ -241,7 +241,7 @@ class Hub:
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:
-        """Cancel the executions and commands in progress; those who wait get an error."""
+        """Cancel the executions and commands in progress; their waiters get an error."""
         for executor in self.executors:
             executor.abort_all()
         self.dispatcher.abort_all()
@@ -309,7 +309,7 @@ class Hub:
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
-        """Return the names that the home has, given what devices sent and showed, and what is switched on."""
+        """Return the names of the home, given the past of devices, and the enabled automations."""
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
         scripts = () if folder is None else (await asyncio.to_thread(folder.read)).sources
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
@@ -417,7 +417,7 @@ class Hub:
         return count, [*faults, *in_files]
 
     async def _leave_sections(self, found: Config, changes: Mapping[str, str]) -> None:
-        """Stop the sections that differ, and announce those that take their place."""
+        """Stop the sections that differ, and announce their replacements."""
         for name, change in changes.items():
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))

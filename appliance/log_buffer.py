@@ -27,7 +27,7 @@ MAX_SAME_KIND = 100
 """Lines of one part and one place in the code in one interval, whatever they name."""
 
 MAX_KINDS = 2048
-"""Texts and places that are remembered; those that were not seen for the longest time are forgotten first."""
+"""Texts and places that are remembered; the longest unseen ones are forgotten first."""
 
 MAX_TEXT_CHARS = 10_000
 """Of a line; a script may log one of 8 KiB."""
@@ -161,8 +161,8 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 class LogBuffer(logging.Handler):
     """Keeps the last entries that reach the root logger while its context is open. It may be used from any thread.
 
-    Lines that repeat are counted instead of kept. If there is no room, the oldest entry of that part and level
-    goes that takes most, so that one error outlives all that a script has to say.
+    Lines that repeat are counted instead of kept. If there is no room, the oldest
+    entry of the largest part and level is dropped, so that one error outlives a flood of a script.
     """
 
     def __init__(self) -> None:
@@ -219,7 +219,7 @@ class LogBuffer(logging.Handler):
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `extra` of a log call for fields of any name, also of those that a record has itself, as `name`."""
+    """Return the `extra` of a log call for fields of any name, also `name`, which every record has itself."""
     return {_OWN: fields}
 
 
@@ -271,7 +271,7 @@ def _as_json(value: Any, levels: int = MAX_FIELD_DEPTH) -> Any:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Return the text without what is none in UTF-8."""
+    """Replace characters that UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()
 
 

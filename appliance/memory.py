@@ -10,7 +10,7 @@ from resource import getpagesize
 from appliance.clock import Clock
 
 COLLECTION_THRESHOLDS = (700, 10, 1)
-"""Objects, then collections of the generation before, after which a collection is due."""
+"""The numbers of objects, then of collections of the generation before, that make a collection due."""
 
 TRIM_SECS = 10.0
 """Seconds between two looks at how much memory the process has."""

@@ -26,7 +26,7 @@ STALL_SECS = 0.25
 """How long a step of a `time_limit` is, and by how much the loop must come late to it that it does not count."""
 
 STEP_SECS = 0.001
-"""Seconds of work after which others get their turn; as much time as it took, if one step took far longer."""
+"""Seconds of work before other tasks run; after a far longer step, as much time as it took."""
 
 REQUEST_TURNS = 3
 """Turns of the loop that a request takes; it gets them together, and not a step of work in each."""
@@ -35,7 +35,7 @@ MAX_EVENTS_PER_TURN = 32
 """Sockets that one turn of the loop serves; hundreds that are ready together would hold everything else for 30 ms."""
 
 MIN_LAG_SECS = 0.05
-"""A wait for the loop that is shorter is none that anybody feels."""
+"""Shorter waits for the loop are too short to notice."""
 
 LAG_WINDOW_SECS = 10.0
 
@@ -43,10 +43,10 @@ log = logging.getLogger("tasks")
 
 
 class LoopLag:
-    """How long who was ready had to wait for the loop: for the end of its turn, and for the processor.
+    """The waits of ready callbacks for the loop: for the end of its turn, and for the processor.
 
-    `max_secs` is the longest wait since the start, `last_secs` that of the latest ten seconds or so, `total_secs` the
-    sum of those longer than `MIN_LAG_SECS`.
+    `max_secs` is the longest wait since the start, `last_secs` the longest of the last ten seconds, and `total_secs`
+    the sum of waits longer than `MIN_LAG_SECS`.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def loop_lag() -> LoopLag:
-    """Return the lag of the loop that runs; one that `run` did not begin is not measured."""
+    """Return the lag of the running loop; only loops of `run` are measured."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
@@ -133,13 +133,13 @@ class _Result(Struct, Generic[T], frozen=True):
 
 
 class Tasks:
-    """Owns the tasks that it starts. Leaving the context cancels those that still run and waits for their end."""
+    """Owns the tasks that it starts. Leaving the context cancels running ones and waits for their end."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """Run the work in the background; `name` is what a failure is logged under."""
+        """Run the work in the background; failures are logged under `name`."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -150,7 +150,7 @@ class Tasks:
 
         Raises the `LaresError` that it raised.
 
-        Any other exception is also logged, as that of `start`.
+        Any other exception is also logged, as by `start`.
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
@@ -184,7 +184,7 @@ class Tasks:
 
 @asynccontextmanager
 async def time_limit(seconds: float) -> AsyncIterator[None]:
-    """As `asyncio.timeout`, for what others answer: time in which this process itself was held up does not count.
+    """Like `asyncio.timeout`, for answers of others: time in which this process was stalled does not count.
 
     What came meanwhile is read after such a stall, and is in time. As much time as the limit is left out, and the
     stall that goes beyond; all later time counts, so that a loop that is always late doubles a limit at most.
@@ -215,9 +215,9 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
 
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """Return what the work returns or raises; `TimeoutError` if it has not ended within a `time_limit`.
+    """Return the result of the work or raise its exception; raise `TimeoutError` after a `time_limit`.
 
-    It is cancelled then, or when the caller is; one that does not end within `CANCEL_GRACE_SECS` is left alone.
+    It is cancelled then, or when the caller is; after `CANCEL_GRACE_SECS` it is left alone.
     If it returns something all the same when it is cancelled, that is the result.
     """
     loop = asyncio.get_running_loop()
@@ -252,7 +252,7 @@ async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run the works side by side until all have ended; if one fails, cancel the others and raise what it did.
+    """Run the works side by side until all have ended; if one fails, cancel the others and raise its exception.
 
     Not by `asyncio.TaskGroup`: in Python 3.11.2, which Debian 12 has, it leaves the caller counted as cancelled after
     a failure, and the caller's next `asyncio.timeout` ends it instead of raising `TimeoutError`.
@@ -269,7 +269,7 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
             each.cancel()
         await asyncio.wait(tasks)
         for each in tasks:
-            _ = each.cancelled() or each.exception()  # asyncio logs what nobody has retrieved
+            _ = each.cancelled() or each.exception()  # asyncio logs exceptions that were not retrieved
 
 
 FIRST_ANSWER_SECS = 0.05
@@ -278,7 +278,7 @@ FIRST_ANSWER_SECS = 0.05
 
 @contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Collect no garbage while importing, which makes next to none, and never look at what is there then."""
+    """Collect no garbage while importing, which makes hardly any, then freeze existing objects."""
     gc.disable()
     try:
         yield
@@ -290,10 +290,9 @@ def frozen_imports() -> Iterator[None]:
 async def import_ahead(modules: Iterable[str]) -> None:
     """Import the modules on a thread, one after another, so that the loop continues meanwhile.
 
-    What a first answer does not need, and takes long to import (aiohttp, aiomqtt, argon2, astral, croniter,
-    defusedxml, jinja2, watchfiles), is imported at its first use, inside a function: all that the hub may come
-    to use takes several times as long as all that it does at a start. This imports some of it once the hub answers,
-    so that no request waits for it.
+    Libraries that the first answer does not need, and that take long to import (aiohttp, aiomqtt, argon2, astral,
+    croniter, defusedxml, jinja2, watchfiles), are imported at their first use, inside a function. Together they would
+    multiply the time of a start. This imports some of them once the hub answers, so that no request waits for them.
     """
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)

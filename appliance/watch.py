@@ -17,10 +17,10 @@ from appliance.clock import Clock
 from appliance.tasks import Tasks
 
 DEBOUNCE_SECS = 0.3
-"""Seconds without a change after which the callback is called."""
+"""Seconds without a change before the callback is called."""
 
 MAX_DEBOUNCE_SECS = 3.0
-"""Seconds after which it is called while changes continue."""
+"""Seconds before it is called while changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
 """Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
@@ -29,7 +29,7 @@ POLL_INTERVAL_MS = 5000
 """Interval of checks whether a folder was replaced, and whether a missing one was created."""
 
 STEP_MS = 200
-"""Interval at which `watchfiles` wakes to see whether the system has told it of changes."""
+"""Interval of `watchfiles` for reading the system's notices of changes."""
 
 log = logging.getLogger("watch")
 
@@ -53,7 +53,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.is_deep and path.suffix == ""
 
     def list_linked(self) -> frozenset[tuple[Path, int, int]]:
-        """The Lua files that are links, each with inode and time of modification of the file that it leads to."""
+        """Return the Lua files that are links, with inode and time of modification of their targets."""
         found = set()
         with suppress(OSError):
             for file in self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua"):
@@ -125,7 +125,7 @@ class Watcher:
                 log.error("what %s asks for failed: %s: %s", target.folder, type(error).__name__, error)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The thread: watch the folders that exist, and start over when one was created, removed or replaced."""
+        """Watch the existing folders on a thread, and start over when one was created, removed, or replaced."""
         polling = None
         seen = self._identify()
         self._linked = [target.list_linked() for target in self._targets]
@@ -184,7 +184,7 @@ class Watcher:
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
     def _changed_behind_links(self) -> list[Target]:
-        """The targets with a link that leads to another file, or to one that has changed, since the last call."""
+        """Return the targets with a link to another or changed file since the last call."""
         before, self._linked = self._linked, [target.list_linked() for target in self._targets]
         return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 

@@ -32,7 +32,7 @@ _RESOURCES = tuple(
 )
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
-"""Every route of the API; the dashboard's files, which are none, have rows of their own."""
+"""Every route of the API, without the dashboard's files."""
 
 
 def build_app(

@@ -1,4 +1,4 @@
-"""Authentication: which key a token belongs to; authorization: what the role of that key may do.
+"""Authentication finds the key of a token; authorization compares its role with a route.
 
 Tokens are hashed with argon2id and checked on a thread, so that the loop is not blocked.
 """
@@ -93,7 +93,7 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return what is kept of a token next to its hash.
+    """Return the hint that is stored with the hash of a token.
 
     32 of its 256 bits, digested, so that a guess costs no hash.
     """
@@ -114,7 +114,7 @@ def is_hash(text: str) -> bool:
 
 
 def matches(stored_hash: str, text: str) -> bool:
-    """Return whether the hash is that of the token. It costs as much as `hash_token`.
+    """Return whether the hash matches the token. It costs as much as `hash_token`.
 
     Raises `AuthenticationUnavailable` if there is no memory for it: a valid key must not be called invalid.
     """
@@ -138,7 +138,7 @@ Find = Callable[[str], Key | None]
 
 
 class Role(StrEnum):
-    """What a key may do."""
+    """The permissions of a key."""
 
     READ = "read"
     WRITE = "write"
@@ -158,7 +158,7 @@ REACH: Mapping[Role, frozenset[Role]] = {
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """The key of a valid token; `key` is what the token was checked against, None for a configured master key.
+    """The key of a valid token; `key` is the stored key, None for a configured master key.
 
     `is_on_box`: the request came over the control socket, from root or the hub's own user, and needs no key.
     """
@@ -169,21 +169,21 @@ class Principal(Struct, frozen=True, kw_only=True):
     is_on_box: bool = False
 
     def require(self, role: Role, hook: str | None = None) -> None:
-        """Raise `Forbidden` when this principal does not reach routes of the role; that of a hook, this hook."""
+        """Raise `Forbidden` if this principal may not use routes of the role, or this hook."""
         is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
         if role not in REACH[self.role] or is_other_hook:
             raise Forbidden("insufficient permissions")
 
 
 ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
-"""Whoever may use the control socket."""
+"""The principal of the control socket."""
 
 
 class Authenticator:
     """Turns tokens into principals. A verified token is cached until its key is revoked.
 
     The cache is keyed by a keyed digest of the token, so that the time of a look-up reveals nothing about a token.
-    A configured master key replaces the one that is stored. Use it from one event loop.
+    A configured master key replaces the stored one. Use it from one event loop.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` when the principal's key was revoked meanwhile; None is who needs no key."""
+        """Raise `Unauthenticated` if the principal's key was revoked meanwhile; None needs no key."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 
@@ -249,7 +249,7 @@ class Authenticator:
         return principal
 
     def _remember(self, digest: bytes, principal: Principal) -> None:
-        """Cache the token, and drop those of revoked keys."""
+        """Cache the token, and drop tokens of revoked keys."""
         self._known = {each: known for each, known in self._known.items() if self.is_valid(known)}
         self._known[digest] = principal
         if self._first_used is not None:

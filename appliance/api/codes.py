@@ -11,7 +11,7 @@ from appliance import errors
 
 
 class Code(Struct, frozen=True):
-    """What a code means, and the HTTP status that it comes with."""
+    """The meaning of a code, and its HTTP status."""
 
     status: int
     meaning: str

@@ -21,7 +21,7 @@ class Closable(Protocol):
         """Whether it waits for a request; a WebSocket, or a request that is being answered, is not idle."""
 
     def abort(self) -> None:
-        """Close it at once and discard what is unsent."""
+        """Close it at once and discard unsent data."""
 
 
 class Connections:
@@ -95,7 +95,7 @@ class Connections:
         return True
 
     def remove(self, peer: str, connection: Closable) -> None:
-        """Stop counting the connection; one that is not counted is ignored."""
+        """Stop counting the connection; ignore unknown ones."""
         held = self._open.get(peer)
         if held is None or connection not in held:
             return

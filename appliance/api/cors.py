@@ -29,7 +29,7 @@ class Cors:
     def preflight(self, request: Request) -> HTTPResponse | None:
         """Return the response to a preflight of an allowed origin; None for every other request.
 
-        It is the same for every path, also for one that does not exist.
+        It is the same for every path, even an unknown one.
         """
         if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
             return None

@@ -14,7 +14,7 @@ from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record,
 
 
 class EventFrame(Struct, frozen=True, kw_only=True):
-    """One type of frame: when it is sent, as a sentence, and what it is as JSON."""
+    """One type of frame: a sentence about its occasion, and its JSON."""
 
     type: str
     when: str

@@ -1,6 +1,6 @@
 """The gate: each request passes it. It finds the route, authorizes, lets the handler answer, and counts.
 
-Without a valid key, every path returns 401, so that nobody can probe for paths.
+Without a valid key, every path returns 401, so that paths cannot be probed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from appliance.api.router import Router
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 
 _SUBPROTOCOL_PREFIX = "bearer."
-"""What the sub-protocol that holds a browser's token begins with."""
+"""The beginning of the sub-protocol with a browser's token."""
 
 
 WRONG_KEY_LOG_SECS = 3600.0
-"""Seconds in which wrong keys of one client are one line in the log."""
+"""Seconds in which wrong keys of one client give one log line."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""Clients of which that is remembered; beyond them all are forgotten, and the log's own limit holds."""
+"""The number of clients whose wrong keys are remembered; beyond it, all are forgotten."""
 
 log = logging.getLogger("api")
 
@@ -148,7 +148,7 @@ class Gate:
         return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
-        """Return what is wrong with a request that matches no route: its key, otherwise what the router states."""
+        """Return the error of a request without a route: its key's, otherwise the router's."""
         try:
             await self._identify(request, None)
         except LaresError as refusal:
@@ -157,7 +157,7 @@ class Gate:
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:
-    """Return the token of the header; without one, that of the query if the client can do no other."""
+    """Return the token of the header, otherwise the one of the query where that is accepted."""
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token

@@ -1,4 +1,4 @@
-"""Hooks: what phones, buttons, scripts and devices send to `/hooks/<id>`, and who listens to it."""
+"""Hooks: requests of phones, buttons, scripts, and devices to `/hooks/<id>`, and their listeners."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([
 
 
 class Hooks:
-    """Who listens to hooks: automations, and adapters. `hears` states whether an automation listens to an id."""
+    """The listeners of hooks: automations and adapters. `hears` states whether an automation listens to an id."""
 
     def __init__(self, registry: Registry, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
         self._registry = registry
@@ -69,15 +69,15 @@ class Hooks:
 
 
 def explain_unheard(hook: str) -> str:
-    """Return the sentence about a hook to which nothing listens."""
+    """Return the sentence about a hook without a listener."""
     listeners = "an automation with the trigger webhook, a section whose kind takes hooks, or a virtual device"
     return f"nothing listens to the hook '{hook}' yet; {listeners} would"
 
 
 def read_data(body: bytes, content_type: str) -> Value:
-    """Return what the body states, as JSON or as a form, of which each field's last value counts.
+    """Return the data of the body, as JSON or as a form with the last value of each field.
 
-    None if it is neither.
+    Otherwise return None.
 
     Raises `Invalid` for JSON that is nested too deep.
     """

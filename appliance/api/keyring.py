@@ -1,4 +1,4 @@
-"""The keyring: keys made, listed and revoked, over HTTP or on the box itself; and who is known by them."""
+"""The keyring: it makes, lists, and revokes keys, over HTTP or on the box itself, and checks tokens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _check_key(raw: Any) -> dict[str, Any]:
 
 
 KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
-"""What a key is asked for with: the arguments of `Keyring.create`."""
+"""The request for a key: the arguments of `Keyring.create`."""
 
 
 class Keyring:

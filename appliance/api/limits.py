@@ -10,7 +10,7 @@ from appliance.tables.addresses import Network
 
 
 class ApiLimits(Struct, frozen=True, kw_only=True):
-    """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
+    """Counts, bytes, and seconds; `of` reads the configured ones.
 
     `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None if it
     is off. Requests over connections from `trusted_proxies` count to the address that those name.

@@ -38,7 +38,7 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""As what an accepted connection is counted, by its socket and address; None for one that may not connect."""
+"""Returns the name under which an accepted connection counts, from socket and address; None to refuse it."""
 
 
 def address_of(peername: Any) -> str:
@@ -49,7 +49,7 @@ def address_of(peername: Any) -> str:
 class Listener:
     """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
 
-    One whose `peer_of` is None is closed at once. One file descriptor is held in reserve: if none is free, a
+    Connections whose `peer_of` is None are closed at once. One file descriptor is held in reserve: if none is free, a
     connection is accepted with it, to be closed.
     """
 

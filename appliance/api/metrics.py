@@ -33,7 +33,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[str, float]
-"""What stands after the family's name (a suffix, labels), and the value."""
+"""The text after the family's name (a suffix, labels), and the value."""
 
 
 class Family(Struct, frozen=True, kw_only=True):
@@ -58,12 +58,12 @@ def metric(name: str, help_: str, value: float | Mapping[str, float] | None, lab
 
 
 def labels(pairs: Mapping[str, str]) -> str:
-    """Return the labels as they stand after a name."""
+    """Return the labels as text after a name."""
     return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs.items()) + "}"
 
 
 def expose(families: Iterable[Family]) -> bytes:
-    """Return the text of the families; those without samples are left out."""
+    """Return the text of all families with samples."""
     lines: list[str] = []
     for family in families:
         samples = [f"{family.name}{behind} {_number(value)}" for behind, value in family.samples]
@@ -219,7 +219,7 @@ def _of_executions(hub: Hub) -> Iterator[Family]:
         for kind, each in figures.items()
         for status, count in sorted(each["ended"].items())
     ]
-    how = "Executions of Lua by how they ended, also those that never began."
+    how = "Executions of Lua by their end, including executions that never began."
     yield Family(name="lares_executions_total", type="counter", help=how, samples=ended)
     yield metric("lares_executions_running", "Executions under way.", running, "kind")
     yield metric("lares_executions_waiting", "Executions that wait for their turn.", waiting, "kind")
@@ -302,7 +302,7 @@ def started_at(hub: Hub) -> datetime:
 def _diagnose_scripts(hub: Hub) -> dict[str, Any]:
     """Return the figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
 
-    `adapters` are those of kinds in Lua, which have workers of their own; null if there are none.
+    `adapters` are kinds in Lua, which have workers of their own; null without any.
     """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {

@@ -29,13 +29,13 @@ Ids in a path are percent-encoded.\
 _EVENTS_DESCRIPTION = """\
 What happens in the home, as it happens. GET /events opens a WebSocket, with `Authorization: Bearer <key>`; a \
 browser, which cannot set it, offers the sub-protocols `lares.events` and `bearer.<key, percent-encoded>`, or adds \
-`?token=<key, percent-encoded>`. Every message is a JSON object with its `type`. What a client sends is ignored. \
-GET /openapi.json describes everything else.\
+`?token=<key, percent-encoded>`. Every message is a JSON object with its `type`. The hub ignores messages of \
+clients. GET /openapi.json describes everything else.\
 """
 
 _MEANINGS: Mapping[int, str] = {
-    101: "The stream begins: every frame is a text message, a JSON object with its `type`. A reader that falls "
-    "behind is told by `system.error` how many it lost (`dropped`). The hub pings, and ignores messages.",
+    101: "The stream begins: every frame is a text message, a JSON object with its `type`. A slow reader gets "
+    "`system.error` with the number of lost frames (`dropped`). The hub pings, and ignores messages.",
     200: "Done.",
     202: "It will be done.",
     204: "Done; there is no body.",
@@ -48,14 +48,14 @@ _MEANINGS: Mapping[int, str] = {
     408: "The request took too long to arrive.",
     413: "The request is too large.",
     415: "The body is compressed.",
-    417: "The hub does not know what the request expects.",
+    417: "The hub does not support the request's expectation.",
     423: "It runs already.",
     426: "The path is a WebSocket, and the request does not open one.",
     429: "Too many requests, or too many keys that wait to be checked.",
     501: "The device does not offer this, or the body comes in an unknown transfer coding.",
     503: "Not now: the hub is starting, its card takes no changes, or there is no memory to check the key.",
 }
-"""What each status states; one that is missing here cannot be in a row."""
+"""The meaning of each status that a route may declare."""
 
 _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
     **{CODES[kind.code].status: names for kind, names in ERROR_HEADERS.items()},
@@ -66,7 +66,7 @@ _QUERY_TOKEN = {
     "type": "apiKey",
     "in": "query",
     "name": "token",
-    "description": "For what can send no header, on the event stream and hooks alone: the key, percent-encoded. On "
+    "description": "For clients without headers, on the event stream and hooks only: the key, percent-encoded. On "
     "the stream the sub-protocol `bearer.<key, percent-encoded>`, offered beside `lares.events`, does the same.",
 }
 

@@ -20,7 +20,7 @@ _HOST_AND_PORT = r"\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?|([0-9A-Fa-f:
 
 
 class TrustedProxies:
-    """The proxies of `networks`, whose `X-Forwarded-For` and `Forwarded` are believed; nobody else's are."""
+    """The proxies of `networks`, whose `X-Forwarded-For` and `Forwarded` are trusted."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._networks = tuple(networks)
@@ -30,10 +30,10 @@ class TrustedProxies:
         return bool(self._networks) and (address := _parse(peer)) is not None and self._contains(address)
 
     def client_of(self, peer: str, headers: Header) -> str:
-        """Return the address to which a request counts that came from the trusted `peer`.
+        """Return the client address of a request from the trusted `peer`.
 
-        It is the last hop that is not trusted. All requests whose headers name none, cannot be read or contradict
-        each other count as those of one client.
+        It is the last hop that is not trusted. Requests with missing, unreadable, or contradictory headers
+        all count as one client.
         """
         named = {
             self._last_untrusted(read(",".join(stated)))
@@ -55,7 +55,7 @@ class TrustedProxies:
 
 
 def _parse(hop: str) -> IpAddress | None:
-    """Return the address of a hop, with or without its port; an IPv4 one that is mapped into IPv6 as IPv4."""
+    """Return the address of a hop, with or without its port; IPv4 mapped into IPv6 becomes IPv4."""
     match = re.fullmatch(_HOST_AND_PORT, hop.strip())
     if match is None:
         return None

@@ -13,7 +13,7 @@ MAX_KEPT_BUCKETS = 256
 class Buckets:
     """Lets each key write `burst_size` times at once and `requests_per_second` for long; with None, without limit.
 
-    A bucket is kept as the moment at which it will be full again; one that is full need not be kept.
+    A bucket is stored as the moment of being full again; full buckets are not stored.
     """
 
     def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
@@ -37,4 +37,4 @@ class Buckets:
 
 
 _ROUNDING = 1e-3
-"""The part of a write by which sums of floating point numbers may be wrong."""
+"""The tolerance for sums of floating point numbers, as a part of a write."""

@@ -1,4 +1,4 @@
-"""Reasons: what the hub decided about an automation, a scene or a device, and why, in sentences."""
+"""Reasons: the decisions of the hub about an automation, a scene, or a device, in sentences."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ReportedDecision = tuple[str, str]
 """When, as RFC 3339, and the sentence."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
-"""The kind, how it is, its decisions, and what the file of an automation states."""
+"""The kind, the present state, the decisions, and the fields of an automation's file."""
 
 
 class Reasons:
@@ -158,7 +158,7 @@ class Reasons:
     def state_since(self, device: Device) -> datetime:
         """Since when the device has been online or offline, as far back as is known.
 
-        One that was online when the hub stopped and was not seen since has been offline since the start.
+        A device that was online when the hub stopped, and is missing since, counts as offline since the start.
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
@@ -236,13 +236,13 @@ class Reasons:
         return "device", summary, [*commands, *await self._states(id_)], None
 
     def _describe_last_seen(self, device: Device) -> str:
-        """Return when it was heard of; of the time before the start only its last change is kept."""
+        """Return the time of its last message; before the start only its last change is known."""
         if device.last_seen < started_at(self._hub):
             return "it was not heard of since the hub started"
         return f"it was heard of last at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
-        """Those before the start, too."""
+        """Return the decisions of its executions, including those before the start."""
         return [_run(each) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
 
     async def _commands(self, device_id: str) -> list[ReportedDecision]:
@@ -272,7 +272,7 @@ class Reasons:
 
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
-    """Return what an adapter received of a device, or as a whole, and could not use."""
+    """Return the values of a device, or of a whole adapter, that the adapter could not use."""
     what = "" if id_ == health.name else " was dropped"
     return [f"{each.attribute}{what}: {each.reason}" for each in health.dropped if each.device_id == id_]
 
@@ -291,7 +291,7 @@ def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
 
 
 async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
-    """That the file on the disk is not the one in force, and why."""
+    """Return the difference of the file on the disk from the one in force, and its reason."""
     if catalog.is_refused:
         fault = next((each for each in catalog.rejected if each.file == source.name), catalog.rejected[0])
         return [f"it runs as it was before the latest reload, which a fault prevented: {fault}"]

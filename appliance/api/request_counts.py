@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections import Counter
 
 BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper ends of the times that are told apart."""
+"""The upper bounds of the histogram."""
 
 
 UNMATCHED = "unmatched"
-"""The route of requests whose path or method is no route's."""
+"""The route of requests without a matching path or method."""
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})

@@ -47,7 +47,7 @@ def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persistent: bool) -> bytes:
-    """Return the same but for the length of the body, in which alone most responses differ."""
+    """Encode the headers without the length of the body, in which most responses differ."""
     connection = "keep-alive" if is_persistent else "close"
     fields = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", connection))]
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{''.join(fields)}".encode("ascii")
@@ -65,7 +65,7 @@ def no_content() -> HTTPResponse:
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """Return the response with what a handler returned.
+    """Return the response for the result of a handler.
 
     204 for None, bytes as they are, otherwise as the shape makes it.
     """
@@ -110,7 +110,7 @@ def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
 def error_response(request: Request, error: Exception) -> HTTPResponse:
     """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
 
-    What no client should meet is 500, with a fixed sentence; its own sentence and traceback go to the log.
+    Unexpected errors are 500 with a fixed sentence; their own sentence and traceback go to the log.
     """
     if isinstance(error, errors.LaresError) and status_of(error) != 500:
         return _response(status_of(error), str(error), error.code, headers_of(error))

@@ -1,4 +1,4 @@
-"""Routes: the declarations from which dispatch, roles and the OpenAPI document are made; and what handlers use."""
+"""Routes: the declarations behind dispatch, roles, and the OpenAPI document, and the parts that handlers use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def read_json(request: Request, limits: ApiLimits, *, max_bytes: int, inst
 
 
 async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int) -> bytes:
-    """Return the body, at most `max_bytes` of it and `limits.body_bytes`; empty if there is none.
+    """Return the body, at most `max_bytes` of it and `limits.body_bytes`; empty without one.
 
     Raises `TooLarge`, `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
     """
@@ -99,7 +99,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
     recheck: Callable[[], None]
 
     async def body(self) -> Any:
-        """Return what the request's body states, as the route's row checks it."""
+        """Return the request's body, checked by the route."""
         assert self.route.body is not None
         instead = b"{}" if self.route.body_optional else b""
         stated = await read_json(self.request, self.limits, max_bytes=self.route.max_body_bytes, instead=instead)
@@ -107,9 +107,9 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
         return self.route.body(stated)
 
     def query(self) -> dict[str, Any]:
-        """Return what the query states, empty values too, as the route's row checks it.
+        """Return the query, including empty values, checked by the route.
 
-        None for what it does not name.
+        Missing parameters are None.
 
         A parameter that is an array has every value that was given; of any other the last one counts.
         """
@@ -138,9 +138,9 @@ UNLIMITED_PATHS = frozenset(
 class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
-    `role` is what a key needs, None if none is asked. `handler` is a method of the class `resource`; it gets the
-    call and the path's ids. `statuses` are those that it may give itself; next to them come 401, 403 and 429 if a
-    role is asked, and those of `COMMON_STATUSES`. `response_schema` describes its 2xx, None if that has no body;
+    `role` is the required role, None for public routes. `handler` is a method of the class `resource`; it gets the
+    call and the path's ids. `statuses` are its own; 401, 403, and 429 of routes with a role, and `COMMON_STATUSES`,
+    are implied. `response_schema` describes its 2xx, None if that has no body;
     that is JSON unless `media_type` states otherwise.
     `body` checks the request's JSON, None if it is not read; if it is `body_optional`, no body counts as an
     empty object. A route of files has a larger `max_body_bytes`. `query` checks the parameters of the query.
@@ -200,8 +200,8 @@ def route(
 ) -> Callable[[Handler], Handler]:
     """Return a decorator: the method of a resource handles this route; `more` are further fields of `Route`.
 
-    `statuses` need not name what a body implies (400, 413, 415, 503), 400 for a query, or 404 for a path with an id;
-    PUT creates what does not exist.
+    `statuses` may omit the implied ones: 400, 413, 415, and 503 of a body, 400 of a query, and 404 of a path with an
+    id, except for PUT, which creates.
     """
     implied = {
         *([400, 413, 415, 503] if body is not None else []),

@@ -42,7 +42,7 @@ class _RestPattern(Struct, frozen=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """A path with ids, in segments: what is fixed and where, and the names of the ids and where."""
+    """A path with ids, in segments: the fixed ones and the names of the ids, with their positions."""
 
     fixed: tuple[tuple[int, str], ...]
     ids: tuple[tuple[int, str], ...]
@@ -66,7 +66,7 @@ class Router:
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
-        """Let `handle` be called for these methods of the path, in which `<name>` stands for an id."""
+        """Call `handle` for these methods of the path; `<name>` in it stands for an id."""
         if path not in self._paths and "_path>" in path:
             words = path.split("/")
             at = next(index for index, word in enumerate(words) if word.endswith("_path>"))

@@ -1,4 +1,4 @@
-"""What the answers hold, as declarations that also make them; what only one resource uses stands in its own file."""
+"""Schemas of answers, which also encode them; a schema of one resource is in its own file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
 _JUDGED = {None: "unknown", True: "ok", False: "error"}
-"""What `is_well` is called; it is None until a poll has ended."""
+"""The word for `is_well`, which is None until a poll has ended."""
 
 ADAPTER_HEALTH = record(
     "AdapterHealth",
@@ -70,7 +70,7 @@ ADAPTER_HEALTH = record(
 )
 _FILE_FAULT: Schema = {
     **TEXT,
-    "description": "What is wrong with the Lua file of its kind as it was saved last; one before may run.",
+    "description": "The fault of the last saved Lua file of its kind; an earlier version may run.",
 }
 ADAPTER_IN_FULL = Record(
     "AdapterInFull",
@@ -101,7 +101,7 @@ CAPABILITY = Record(
     },
     {
         "unit": {**TEXT, "description": "Of its numbers; a value that states a unit has that one."},
-        "period": {**TEXT, "description": "What an accumulation is counted over, unless its value states another."},
+        "period": {**TEXT, "description": "The default period of an accumulation."},
     },
 )
 OWNERSHIP_SHAPE = described(
@@ -225,7 +225,9 @@ KEY = Record("Key", _KEY, _HOOK)
 """A key without its secret, which is not stored."""
 
 _NEW = {**_KEY, "key": {**TEXT, "description": "The secret, shown here and never again."}}
-NEW_KEY = Record("NewKey", _NEW, {**_HOOK, "warning": {**TEXT, "description": "Where nothing listens to the hook."}})
+NEW_KEY = Record(
+    "NewKey", _NEW, {**_HOOK, "warning": {**TEXT, "description": "Present if nothing listens to the hook."}}
+)
 
 LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
 

@@ -54,7 +54,7 @@ class Server:
     Making one binds the socket; raises `StartFailed` if that fails. Leaving takes no new connection, closes event
     streams with 1001, and gives requests and executions in progress `limits.stop_secs` to end. Then it aborts the
     `work`, gives requests `limits.abort_secs` to respond, and aborts the others.
-    `control` is a bound Unix socket that serves the same to root and this process's user, who need no key.
+    `control` is a bound Unix socket that serves the same to root and this process's user without a key.
     """
 
     def __init__(

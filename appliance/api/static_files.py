@@ -1,6 +1,6 @@
 """The dashboard's own files: public, because a browser must load a page before it can show a key.
 
-They are read once, named after their content, served as they are, and compressed for those who ask.
+They are read once, named after their content, and compressed if the client accepts that.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class StaticFile:
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """The body as gzip, or None if that is no smaller."""
+        """The body as gzip, or None if that is not smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
@@ -142,7 +142,7 @@ class DashboardApi:
         return Response(b"", 302, {"location": location, "cache-control": "no-store"})
 
     async def show(self, call: Call) -> HTTPResponse:
-        """One file; 304 if the browser has it already."""
+        """Return one file; 304 if the browser has it already."""
         file = self._files[call.request.path]
         headers = {"etag": file.etag, "cache-control": file.caching, "vary": "Accept-Encoding"}
         headers |= security_headers(call.request.headers.get("host", ""))

@@ -49,7 +49,7 @@ class Subscriber:
         return len(self._frames)
 
     def beat(self) -> None:
-        """Send a heartbeat, unless frames wait: they say as well that the stream is alive."""
+        """Send a heartbeat, unless frames wait, which show that the stream is alive."""
         if not self._frames and self.socket.is_writable:
             self.socket.write(encode_text_frame(heartbeat_frame()))
 
@@ -70,7 +70,7 @@ class Subscriber:
 class EventStream:
     """Sends every event's frame to all subscribers; it listens to the bus while there are any.
 
-    `frames` counts them since the start, `dropped` those that slow subscribers have lost. `start_errors` are
+    `frames` counts frames since the start, `dropped` the ones lost by slow subscribers. `start_errors` are
     what went wrong before a subscriber could connect; the first one is sent them.
     """
 

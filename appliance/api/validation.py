@@ -1,4 +1,4 @@
-"""Checks of what a request states, each of which also describes it in the OpenAPI document."""
+"""Checks of requests, which also describe them in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def body(title: str, fields: RequestFields) -> Check:
 
 
 def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
-    """Return the fields of the object, checked; one that is missing and may be is None.
+    """Return the checked fields of the object; optional ones are None if missing.
 
     `Invalid` names the first fault.
     """
@@ -71,7 +71,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
-    """Return the refusal of a body that is no JSON, which states where."""
+    """Return the error for a body that is not JSON, with the place."""
     where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"
     try:
         body.decode()
@@ -81,7 +81,7 @@ def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
-    """Return a check for one of these strings. `default` and `description` are for those who read the schema."""
+    """Return a check for one of these strings. `default` and `description` go into the schema."""
     said = {"default": default, "description": description}
     return Check(
         schema={**one_of(*words), **{key: value for key, value in said.items() if value is not None}},
@@ -98,7 +98,7 @@ def member_of(choices: type[StrEnum]) -> Check:
 def whole_number(low: int, high: int, **said: Any) -> Check:
     """Return a check for a parameter of the query that is a whole number.
 
-    `stated` is for those who read the schema.
+    `stated` goes into the schema.
     """
 
     def check(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""The server side of the event WebSocket: it sends frames; of what the client sends only control frames count.
+"""The server side of the event WebSocket: it sends frames, and reads only control frames of the client.
 
 Inbound messages are checked for size and UTF-8, and discarded.
 """
@@ -77,7 +77,7 @@ class StrictProtocol(ServerProtocol):
 
 
 SUBPROTOCOL = Subprotocol("lares.events")
-"""The one that the server selects. A browser asks for it next to the one that holds its token."""
+"""The sub-protocol that the server selects. A browser asks for it next to the one that holds its token."""
 
 NO_PONG = 1011
 
@@ -137,7 +137,7 @@ class WebSocket:
             self._send_due()
 
     def receive(self, data: bytes) -> None:
-        """Called with what the client sent."""
+        """Process data from the client."""
         self._inbuf += data
         if not self._is_input_scheduled:
             self._process_input()
@@ -188,7 +188,7 @@ class WebSocket:
         self._send_due()
 
     def _send_due(self) -> None:
-        """Send what the protocol has queued; an empty piece ends the stream."""
+        """Send the queue of the protocol; an empty piece ends the stream."""
         if due := self._protocol.data_to_send():
             self.write(b"".join(due))
         if not all(due):
@@ -284,7 +284,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 def _handshake_of(request: Request) -> Handshake:
     """Return the request's handshake headers.
 
-    `MalformedRequest` if they are not ASCII, on which `websockets` fails.
+    raise `MalformedRequest` unless they are ASCII, because `websockets` would fail.
     """
     headers = [
         (name, value)

@@ -1,5 +1,5 @@
-"""The disk: the few operations by which the store touches files, so that tests can record, refuse and crash them;
-and single files that are written whole or not at all.
+"""The disk: all operations of the store on files, so that tests can record, refuse, and crash them. Single files are
+written whole or not at all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Disk:
 
     Every method may raise `OSError`; none is ever called on the event loop.
 
-    `bytes_written` and `syncs` count what was asked of the device since the start.
+    `bytes_written` and `syncs` count since the start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,12 +44,12 @@ class Disk:
     def read(self, name: str) -> bytes:
         """Return the whole content of a file of at most `MAX_STORE_FILE_BYTES`.
 
-        `FileNotFoundError` if there is none.
+        raises `FileNotFoundError`.
         """
         return read_plain(self.folder / name, MAX_STORE_FILE_BYTES)
 
     def size(self, name: str) -> int:
-        """Return the length of a file in bytes; `FileNotFoundError` if there is none."""
+        """Return the length of a file in bytes; raises `FileNotFoundError`."""
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
@@ -66,7 +66,7 @@ class Disk:
         return found.f_bavail * found.f_frsize
 
     def make_folder(self, name: str, like: str | None = None) -> None:
-        """Make a private folder in this one, or one with the mode of another; one that exists stays as it is.
+        """Make a private folder in this one, or with the mode of another; an existing folder is unchanged.
 
         Its name is durable after `sync_folder`.
         """
@@ -76,7 +76,7 @@ class Disk:
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
-        """Open a new file of this name for writing, in place of one that may exist; the descriptor."""
+        """Open a new file for writing, in place of an existing one; return the descriptor."""
         self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
@@ -109,11 +109,11 @@ class Disk:
             view, offset = view[count:], offset + count
 
     def allocate(self, descriptor: int, length: int) -> None:
-        """Make the file this long and give it room for that; what is new reads as zeros and need not be written."""
+        """Make the file this long and reserve its space; the new part reads as zeros."""
         os.posix_fallocate(descriptor, 0, length)
 
     def sync(self, descriptor: int) -> None:
-        """Return once what was written to the file is on the device, and its length too (fdatasync)."""
+        """Return once the written data and the length of the file are on the device (fdatasync)."""
         self.syncs += 1
         os.fdatasync(descriptor)
 
@@ -127,12 +127,12 @@ class Disk:
         os.ftruncate(descriptor, length)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name, in place of one that may have it."""
+        """Rename a file, in place of an existing one."""
         self.check_place()
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
-        """Give a file a second name, or a copy if the filesystem has no links; nothing if that name exists."""
+        """Link a file to another name, or copy it on a filesystem without links; do nothing if that name exists."""
         self.check_place()
         try:
             os.link(self.folder / old, self.folder / new)

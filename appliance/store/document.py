@@ -1,4 +1,4 @@
-"""The document: keys and their JSON values, of which every acknowledged change outlives a power cut.
+"""The document: keys and their JSON values. Every acknowledged change outlives a power cut.
 
 It is kept in memory and in two files a generation, a snapshot and a journal. Changes that wait at the same time share
 one record and one sync, which run on a thread of the store's own. When the journal has outgrown the snapshot, the
@@ -35,13 +35,13 @@ Prepare = Callable[[EncodedChanges], EncodedChanges]
 """What to change, given the changes that are stored with it and come before it; or raises why it is refused."""
 
 OnDone = Callable[[Any, BaseException | None], None]
-"""Takes what work returned, or what it raised."""
+"""Receives the result of the work, or its exception."""
 
 log = logging.getLogger("store")
 
 
 class _Thread:
-    """Does work in the order in which it comes. Handing over to an executor would take twice as long."""
+    """Does work in its order. Handing over to an executor would take twice as long."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -69,13 +69,13 @@ class _Thread:
                 result = job[0]()
             except BaseException as error:
                 failure = error
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            with suppress(RuntimeError):  # the loop is closed, so no caller waits
                 self._loop.call_soon_threadsafe(job[1], result, failure)
             del job, result, failure
 
 
 class _Waiting(Struct):
-    """A change that is not on the device yet, and who waits for it."""
+    """A change that is not on the device yet, and its caller's future."""
 
     prepare: Prepare
     commit: Callable[[], None] | None
@@ -83,20 +83,20 @@ class _Waiting(Struct):
     refusal: LaresError | None = None
 
     def prepare_after(self, changes: dict[str, bytes | None]) -> None:
-        """Add what it changes to those before it, or note why it is refused."""
+        """Add its changes to the earlier ones, or note the reason of its refusal."""
         self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
 
     def end(self) -> None:
-        """Put it in force if it was not refused, and tell who waits."""
+        """Apply it unless it was refused, and wake the caller."""
         if self.refusal is None and self.commit is not None:
             self.refusal = _attempt(self.commit)
-        if self.done.done():  # who asked has gone
+        if self.done.done():  # the caller was cancelled
             return
         if self.refusal is None:
             self.done.set_result(None)
         else:
             self.done.set_exception(self.refusal)
-            self.done.exception()  # who asked may be cancelled now; then asyncio must not log it
+            self.done.exception()  # the caller may be cancelled; then asyncio must not log it
 
 
 class Document:
@@ -133,7 +133,7 @@ class Document:
     async def __aexit__(self, *_: object) -> None:
         try:
             await self._is_idle.wait()
-            with suppress(OSError):  # what was acknowledged is synced, and the descriptor is gone all the same
+            with suppress(OSError):  # acknowledged changes are synced, and the descriptor is closed in any case
                 await self.run(self._files.close)
         finally:
             self._thread.close()
@@ -159,9 +159,9 @@ class Document:
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
         """Store what `prepare` states, then `commit`, which puts it in force; the same as `put_many` otherwise.
 
-        Changes are prepared and committed in the order they come; those that wait at the same time share one sync.
-        One that was begun is finished even if the caller is cancelled. What `prepare` raises is raised here; where
-        the card then refuses those before it, it is asked again as if they had not been.
+        Changes are prepared and committed in their order; concurrent changes share one sync.
+        A started change is finished even if the caller is cancelled. Exceptions of `prepare` are raised here. If the
+        card then refuses the earlier changes, `prepare` is called again without them.
         """
         loop = asyncio.get_running_loop()
         waiting = _Waiting(prepare, commit, loop.create_future())
@@ -203,7 +203,7 @@ class Document:
             self._on_written(batch, None, error)
 
     def _on_written(self, batch: list[_Waiting], _: object, error: BaseException | None) -> None:
-        """The batch is on the device, or why it is not."""
+        """Finish the batch after its writing, or after the error."""
         if error is None:
             self._note_success()
         else:
@@ -216,7 +216,7 @@ class Document:
         self._end(batch)
 
     def _end(self, batch: list[_Waiting]) -> None:
-        """Tell who waits, and write what has come meanwhile."""
+        """Wake the callers, and write the changes that have come meanwhile."""
         for each in batch:
             each.end()
         if self._failure is None and self._files.is_compaction_due:  # only changes that come meanwhile wait for it
@@ -239,9 +239,9 @@ class Document:
         self._last_write = self._clock.now()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what the work returns or raises.
+        """Return the result of the work, or raise its exception.
 
-        It runs on the store's thread, after what that has to do already.
+        The work runs on the store's thread, after earlier work.
         """
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 

@@ -52,7 +52,7 @@ def journal_name(generation: int) -> str:
 
 
 def generations_of(names: Iterable[str]) -> list[int]:
-    """Return the generations of which there is a file, newest first."""
+    """Return the generations with a file, newest first."""
     found = {int(match[1]) for name in names if (match := _NAME.fullmatch(name)) is not None}
     return sorted(found, reverse=True)
 
@@ -92,7 +92,7 @@ def parse_object(line: bytes) -> dict[str, Any] | None:
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """What a snapshot file holds: values as JSON bytes, by key."""
+    """The content of a snapshot file: values as JSON bytes, by key."""
 
     format: int
     generation: int
@@ -116,7 +116,7 @@ def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes])
 
 
 def decode_snapshot(data: bytes, generation: int) -> Snapshot | None:
-    """Return what the bytes of this generation's snapshot hold, or None when they are not as they were written."""
+    """Parse this generation's snapshot; None if it is damaged."""
     header, body = _read_header(data, "snapshot", generation), data.partition(b"\n")[2]
     if header is None or header.get("length") != len(body) or header.get("body_crc") != f"{zlib.crc32(body):08x}":
         return None
@@ -135,7 +135,7 @@ def _entry(line: bytes) -> tuple[str, bytes]:
 
 
 class JournalContents(Struct, frozen=True, kw_only=True):
-    """What a journal file holds.
+    """The content of a journal file.
 
     `header` is None when its first line is damaged or missing. `sequence` is that of the last good record, or where
     the header begins, `end` where good records end and `last` the line of the last one; `torn` counts the bytes
@@ -157,7 +157,7 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
 
 def read_journal(data: bytes, generation: int) -> JournalContents:
-    """Return what the bytes of this generation's journal hold; never raises."""
+    """Parse this generation's journal; never raises."""
     header = _read_header(data, "journal", generation)
     if header is None:
         return JournalContents(torn=len(data), lost=_count_records(data))
@@ -211,5 +211,5 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _count_records(data: bytes) -> int:
-    """Return how many good records stand anywhere in the bytes, also after a newline that is none any longer."""
+    """Return the number of good records anywhere in the bytes, also after damaged newlines."""
     return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

@@ -33,17 +33,17 @@ PREALLOCATED = 256 * 1024
 BLOCK = 4096
 """Bytes that the card takes at once: zeros after a record in its last block are written at no cost.
 
-The next small records are then written over what is on the card already, which changes nothing else of the file.
+The next small records then overwrite zeros that are on the card already, which changes no metadata of the file.
 """
 
 MIGRATIONS: Migrations = {}
-"""How the values of each older format become those of the next."""
+"""The migration of values from each older format to the next."""
 
 log = logging.getLogger("store")
 
 
 def explain_os_error(error: OSError) -> str:
-    """Return what the system reports as the end of a sentence."""
+    """Return the system's message as the end of a sentence."""
     said = error.strerror or str(error)
     return said[:1].lower() + said[1:]
 
@@ -80,7 +80,7 @@ class Journal:
             raise
 
     def open(self) -> None:
-        """Open the file after its last good record; what stands after that is cut off."""
+        """Open the file after its last good record, and cut off the rest."""
         descriptor = self._disk.open(journal_name(self._generation))
         try:
             self._disk.truncate(descriptor, self.end)
@@ -274,7 +274,7 @@ class Files:
             raise
 
     def _take_back(self) -> None:
-        """After a failed append: take back what may have been written; trust the file no more if a sync failed."""
+        """Undo a failed append; after a failed sync the file is no longer trusted."""
         self._must_renew = self._must_renew or self._journal.is_sync_broken
         try:
             self._journal.close()
@@ -320,7 +320,7 @@ class Files:
             self._disk.close(descriptor)
 
     def _keep_aside(self) -> None:
-        """Give what is damaged, or of an older format, a second name that nothing removes."""
+        """Link damaged and outdated files to names that nothing removes."""
         while self._aside:
             with contextlib.suppress(FileNotFoundError):
                 self._disk.link(*self._aside[-1])

@@ -62,10 +62,10 @@ CUT_OFF = (
     "the hub before this one was cut off, by the power, a kill or a crash: what changed in its last %g s may be as "
     "it was before, its history since the last writing is lost, and what ran ended half-way"
 )
-"""What the log states at the start then."""
+"""The log line at the next start."""
 
 STARTED_SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
-"""Why none runs then, which is what a reload of the automations answers, too."""
+"""The reason why no automation runs, also in the answer to a reload."""
 
 
 class DirectoryLock:
@@ -92,7 +92,7 @@ class DirectoryLock:
     def check_place(self) -> None:
         """Raise `OSError` unless the lock that is held is the one at the path, which costs two system calls.
 
-        Else the data directory was moved, replaced, or unmounted: what is written there would be another hub's.
+        Otherwise the data directory was moved, replaced, or unmounted, and writing there would harm another hub.
         """
         if self._descriptor is None:
             return
@@ -105,7 +105,7 @@ class DirectoryLock:
         raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end: however it ends from now on, that is no crash (`is_crash`)."""
+        """Note that the process was asked to end, so that its end never counts as a crash (`is_crash`)."""
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)
 
@@ -114,11 +114,11 @@ class DirectoryLock:
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
-        """The same after a hub that stopped in order, at that time if that is known, which is noted for the next."""
+        """Release the lock after an orderly stop, and note its time, if known, for the next hub."""
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 
     def release_after_fault(self) -> None:
-        """The same after a hub that failed: for the next one this was a crash."""
+        """Release the lock after a failure, which counts as a crash for the next hub."""
         self._release(None)
 
     def _release(self, left: bytes | None) -> None:
@@ -184,12 +184,12 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """Return the process id that the file states; on a card that takes nothing it states what the hub before left."""
+    """Return the process id in the file; on a read-only card it is the one of the earlier hub."""
     return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 
 def read_boot_id() -> str:
-    """Return what is different after each start of the machine; empty if that cannot be read."""
+    """Return the id of the machine's present boot; empty if it cannot be read."""
     try:
         return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:

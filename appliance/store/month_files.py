@@ -2,8 +2,8 @@
 
 Each line is a JSON object whose last field, `crc`, is the CRC-32 of all before it, as in the journal. The first names
 the format: `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the others.
-Lines are appended and synced; nothing is ever written again. A line that damage or a power cut has spoilt costs
-itself alone: what is appended after a torn one begins a new line.
+Lines are appended and synced; nothing is ever written again. A damaged or torn line loses
+only itself: the next append begins a new line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READ_PART_BYTES = 1 << 17
 """Bytes that are read at once, so that a month of any size takes little memory."""
 
 MAX_LINE_BYTES = 1 << 20
-"""What is longer without a line's end is no line of ours, and is left out."""
+"""Longer lines are not ours, and are skipped."""
 
 MIN_FREE_BYTES = 2 << 20
 """Bytes that history leaves on the card for the home's state."""
@@ -42,7 +42,7 @@ _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 class FoundLines(Struct, frozen=True, kw_only=True):
     """Good lines in the order of the file, where each began, and lines whose checksum was wrong, in bytes.
 
-    `end` is where reading ended; to begin there the next time finds what was appended since.
+    `end` is the end of the read part; later lines begin there.
     """
 
     lines: Sequence[Mapping[str, Any]]
@@ -61,10 +61,10 @@ class MonthFiles:
         self._disk = disk
         self._is_folder_durable = False
         self._ends: dict[str, int] = {}
-        """Where good lines end in files to which something could not be appended."""
+        """The end of good lines in files with a failed append."""
 
     def list_months(self) -> dict[str, int]:
-        """Return the months that there are, `2026-11`, oldest first, with the bytes of their files."""
+        """Return the stored months, `2026-11`, oldest first, with the bytes of their files."""
         try:
             names = self._disk.list_names(HISTORY_FOLDER)
         except FileNotFoundError:
@@ -124,7 +124,7 @@ class MonthFiles:
                 if (found := check_crc(part[at:end])) is not None:
                     lines.append(found)
                     offsets.append(offset + at)
-                else:  # the end of this line may be gone, and the next stand after it
+                else:  # the end of this line may be lost, and the next line follow directly
                     end = at + 1
                     bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
                 at = part.find(beginning, end)
@@ -132,7 +132,7 @@ class MonthFiles:
         return FoundLines(lines=lines, offsets=offsets, bad=bad, end=reached)
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
-        """Return the latest good line that begins with these bytes; None if there is none."""
+        """Return the latest good line that begins with these bytes, or None."""
         name = _path(month)
         start = max(0, self._disk.size(name) - TAIL_BYTES)
         tail = self._disk.read_part(name, start, TAIL_BYTES)
@@ -145,7 +145,7 @@ class MonthFiles:
         return found_lines[-1] if found_lines else None
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
-        """Yield every line in the order of the file, the first one too; None for one whose checksum is wrong."""
+        """Yield every line of the file, the first one too; None for a wrong checksum."""
         for _, part in self._parts(month):
             for line in part.split(b"\n"):
                 if line.strip(b"\0"):
@@ -200,7 +200,7 @@ class MonthFiles:
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 
     def _take_back(self, name: str) -> None:
-        """Cut off what was appended and does not count; if that fails too, the next append does it.
+        """Cut off a failed append; if that fails too, the next append does it.
 
         A file that has nothing else goes: its name may never be durable, whose sync has failed.
         """

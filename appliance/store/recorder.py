@@ -28,7 +28,7 @@ from appliance.tasks import Tasks
 from appliance.version import MADE_AT
 
 CLOCK = "clock/trust"
-"""`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, are those of a wrong clock."""
+"""`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""
 
 AUTOMATION_PREFIX, TIMER_PREFIX = "automation/", "timer/"
 """What automations keep; see `automations/states.py` and `automations/timers.py`."""
@@ -37,7 +37,7 @@ log = logging.getLogger("store")
 
 
 class _Handed(Struct, frozen=True):
-    """What is to be written under a key, and which call handed it over."""
+    """A value to write under a key, and the number of the call that passed it."""
 
     value: dict[str, Any] | None
     call: int
@@ -45,7 +45,7 @@ class _Handed(Struct, frozen=True):
 
 class Recorder:
     """Writes what changed every `flush_secs`, and a last time when its context is left: devices, and what others
-    hand it. `trust` is that of the clock. `on_beat` is awaited after each writing; it must not raise.
+    hand it. `trust` judges the clock. `on_beat` is awaited after each writing; it must not raise.
 
     That a device is offline is written only with the last flush, since an outage is worth no write; the next run
     reads from it since when.
@@ -122,7 +122,7 @@ class Recorder:
             self._flushing = ()
 
     async def put(self, changes: Mapping[str, Any]) -> None:
-        """As `Document.put_many`; what was remembered of these keys before the call is void, unless this fails."""
+        """Like `Document.put_many`; discards earlier pending values of these keys, unless this fails."""
         self._calls += 1
         call = self._calls
         self._puts[call] = changes.keys()
@@ -151,7 +151,7 @@ class Recorder:
         return key in self._flushing
 
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
-        """Return what the document would hold under the prefixes if all were written now."""
+        """Return the values under the prefixes, including those that are not written yet."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
         handed = {key: each.value for key, each in self._handed.items()}
@@ -167,7 +167,7 @@ class Recorder:
         self.trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
-        """Return what was written to the card: today (UTC), and by all runs together, as far as it was noted."""
+        """Return the bytes written to the card: today (UTC), and by all runs together, as far as noted."""
         count = self._count()
         return {
             "today_bytes": count["bytes_written"] - count["day"]["began_at_bytes"],
@@ -175,7 +175,7 @@ class Recorder:
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Return whether the value can be stored; one that cannot is logged once and left out."""
+        """Return whether the value can be stored; others are logged once and skipped."""
         try:
             encode_values({key: value})
         except TypeError as error:
@@ -221,7 +221,7 @@ class Recorder:
         )
 
     def _count(self) -> dict[str, Any]:
-        """Return what this run and those before it asked of the card, as far as it was noted.
+        """Return the writes of all runs to the card, as far as noted.
 
         And the time, if believed.
         """
@@ -235,7 +235,7 @@ class Recorder:
         }
 
     def _written(self) -> int:
-        """Bytes that this run and those before it have written."""
+        """Return the bytes that all runs have written."""
         return int(self._before["bytes_written"] + self._document.figures()["bytes_written"])
 
     def _day_of(self, written: int) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class Recorder:
         return self._day if self._day["date"] == today else {"date": today, "began_at_bytes": written}
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Return whether the value differs from the stored data then, `at` aside.
+        """Return whether the value differs from the stored one, apart from `at`.
 
         A change and its reverse need no write.
         """
@@ -273,13 +273,13 @@ def newest_time(document: DocumentReader) -> datetime:
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return what to store so that times ahead of the present, which are those of a wrong clock, count no more."""
+    """Return the record that discards stored times ahead of the present, which came from a wrong clock."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
-    """Yield the times in every value after the prefix; a value of another form has none."""
+    """Yield the times in all values under the prefix; skip values of another form."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
             yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)

@@ -1,4 +1,4 @@
-"""Records: what the home's things look like in the document, and how they are read back.
+"""Records: the parts of the home as keys and values of the document.
 
 Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<device id>` (what people call it),
 `alias/<device id>` (the short id that people chose),
@@ -40,10 +40,10 @@ ADAPTER_PREFIX = "adapter/"
 """Keys in the document: `adapter/<section>/<key>` is a text."""
 
 CLIENT_ID_SUFFIX = "/client_id"
-"""The end of the key under which an adapter keeps the id by which a broker knows this data directory."""
+"""The end of the key of an adapter's client id, by which a broker knows this data directory."""
 
 KEPT_SUFFIX = "/kept"
-"""The end of the key under which a section whose kind is in Lua keeps its own secrets, as one JSON object."""
+"""The end of the key of the secrets that a section of a Lua kind keeps, as one JSON object."""
 
 PREFERENCES_PREFIX = "preferences/"
 """Keys in the document: `preferences/<key id>` is what clients with this key keep; nobody else reads it."""
@@ -70,7 +70,7 @@ class DocumentReader(Protocol):
 
 
 class Storage(Struct, frozen=True, kw_only=True):
-    """How others keep what outlives a restart: what was `stored`, and two ways to write. None removes a key.
+    """Storage of other parts: the `stored` values, and two ways to write. None removes a key.
 
     `remember` writes with the next flush and never waits; `put` returns when all is on the card, or raises
     `StoreFailed`. `is_being_flushed`: whether a flush that is under way writes the key, so that it is not stored yet.
@@ -89,7 +89,7 @@ def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
 
 
 class DocumentSnapshot:
-    """Keys and values as they were read at one moment, for those who ask by prefix."""
+    """Keys and values as read at one moment, listed by prefix."""
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
         self._values = values
@@ -155,7 +155,7 @@ def _group(group_id: str, value: Any) -> Group:
 
 
 class StoredDevice(Struct, frozen=True, kw_only=True):
-    """A device as it is stored, without what it shows."""
+    """A device as it is stored, without its attributes."""
 
     kind: DeviceKind
     source: str
@@ -174,7 +174,7 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
 
 
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
-    """Return a device as keys and values: what it is, which hardly ever changes, and what it shows, which does.
+    """Return a device as keys and values: its description, which hardly ever changes, and its attributes.
 
     With `has_state` it states whether the device is online, too.
     """

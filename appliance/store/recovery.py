@@ -1,4 +1,4 @@
-"""Recovery: from whatever files there are to the document, with notes about what was wrong with them."""
+"""Recovery: the document from the files, with notes about damage."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from appliance.store.file_format import (
 )
 
 Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
-"""Makes the values of one format those of the next."""
+"""Converts the values of one format to the next."""
 
 Migrations = Mapping[int, Migration]
 """The migration from each older format."""
 
 
 def unreadable(error: OSError) -> StartFailed:
-    """Return what to say of a store whose files cannot be read."""
+    """Return the error for a store with unreadable files."""
     if isinstance(error, PermissionError):
         return for_its_user(error.filename)
     return StartFailed(f"the store cannot be read: {error.filename}: {error.strerror}", os.EX_IOERR)
@@ -43,7 +43,7 @@ class Recovered(Struct, kw_only=True):
 
     `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.
     `is_clean` states that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
-    after the line `last`. `notes` are sentences about what was found. `damaged` names the files to keep aside,
+    after the line `last`. `notes` are sentences about the findings. `damaged` names the files to keep aside,
     `missing` the journals that are gone (a power cut may have kept one from being named, which held nothing then),
     `outdated` those of an older format; `lost` counts good records after damage, `torn` the bytes of a write that
     the power cut.
@@ -94,7 +94,7 @@ class _Recovery:
         self._result = Recovered()
 
     def run(self) -> Recovered:
-        """Return what they hold."""
+        """Return the recovered document."""
         result = self._result
         if not self._generations:
             return result
@@ -173,7 +173,7 @@ class _Recovery:
     def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
         """Note an older format, and a gap in front of the journal.
 
-        A gap in front of one without records may be no damage: nothing that is missing there was ever acknowledged if
+        A gap in front of one without records may be harmless: its lost changes were never acknowledged if
         the power was cut between a failed sync and the next generation.
         """
         result = self._result

@@ -47,20 +47,20 @@ TRIES = 50
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Put the values aside, on the device when this returns; nothing counts yet. Raises `OSError`."""
+    """Stage the values, durable when this returns; they are not in force yet. Raises `OSError`."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
 
 def forget(folder: Path) -> None:
-    """Remove what was put aside. Raises `OSError`."""
+    """Remove the staged values. Raises `OSError`."""
     if (folder / PENDING).exists():
         (folder / PENDING).unlink()
         sync_folder(folder)
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Let what was put aside be document and history if its marker is there, otherwise remove it.
+    """Put staged document and history in place if their marker exists, otherwise remove them.
 
     The caller has the lock.
 
@@ -103,12 +103,12 @@ def present_history(folder: Path) -> Path:
 
 
 def forget_history(folder: Path) -> None:
-    """Remove what was staged of a history."""
+    """Remove a staged history."""
     shutil.rmtree(folder / HISTORY_STAGE, ignore_errors=True)
 
 
 def finish_at_start(folder: Path, now: datetime) -> None:
-    """The same for a hub that starts; raises `StartFailed`."""
+    """Like `finish`, for a hub that starts; raises `StartFailed`."""
     try:
         kept = finish(folder, now.strftime("%Y%m%dT%H%M%SZ"))
     except OSError as error:
@@ -138,7 +138,7 @@ def read_present(folder: Path) -> Recovered:
 
 
 def _read_marked(folder: Path) -> dict[str, Any] | None:
-    """Return what was put aside, if anything was that is ours and its marker is there: what we write is whole."""
+    """Return the staged document if there is one and its marker exists; a staged file is always whole."""
     try:
         pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
         marker = Path(os.fsdecode(unquote_to_bytes(pending["marker"])))
@@ -162,7 +162,7 @@ def read_document(folder: Path) -> Recovered:
 def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own: Iterable[str] = ()) -> list[Path]:
     """Put a document with these values in place of the folder's; the paths under which the old files are kept.
 
-    Values of the keys in `own` stay as they are in the folder. Only for who holds the folder's lock. A power cut or a
+    Values of the keys in `own` stay as they are in the folder. The caller holds the folder's lock. A power cut or a
     failure leaves the old document or the new one.
     """
     disk, present = Disk(folder), _read_leniently(folder)
@@ -183,7 +183,7 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
 
 
 def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
-    """Return the values, encoded; those of the keys in `own` as they are at present."""
+    """Return the encoded values; keys in `own` keep their present values."""
     encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
     return encoded | {key: present[key] for key in own if key in present}
 

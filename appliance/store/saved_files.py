@@ -61,7 +61,7 @@ class SavedFiles:
         self._replace(self._home, path, text, like=_folder_of(path) if is_new else path)
 
     def make_folders(self, path: str) -> None:
-        """Make the folders in which the file is to be."""
+        """Make the folders of the file."""
         parts = _folder_of(path).split("/")
         for count in range(1, len(parts) + 1):
             folder = "/".join(parts[:count])
@@ -159,7 +159,7 @@ def is_version(name: str) -> bool:
 
 
 def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
-    """Add versions from a backup, by their file names; those that exist stay. Raises `OSError`."""
+    """Add versions from a backup, by their file names; existing ones stay. Raises `OSError`."""
     data.make_folder(VERSIONS_FOLDER)
     data.sync_folder()
     present = {*data.list_names(VERSIONS_FOLDER)}

@@ -28,8 +28,8 @@ log = logging.getLogger("store")
 
 
 class Changes:
-    """Makes changes of rooms, groups, places and names: each is checked against the layout that those before it
-    leave, and visible only once it is stored.
+    """Makes changes of rooms, groups, places, and names. Each is checked against the layout after earlier changes,
+    and visible only once it is stored.
     """
 
     def __init__(self, registry: Registry, document: Document) -> None:
@@ -60,7 +60,7 @@ class AdapterSecrets:
         self._prefix = f"{ADAPTER_PREFIX}{adapter}/"
 
     def get(self, key: str) -> str | None:
-        """Return what is kept under the key, None if nothing is."""
+        """Return the text of the key, or None."""
         stored = self._document.get(self._prefix + key)
         value = None if stored is None else orjson.loads(stored)
         return value if isinstance(value, str) else None
@@ -112,7 +112,7 @@ class Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
             self._disk.check_place = lock.check_place
-            stack.callback(self._release, lock)  # the last of all: until then nobody else may read what is written
+            stack.callback(self._release, lock)  # last: until then no other process may read the files
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)
@@ -138,12 +138,12 @@ class Store:
         return AdapterSecrets(self.document, adapter)
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end: should it be cut off from now on, that is no crash."""
+        """Note that the process was asked to end, so that a cut from now on does not count as a crash."""
         if self._lock is not None:
             self._lock.note_stop()
 
     def _release(self, lock: DirectoryLock) -> None:
-        """Release the lock and say how the hub ended, and when, if the clock is trusted."""
+        """Release the lock, and note how the hub ended, and when, if the clock is trusted."""
         if not self._is_entered:
             lock.release()
         elif self.has_failed:

@@ -28,13 +28,13 @@ MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
 """The id of the master key that the box made itself."""
 
 KEY_ID_PREFIX = "key_"
-"""What the id of every other key begins with."""
+"""The beginning of the id of every other key."""
 
 
 class Key(Redacted, frozen=True, kw_only=True):
     """One key as it is kept: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret, by which a guess is known without a hash; None if none was kept.
+    `hint` is a short digest of the secret that rejects guesses without a hash; None for old keys.
     `hook` is the id of the one hook that a key of that role opens.
     """
 
@@ -49,12 +49,12 @@ class Key(Redacted, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The part of the id that stands in the secret too."""
+        """The part of the id that is in the secret, too."""
         return self.id.removeprefix(KEY_ID_PREFIX)
 
 
 class Keys:
-    """The keys of the box. A change that cannot be stored never happens; one that was begun is finished.
+    """The keys of the box. A change that cannot be stored never happens; a started change is finished.
 
     `find` returns the same object until the key is replaced or revoked; then `KeyRevoked` is published.
     """
@@ -70,7 +70,7 @@ class Keys:
         return self.find(MASTER)
 
     def find(self, name: str) -> Key | None:
-        """Return the key whose secret bears this name, the master key too."""
+        """Return the key with this name in its secret, including the master key."""
         return self._by_name.get(name)
 
     def list_all(self) -> list[Key]:

@@ -17,7 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
-"""Host and port, if nothing but an IPv6 address stands in brackets, and nothing around those."""
+"""Host and port; only an IPv6 address may be in brackets, with nothing around them."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
@@ -73,13 +73,13 @@ def base_url(value: Any) -> str:
 
 
 def _refuse_user(url: str) -> None:
-    """Raises `Invalid` if the address holds a user; it is not repeated, because a password may stand there."""
+    """Raises `Invalid` if the address holds a user; it is not repeated, because it may hold a password."""
     if re.match(r"[^/]*//[^/]*@", url):
         raise Invalid("must be an address without user and password, which have keys of their own")
 
 
 def write_url(value: Any) -> str:
-    """Return a check: the whole address at which a server takes line protocol, in nanoseconds."""
+    """Return a check: the full address of a server for line protocol, in nanoseconds."""
     text = string(value)
     _refuse_user(text)
     try:
@@ -96,7 +96,7 @@ def write_url(value: Any) -> str:
 
 
 def server_of(url: str) -> str:
-    """The target of the address, without path and query, which may hold what is secret."""
+    """Return the address without path and query, which may hold secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 

@@ -1,4 +1,4 @@
-"""Checks: each returns a value from outside as its type, or raises `Invalid` with what it must be.
+"""Checks: each returns a value from outside as its type, or raises `Invalid` with the expected form.
 
 The message continues after the name of the value: `must be a string, not 7`.
 """
@@ -36,7 +36,7 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value is not what it must be. `str()` uses the words of JSON, `in_words` those of another language."""
+    """A value has a wrong type. `str()` uses the words of JSON, `in_words` those of another language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
@@ -80,7 +80,7 @@ _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 
 
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the most similar word with at least this similarity (1 is the same); None if there is none.
+    """Return the most similar word with at least this similarity (1 is the same); otherwise None.
 
     Hexadecimal digits are never guessed: devices whose ids differ in one digit have nothing in common.
     """
@@ -194,7 +194,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
 
 
 class Function(Struct, frozen=True):
-    """Stands for a function in what a file describes; `line` is the first line of the function."""
+    """A function in the description of a file; `line` is the first line of the function."""
 
     line: int
 

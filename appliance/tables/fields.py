@@ -56,7 +56,7 @@ class Redacted(Struct, frozen=True):
 
 
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """Return a field of `Settings` that holds what a table states.
+    """Return a field of `Settings` for a value of a table.
 
     With its check and default, as `Field` has them.
     """
@@ -101,7 +101,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong with the value at a path; `str()` of it begins with the path, unless that is the whole."""
+    """The fault of the value at a path; `str()` of it begins with the path, unless that is the whole."""
 
     path: Path
     message: str
@@ -120,12 +120,12 @@ class Findings(Struct):
 
 
 class Table:
-    """One table; `path` is its place, and `findings` gathers what is noted of it and of those in it."""
+    """One table; `path` is its place; `findings` collects the faults of it and of its tables."""
 
     def __init__(self, raw: Mapping[str, Any], findings: Findings, path: Path = ()) -> None:
         self.findings = findings
         self.path = path
-        is_lua = findings.words is LUA  # where what is nil is not there
+        is_lua = findings.words is LUA  # where nil means absent
         self._raw = {name: value for name, value in raw.items() if value is not None} if is_lua else raw
         self._asked: dict[str, None] = {}
 
@@ -134,7 +134,7 @@ class Table:
         return name in self._raw
 
     def raw(self, name: str) -> Any:
-        """Return the field as it stands, None if it is left out."""
+        """Return the unchecked field, or None."""
         self._asked[name] = None
         return self._raw.get(name)
 

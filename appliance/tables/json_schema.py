@@ -18,7 +18,7 @@ Encode = Callable[[Any], Any]
 
 
 class Shape(dict[str, Any]):
-    """A schema that also states how such JSON is made of what the hub has: by calling it with that."""
+    """A schema that also encodes the hub's objects: call it with one."""
 
     def __init__(self, schema: Schema, encode: Encode) -> None:
         super().__init__(schema)
@@ -49,7 +49,7 @@ INSTANT = Shape({**TEXT, "format": "date-time", "description": "RFC 3339 in UTC,
 class Check(Struct, frozen=True, kw_only=True):
     """A check of a value from outside. Calling it returns the value in its internal form, or raises `Invalid`.
 
-    `schema` describes the same to those who send it.
+    `schema` describes the same for clients.
     """
 
     schema: Schema
@@ -124,7 +124,7 @@ def record(title: str, /, **fields: Schema | Part) -> Record:
 
 
 def described(title: str, /, **fields: Schema) -> Schema:
-    """Return the schema of an object of exactly these fields, for what is JSON already."""
+    """Return the schema of an object of exactly these fields, for values that are JSON already."""
     return {
         "title": title,
         "type": "object",
@@ -148,7 +148,7 @@ def maybe(schema: Schema) -> Shape:
 
 
 def one_of(*words: str) -> Schema:
-    """One of these strings."""
+    """Return the schema of one of these strings."""
     return {"type": "string", "enum": [*words]}
 
 

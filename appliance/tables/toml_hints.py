@@ -1,4 +1,4 @@
-"""What is wrong with a text that is not TOML, in words that name the remedy."""
+"""Faults of a text that is not TOML, with their remedy."""
 
 from __future__ import annotations
 

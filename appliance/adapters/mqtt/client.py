@@ -159,7 +159,9 @@ class Client(aiomqtt.Client):
     async def __aenter__(self) -> Self:
         """Connect; raises `MqttError` with what broke the connection, also right behind the answer."""
         end = self._disconnected
-        end.add_done_callback(lambda it: it.cancelled() or it.exception())  # asyncio logs what nobody has retrieved
+        end.add_done_callback(
+            lambda it: it.cancelled() or it.exception()
+        )  # asyncio logs exceptions that were not retrieved
         try:
             await super().__aenter__()
         except MqttConnectError:

@@ -30,7 +30,7 @@ ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifie
 
 
 class Include(StrEnum):
-    """What a device may be asked to hold next to its fields."""
+    """Further fields of a device that a client can ask for."""
 
     COMMANDS = "commands"
 
@@ -56,7 +56,7 @@ class DevicesApi(ApiResource):
 
     @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
     async def list_all(self, call: Call) -> object:
-        """Return every device by id, or those that the repeated query parameter ids names, in its order."""
+        """Return every device by id, or only the ids of the repeated query parameter, in its order."""
         query, registry = call.query(), self.hub.registry
         ids = query["ids"]
         find = registry.list_devices if ids is None else partial(registry.find_devices, ids)
@@ -64,7 +64,7 @@ class DevicesApi(ApiResource):
 
     @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=INCLUDE)
     async def get(self, call: Call, device_id: str) -> object:
-        """One device."""
+        """Return one device."""
         device, encoder = self.hub.registry.get_device(device_id), self.parts.encoder
         return (encoder.encode_with_commands if call.query()["include"] else encoder.encode)(device)
 

@@ -1,4 +1,4 @@
-"""History: what devices showed and who commanded them, from memory; newest first, within a period."""
+"""History: past values of devices and their commands, newest first, within a period."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ _STATES = record(
 _VALUE = Record(
     "AttributeHistoryEntry",
     {"observed_at": INSTANT, "device_id": TEXT, "attribute": TEXT, "value": ANY},
-    {"min": ANY, "max": ANY, "increase": {"description": "What a meter counted in the hour or day, resets known."}},
+    {
+        "min": ANY,
+        "max": ANY,
+        "increase": {"description": "The count of a meter in the hour or day, corrected for resets."},
+    },
 )
 _VALUES = record(
     "AttributeHistory",
@@ -97,7 +101,7 @@ class HistoryApi(ApiResource):
 
     @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
     async def list_commands(self, call: Call) -> object:
-        """Return who commanded which device, and what came of it, newest first."""
+        """Return the commands with their source, device, and result, newest first."""
         query = call.query()
         word = query.pop("device_id")
         device_id = None if word is None else self.hub.registry.id_of(word)

@@ -1,6 +1,6 @@
 """API keys, the preferences that each keeps, and hooks, which keys of their own open.
 
-The master key is no API key: it is neither listed nor revoked here.
+The master key is not an API key: it is neither listed nor revoked here.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
 
 
 def check_preferences(raw: Any) -> dict[str, Any]:
-    """Return the preferences of a key; raise `Invalid` if they are none that a key may have."""
+    """Return the preferences of a key; raise `Invalid` if they are too large or have another form."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     checked: dict[str, Any] = table(raw)
@@ -83,11 +83,11 @@ _PREFERENCES_BODY = Check(schema=OBJECT, run=check_preferences)
 
 
 class PreferencesApi(ApiResource):
-    """Handlers of `/preferences`: what clients keep under their key, until that is revoked; nobody else reads it."""
+    """Handlers of `/preferences`: data that clients keep under their own key until it is revoked."""
 
     @route("GET", "/preferences", Role.READ, OBJECT)
     async def get(self, call: Call) -> object:
-        """Return the object that was kept under the key of this request; empty if there is none."""
+        """Return the object that was kept under the key of this request; empty without one."""
         assert call.principal is not None
         return read_preferences(self.hub.document, call.principal.key_id)
 
@@ -105,7 +105,7 @@ class HooksApi(ApiResource):
 
     @route("GET", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, statuses=(200, 400))
     async def call_by_get(self, call: Call, hook_id: str) -> object:
-        """Call the hook with what the query states. HEAD only states whether anything listens to it."""
+        """Call the hook with the data of the query. HEAD only states whether anything listens to it."""
         if call.request.method == "HEAD":
             await self.parts.hooks.require(hook_id)
         else:
@@ -134,6 +134,6 @@ def _hook_request(request: Request, hook: str, body: bytes = b"") -> HookRequest
 
 
 def _query_of(request: Request) -> Mapping[str, str]:
-    """Return the query without the key; of what was given twice, the last counts."""
+    """Return the query without the key; the last of repeated values counts."""
     given = request.get_args(keep_blank_values=True) if request.query_string else {}
     return {name: values[-1] for name, values in given.items() if name != "token"}

@@ -21,7 +21,7 @@ MANUAL = {"type": "manual"}
 """The event of a run by hand that states none."""
 
 SOURCE = "variables"
-"""Who sets a variable over HTTP."""
+"""The source of variables that are set over HTTP."""
 
 SWITCH_BODY = body("SwitchRequest", {"enabled": Field(boolean)})
 RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
@@ -77,7 +77,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>", Role.READ, schemas.AUTOMATION)
     async def get(self, call: Call, automation_id: str) -> object:
-        """One automation."""
+        """Return one automation."""
         return self.hub.automations.view(automation_id)
 
     @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED)
@@ -126,7 +126,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>/next", Role.READ, schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> object:
-        """Return the next times at which the automation's schedules and intervals fall due, at most ten."""
+        """Return the next due times of the automation's schedules and intervals, at most ten."""
         return {"automation_id": automation_id, "next": self.hub.automations.list_next(automation_id)}
 
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
@@ -152,7 +152,7 @@ class ExecutionsApi(ApiResource):
 
     @route("POST", "/executions/<execution_id>/cancel", Role.WRITE, schemas.CANCELLED_EXECUTION)
     async def cancel(self, call: Call, execution_id: str) -> object:
-        """End one execution at once, in a sleep too. Whoever waits for it gets 400 and a sentence."""
+        """End one execution at once, in a sleep too. Clients that wait for it get 400 and a sentence."""
         cancel_execution(self.hub.executors, execution_id)
         return {}
 
@@ -176,7 +176,7 @@ class VariablesApi(ApiResource):
 
     @route("GET", "/variables/<name>", Role.READ, schemas.VARIABLE)
     async def get(self, call: Call, name: str) -> object:
-        """One variable."""
+        """Return one variable."""
         return self.hub.variables.get(name)
 
     @route("PUT", "/variables/<name>", Role.WRITE, schemas.VARIABLE, statuses=(200, 503), body=VARIABLE_BODY)

@@ -34,14 +34,14 @@ class RoomsApi(ApiResource):
 
     @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
     async def put(self, call: Call) -> object:
-        """Create a room, or rename the one that has this id."""
+        """Create a room, or rename the existing one."""
         room = Room(**await call.body())
         await self.hub.changes.make(lambda layout, _: layout.put_room(room))
         return room
 
     @route("GET", "/rooms/<room_id>", Role.READ, json_shapes.ROOM)
     async def get(self, call: Call, room_id: str) -> object:
-        """One room."""
+        """Return one room."""
         return self.hub.registry.get_room(room_id)
 
     @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
@@ -73,7 +73,7 @@ class GroupsApi(ApiResource):
 
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:
-        """Create a group, or change the one that has this id; members left out stay as they are."""
+        """Create a group, or change the existing one; without members, these stay as they are."""
         group_id, label, members = (await call.body()).values()
         make = self.hub.changes.make
         layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))
@@ -81,7 +81,7 @@ class GroupsApi(ApiResource):
 
     @route("GET", "/groups/<group_id>", Role.READ, json_shapes.GROUP)
     async def get(self, call: Call, group_id: str) -> object:
-        """One group."""
+        """Return one group."""
         return self.hub.registry.get_group(group_id)
 
     @route("DELETE", "/groups/<group_id>", Role.WRITE, statuses=(204, 503))

@@ -1,4 +1,4 @@
-"""Reports: the home at one moment, how the hub does as a whole, what it decided and why, and its state."""
+"""Reports: the home at one moment, the state of the hub, its decisions, and their reasons."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from appliance.version import VERSION
 
 FAULTS = LogQuery(level="warning", limit=20)
 MAX_FAULTS = 5
-"""The newest faults that the status shows; lines about keys are no faults."""
+"""The number of the newest faults in the status; lines about keys are not faults."""
 
 SIMULATED_PREFIXES = (
     ROOM_PREFIX,
@@ -127,7 +127,7 @@ _OVERVIEW = record(
     devices=array_of(json_shapes.DEVICE),
 )
 _DECISION = described("Decision", at=INSTANT, sentence=TEXT)
-_STATED = {**maybe(OBJECT), "description": "Of an automation, what its file states: `{triggers, conditions, notes}`."}
+_STATED = {**maybe(OBJECT), "description": "The fields of an automation's file: `{triggers, conditions, notes}`."}
 _WHY = described(
     "Why",
     kind=TEXT,
@@ -150,7 +150,7 @@ class ReportsApi(ApiResource):
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """Return the state of the home by the keys of the store, also what is not on the card yet; no secrets."""
+        """Return the state of the home by the keys of the store, including values not yet on the card; no secrets."""
         return {"values": self.hub.recorder.list_present(SIMULATED_PREFIXES)}
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)

@@ -1,4 +1,4 @@
-"""The hub itself: alive, ready, what it can name and tell, its log, adapters, backup, documents and event stream."""
+"""The hub itself: health, diagnostics, log, adapters, backup, documents, and event stream."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class MetricsPage(ApiResource):
 
     @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> object:
-        """Return what the hub counts and measures, in Prometheus's text format."""
+        """Return the counts and measures of the hub in Prometheus's text format."""
         return Response(self.parts.metrics.expose(), 200, {"content-type": CONTENT_TYPE})
 
 
@@ -140,7 +140,7 @@ class AdaptersApi(ApiResource):
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
     async def get(self, call: Call, name: str) -> object:
-        """One adapter: how it does, when it last did well, what was wrong last, and its own operations."""
+        """Return one adapter: its status, last success, last error, and operations."""
         return replace(self.hub.health.get_adapter(name), operations=self.hub.dispatcher.operations_of(name))
 
     @route(
@@ -180,7 +180,7 @@ class BackupApi(ApiResource):
         """Return the archive that `lares backup` writes and `lares restore` takes."""
         async with self._one_at_a_time:
             body = await asyncio.to_thread(self.parts.make_backup)
-        name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack what is called .tar.gz
+        name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack files called .tar.gz
         headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
         return Response(body, 200, {"content-type": TAR, **headers})
 
@@ -190,7 +190,7 @@ class EventsApi(ApiResource):
 
     @route("GET", "/events", Role.READ, statuses=(101, 400, 426), query=_HEARTBEAT, is_websocket=True)
     async def read(self, call: Call) -> None:
-        """The stream of event frames, as a WebSocket; with `heartbeat_secs` a frame `heartbeat` that often."""
+        """Open the stream of event frames as a WebSocket; with `heartbeat_secs`, also frames `heartbeat`."""
         assert call.principal is not None
         interval = call.query()["heartbeat_secs"]
         protocol, answer = accept_handshake(call.request, call.limits)

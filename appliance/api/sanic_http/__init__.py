@@ -1,1 +1,1 @@
-"""What of Sanic is replaced, and what is relied on: README.md in this folder lists each name, why, and its test."""
+"""HTTP on Sanic: README.md in this folder lists each internal name, its reason, and its test."""

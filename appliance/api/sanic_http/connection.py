@@ -37,7 +37,7 @@ _numbers = itertools.count(1)
 
 
 class _NoSignal:
-    """What is awaited in place of a signal; done at once."""
+    """An awaitable in place of a signal; done at once."""
 
     def __await__(self) -> Iterator[None]:
         return iter(())
@@ -102,7 +102,7 @@ def build_application(limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """A client behind a trusted proxy has as many connections as one may have: 429, and the connection ends."""
+    """A client behind a trusted proxy has too many connections: 429, and the connection ends."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
@@ -113,13 +113,13 @@ LINGER_SECS = 1.0
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
-"""Seconds in which a client that sends no more is answered: it may have hung up, which cannot be seen then."""
+"""Seconds for the answer to a client that closed its side, because it may have hung up."""
 
 
 class StrictConnection(HttpProtocol):
     """Sanic's connection, which is closed when its client reads nothing, and can be upgraded to our own WebSocket.
 
-    `peer` is the client's address, by which `counted` counts it; `websocket` is None until `upgrade`. One that
+    `peer` is the client's address in `counted`; `websocket` is None until `upgrade`. One that
     `is_on_box` came over the control socket.
     """
 

@@ -23,12 +23,12 @@ _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-"""What no head holds. A tab may stand in a field, and a CR that is last may be half of a CRLF."""
+"""Bytes that no head contains. A tab may stand in a field, and a CR that is last may be half of a CRLF."""
 
 _TLS_RECORD = b"\x16\x03"
 
 BLANKS = " \t"
-"""What may stand around a field's value and belongs to it no more than its colon: OWS."""
+"""White space around a field's value that is not part of it: OWS."""
 
 
 class UnknownCoding(SanicException):
@@ -53,7 +53,7 @@ class HeadFields(Struct, frozen=True, kw_only=True):
 
 
 class Head(Struct, frozen=True, kw_only=True):
-    """A request's head; `raw` is what it was parsed from."""
+    """A request's head; `raw` is its text."""
 
     raw: bytes
     method: str
@@ -77,7 +77,7 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
 
     Its fields are the `earlier` ones if they are the same: a client repeats them with each request.
 
-    Raises `BadRequest` if they are none, and `UnknownCoding` if the body's transfer coding is not known.
+    Raises `BadRequest`, or `UnknownCoding` for an unknown transfer coding of the body.
     """
     match = _LINE.match(head)
     if match is None:
@@ -120,7 +120,7 @@ def parse_chunk(line: bytes) -> int:
 
 
 def check_trailer(line: bytes) -> None:
-    """Raise `BadRequest` unless the line is a field, as those that may follow the last chunk."""
+    """Raise `BadRequest` unless the line is a trailer field."""
     if _TRAILER.fullmatch(line) is None:
         raise BadRequest("what follows the last chunk is malformed")
 

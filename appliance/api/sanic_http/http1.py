@@ -34,7 +34,7 @@ class StrictHttp1(Http):
 
     What RFC 9112 calls malformed is refused, because a proxy could parse it differently. The head of a request must
     arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
-    `identified` is for the gate: who sends these headers, while the client repeats them; None if it did not look.
+    `identified` is for the gate: the principal of these headers while the client repeats them, otherwise None.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class StrictHttp1(Http):
             exception.__traceback__ = None
 
     async def http1_request_header(self) -> None:
-        """Take the head of the next request; raises what is answered with 400, 408, 413, 417 or 501."""
+        """Parse the head of the next request; raises errors with status 400, 408, 413, 417, or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()
@@ -104,7 +104,7 @@ class StrictHttp1(Http):
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
         self._expect_body(head.fields, request)
-        # One CRLF of a head stays where chunks follow: each of them begins with the CRLF that ends what is before it
+        # Before chunks, one CRLF of the head stays: each chunk begins with the CRLF that ends the part before it
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
         self._connection.note_request(head.fields.headers)
@@ -129,7 +129,7 @@ class StrictHttp1(Http):
             await _next_turn()
 
     def create_empty_request(self) -> None:
-        """Make the stand-in for a request whose head could not be read; its target may be what was wrong."""
+        """Make the stand-in for a request with an unreadable head; its target may be malformed."""
         self.url = None
         super().create_empty_request()
 
@@ -151,7 +151,7 @@ class StrictHttp1(Http):
         return body
 
     def abandon_body(self) -> None:
-        """Close the connection after the response, and read no more."""
+        """Close the connection after the response, and stop reading."""
         self.request_body = None
         self.keep_alive = False
 
@@ -253,7 +253,7 @@ class StrictHttp1(Http):
         return line
 
     async def _discard_rest(self) -> bytes | None:
-        """Read what is left after the response; `BadRequest`, which ends the connection, when it is too much."""
+        """Read the rest after the response; raise `BadRequest`, which ends the connection, if it is too long."""
         if self._discard_until is None:
             self._discard_until = asyncio.get_running_loop().time() + self._limits.body_secs
         try:

@@ -32,10 +32,10 @@ BIND_ADDRESS = ("api", "bind_address")
 
 
 class Config(Sections, frozen=True, kw_only=True):
-    """The whole configuration. `adapters` holds those that are enabled, by section name; of kinds in Lua as
-    `LuaSection`, which their files have yet to check. `watch_adapters`: whether those files are watched.
+    """The whole configuration. `adapters` holds the enabled sections by name, those of kinds in Lua as `LuaSection`,
+    which their files have yet to check. `watch_adapters`: whether those files are watched.
 
-    Relative paths in it start at `root`, the folder that holds the configuration's.
+    Relative paths in it start at `root`, the parent of the configuration's folder.
     """
 
     file: str
@@ -51,14 +51,14 @@ MAX_CONFIG_BYTES = 1 << 20
 
 
 def bundled_config() -> Path:
-    """The folder of the configuration that comes with Lares."""
+    """Return the folder of the bundled configuration."""
     package = Path(appliance.__file__).parent
     installed = package / "bundled"
     return installed if installed.is_dir() else package.parent / "config"
 
 
 def load(file: Path, environment: Mapping[str, str]) -> Config:
-    """The configuration that the file and the environment state together; `ConfigFailed` holds every fault."""
+    """Load the configuration of file and environment; raise `ConfigFailed` with every fault."""
     try:
         text = read_plain(file, MAX_CONFIG_BYTES).decode("utf-8-sig")
     except OSError as error:
@@ -75,7 +75,7 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 
 
 def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
-    """The folders of Lua files, but for the usual ones, that are not there: misspelt, or on a disk that is not."""
+    """Return the missing folders of Lua files, except the usual ones: they are misspelt, or on an absent disk."""
     for name in LUA_FOLDERS:
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
@@ -112,7 +112,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
 def _risks(
     adapters: Mapping[str, Any], file: str, line_of: Callable[[tuple[str | int, ...]], int]
 ) -> Iterator[Fault]:
-    """What is risky in the sections of adapters."""
+    """Return the risks in adapter sections."""
     for name, settings in adapters.items():
         if (found := kind_of(settings).warn(settings)) is not None:
             path = ("adapters", name, found[0])
@@ -120,7 +120,7 @@ def _risks(
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """A TOML text as it stands, unchecked; `ConfigFailed` where it is none."""
+    """Parse a TOML text without checks; raise `ConfigFailed` if it is not TOML."""
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -133,7 +133,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _read_section(table: Table, of: type[S]) -> S:
-    """What holds the section, with those inside it; a key that is wrong, which is noted, has its default."""
+    """Return the settings of the section and its inner sections; a wrong key, which is noted, has its default."""
     values = table.read({key: each for key, each in of.FIELDS.items() if not each.is_section})
     for name, each in of.FIELDS.items():
         if each.is_section:
@@ -144,7 +144,7 @@ def _read_section(table: Table, of: type[S]) -> S:
 
 
 def _section_in(table: Table, name: str) -> Table | None:
-    """The section of this name inside another; None where it is none, which is noted."""
+    """Return the inner section of this name; note a value of another type and return None."""
     return table.table(name, f"a section, [{dotted((*table.path, name))}]")
 
 
@@ -164,15 +164,15 @@ _BESIDE = (
 
 
 def _check_pairs(root: Table) -> None:
-    """Note a key that stands without the other that it needs."""
+    """Note a key without the other key that it needs."""
     for section, key, other in _BESIDE:
         table = root.raw(section)
         if isinstance(table, dict) and key in table and other not in table:
-            root.findings.faults.append(Problem((section, key), f"needs {section}.{other} beside it"))
+            root.findings.faults.append(Problem((section, key), f"needs {section}.{other} too"))
 
 
 WATCH_KEY = "watch"
-"""The one key of `[adapters]` that is no section."""
+"""The only key of `[adapters]` that is not a section."""
 
 _ADAPTER_FIELDS: Fields = {
     "type": Field(string, required=False),
@@ -193,20 +193,20 @@ def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int])
 
 
 def list_lua_kinds(file: Path) -> list[str]:
-    """The names of kinds in Lua: those that come with Lares, and those beside this configuration file."""
+    """Return the names of kinds in Lua: bundled ones, and those in the folder of this configuration file."""
     names = {*list_bundled_kinds(), *(each.stem for each in (file.absolute().parent / "adapters").glob("*.lua"))}
     return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
 
 
 def list_kinds(file: Path) -> list[str]:
-    """The names of all kinds that sections of this configuration file may have now."""
+    """Return the names of all kinds that sections of this configuration file can have now."""
     return [*KINDS, *list_lua_kinds(file)]
 
 
 def _read_adapter(
     adapters: Table, name: str, lua_kinds: Collection[str], file: Path, line_of: Callable[[ValuePath], int]
 ) -> Any:
-    """The settings of one section, or None when it is not enabled or has faults, which are noted."""
+    """Return the settings of a section; None if it is disabled or has faults, which are noted."""
     faults = adapters.findings.faults
     before = len(faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
@@ -236,7 +236,7 @@ def _read_adapter(
 
 
 def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str]) -> str | None:
-    """The kind that the section states or is named after, or None when there is no such kind, which is noted."""
+    """Return the kind that the section states or is named after; note an unknown kind and return None."""
     every = (*KINDS, *lua_kinds)
     kinds = " or ".join(every)
     if isinstance(raw, dict) and "type" in raw:
@@ -258,7 +258,7 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
 
 
 def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
-    """The key that counts; what is wrong with it is added to the faults."""
+    """Return the master key that takes precedence; add its faults to the list."""
     key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
         if not key:
@@ -275,7 +275,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
 
 
 def _weaknesses(auth: Auth) -> list[Fault]:
-    """What makes the key one that anybody could guess."""
+    """Return the weaknesses of a key that is easy to guess."""
     key = auth.master_key
     if key is None:
         return []
@@ -313,7 +313,7 @@ def line_finder(text: str) -> Callable[[ValuePath], int]:
 
 
 def _in_arrays(path: ValuePath, counts: dict[ValuePath, int], *, is_item: bool) -> ValuePath:
-    """The path of a header with the number of the table that it stands in, or is, in each array of tables."""
+    """Return the path of a header, with the number of its table in each array of tables."""
     found: ValuePath = ()
     for at, word in enumerate(path, 1):
         found = (*found, word)

@@ -28,8 +28,8 @@ SectionChanges = Mapping[str, str]
 class ConfigChanges(Struct, frozen=True, kw_only=True):
     """The differences between the file and the running hub.
 
-    A reload applies `sections`. The keys of `next_start` take effect when the hub starts again. `faults` are those
-    of a file that cannot be used.
+    A reload applies `sections`. The keys of `next_start` take effect when the hub starts again. `faults` make the
+    file unusable.
     """
 
     file: str

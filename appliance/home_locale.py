@@ -1,4 +1,4 @@
-"""Where the home is: its time zone, and its place under the sun."""
+"""The location of the home: its time zone and coordinates."""
 
 from __future__ import annotations
 
@@ -17,21 +17,18 @@ from appliance.tables.checks import nearest, number_within, shown, string
 from appliance.tables.fields import Settings, key
 
 JOINED_ZONES = "zones.joined"
-"""A line of JSON, where behind it each zone begins and its size, and then all zones."""
+"""The name of the file of all zones; its first line is JSON with the offset and size of each."""
 
 
 @cache
 def zone_names() -> frozenset[str]:
-    """The names of all zones that Lares brings with it."""
+    """Return the names of all bundled zones."""
     return frozenset((files("tzdata") / "zones").read_text().split())
 
 
 @cache
 def load_zone(name: str) -> ZoneInfo:
-    """The zone of this name, always from the data that Lares brings, never from the box's own, which may be old.
-
-    `Invalid` names the nearest zone that exists.
-    """
+    """Load the zone of this name from the bundled data, never from the box's own, which may be old."""
     if name not in zone_names():
         near = nearest(name, zone_names())
         hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
@@ -43,7 +40,7 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def find_zone(name: str) -> tuple[Path, int, int]:
-    """The file that holds this zone of tzdata, from where in it, and its size; in the single file, one holds all."""
+    """Return the file of this zone, its offset there, and its size; in the single file, one file holds all."""
     folder = Path(str(files("tzdata")))
     joined = folder / JOINED_ZONES
     try:
@@ -56,7 +53,7 @@ def find_zone(name: str) -> tuple[Path, int, int]:
 
 
 def _zone(value: Any) -> ZoneInfo:
-    """A check: the name of a time zone."""
+    """Return the zone of this name; raise `Invalid` for an unknown one."""
     name = string(value)
     try:
         return load_zone(name)
@@ -65,7 +62,7 @@ def _zone(value: Any) -> ZoneInfo:
 
 
 class Locale(Settings, frozen=True, kw_only=True):
-    """The home's zone, and its coordinates in degrees (north and east are positive) where they are known."""
+    """The home's zone, and its coordinates in degrees (north and east are positive) if they are known."""
 
     timezone: ZoneInfo = key(_zone, load_zone("UTC"))
     latitude: float | None = key(number_within(-90, 90), required=False)
@@ -77,7 +74,7 @@ class Locale(Settings, frozen=True, kw_only=True):
         return self.latitude is not None and self.longitude is not None
 
     def local(self, instant: datetime) -> datetime:
-        """What the home's clocks show at the instant."""
+        """Return the local time at the instant."""
         return instant.astimezone(self.timezone)
 
     def noon(self, day: date) -> datetime:
@@ -85,10 +82,10 @@ class Locale(Settings, frozen=True, kw_only=True):
         return datetime(day.year, day.month, day.day, 12, tzinfo=self.timezone).astimezone(UTC)
 
     def clock(self, instant: datetime) -> str:
-        """The local time of day to the minute, as sentences show it: `06:05`."""
+        """Return the local time of day to the minute: `06:05`."""
         return self.local(instant).strftime("%H:%M")
 
     def days_around(self, instant: datetime, before: int, after: int) -> list[date]:
-        """The local dates from so many days before the instant's to so many after it."""
+        """Return the local dates from some days before the instant to some days after it."""
         today = self.local(instant).date()
         return [today + timedelta(days=n) for n in range(-before, after + 1)]

@@ -16,7 +16,7 @@ DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
 
 def check_master_key(value: Any) -> str:
-    """A check whose message never shows the value."""
+    """Return the master key if it is valid; the message of the fault never shows it."""
     if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
         expected = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
         raise Invalid(f"must {expected}")
@@ -24,7 +24,7 @@ def check_master_key(value: Any) -> str:
 
 
 def check_token(value: Any) -> str:
-    """A check whose message never shows the value: a token, or a scheme and a token."""
+    """Return the token, or scheme and token, if it is valid; the message of the fault never shows it."""
     if not isinstance(value, str) or re.fullmatch(r"([A-Za-z]+ )?[\x21-\x7e]+", value) is None:
         raise Invalid('must be a token, or a scheme and a token like "Bearer …"')
     return value
@@ -62,7 +62,7 @@ class Api(Settings, frozen=True, kw_only=True):
 
 
 class Auth(Settings, frozen=True, kw_only=True):
-    """`[auth]` or what the environment says instead; `source` and `line` are where it came from (0: no line)."""
+    """`[auth]`, or the key of the environment; `source` and `line` are its origin (0: no line)."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
     source: str = ""
@@ -156,7 +156,7 @@ class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
 
 
 class Sections(Settings, frozen=True, kw_only=True):
-    """All sections of the configuration's file but those of adapters."""
+    """All sections of the configuration's file except adapters."""
 
     api: Api = section(Api)
     auth: Auth = section(Auth)
@@ -174,7 +174,7 @@ class Sections(Settings, frozen=True, kw_only=True):
 
 
 def list_sections(of: type[Settings], name: str = "") -> dict[str, Fields]:
-    """The keys of the section of this dotted name and of those in it."""
+    """Return the keys of the section of this dotted name, and of its inner sections."""
     found: dict[str, Fields] = {name: {key: each for key, each in of.FIELDS.items() if not each.is_section}}
     for inner, each in of.FIELDS.items():
         found |= list_sections(each.check, f"{name}.{inner}".lstrip(".")) if each.is_section else {}

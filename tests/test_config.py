@@ -483,11 +483,11 @@ def test_a_key_that_does_not_exist_is_named_with_the_nearest_that_does(text: str
 
 
 def test_coordinates_come_in_pairs() -> None:
-    assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude needs locale.longitude beside it"]
+    assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude needs locale.longitude too"]
     assert faults('[history]\ninflux_token = "x"') == [
-        "home.toml:2: history.influx_token needs history.influx_url beside it"
+        "home.toml:2: history.influx_token needs history.influx_url too"
     ]
-    assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude needs locale.latitude beside it"]
+    assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude needs locale.latitude too"]
 
 
 @each_row("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])

@@ -1,4 +1,4 @@
-"""The keys under which sections state an address, and the right one if a section states another."""
+"""Keys of addresses in adapter sections; a wrong one is answered with the right one."""
 
 from __future__ import annotations
 

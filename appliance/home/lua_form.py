@@ -1,4 +1,4 @@
-"""Lua's way to write values and commands, for people who write automations."""
+"""Values and commands as Lua writes them, for authors of automations."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
 
 
 def range_of(spec: CommandSpec) -> str:
-    """Return what the device accepts to `set`: its range with the unit, or its options."""
+    """Return the range of a `set` with the unit, or its options."""
     if options := options_of(spec):
         return ", ".join(options)
     kind = type_of(spec)

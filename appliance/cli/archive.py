@@ -51,12 +51,13 @@ from appliance.store.records import (
     read_devices,
     read_layout,
 )
+from appliance.store.saved_files import VERSIONS_FOLDER, is_version
 from appliance.store.stored_keys import read_keys
 from appliance.tables.fields import line_at
 from appliance.version import VERSION
 
-ARCHIVE_FORMAT = 2
-"""2: it may hold history."""
+ARCHIVE_FORMAT = 3
+"""2: it may hold history. 3: it may hold previous texts of files."""
 
 COMPRESSION = 6
 """The level of gzip: more would take a small box minutes for a month of history."""
@@ -96,6 +97,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     """The content of an archive: the document's values, and the files of `config/` by their path in it.
 
     `months` are the files of history to pack; `packed` is the archive itself if it was read from a file.
+    `versions` are previous texts of the files of `config/`, by the names of their files.
     """
 
     created_at: str
@@ -103,6 +105,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Any]
     files: Mapping[PurePosixPath, bytes]
     months: Sequence[Path] = ()
+    versions: Mapping[str, bytes] = {}
     packed: bytes = b""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
@@ -122,12 +125,14 @@ def check_size(total: int) -> None:
 
 def pack(archive: Archive) -> bytes:
     """Return the archive as bytes; raise `StartFailed` if it is too large."""
-    formats = {"format": ARCHIVE_FORMAT if archive.months else 1, "store_format": STORE_FORMAT}
+    archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
+    formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
         MANIFEST_FILE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
         STATE_FILE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
         **{f"{CONFIG_FOLDER}/{path}": data for path, data in archive.files.items()},
+        **{f"{VERSIONS_FOLDER}/{name}": data for name, data in archive.versions.items()},
     }
     check_size(sum(map(len, members.values())))
     return _pack(members, archive.months)
@@ -216,7 +221,8 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     if len(sizes) > MAX_MEMBER_DEPTH or is_long:
         shown = one_line(entry.name[:MAX_SHOWN_CHARS])
         raise _Refused(f"holds a file whose path is too deep or too long ({shown}…)")
-    is_ours = is_config or is_month or str(path) in (MANIFEST_FILE, STATE_FILE)
+    is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
+    is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)
     stream = tar.extractfile(entry) if entry.isreg() else None
     if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
         raise ValueError(entry.name)
@@ -240,13 +246,22 @@ def _parse(members: dict[str, bytes], file: Path, packed: bytes) -> Archive:
             f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",
             os.EX_CONFIG,
         )
+    texts = {name: data for name, data in members.items() if name.startswith(f"{VERSIONS_FOLDER}/")}
+    members = {name: data for name, data in members.items() if name not in texts}
     files = {
         PurePosixPath(name).relative_to(CONFIG_FOLDER): data for name, data in members.items() if name != STATE_FILE
     }
     main, values = page["main"], _migrated(orjson.loads(members[STATE_FILE]), store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG_FOLDER)
-    found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files, packed=packed)
+    found = Archive(
+        created_at=str(page["created_at"]),
+        main=main,
+        values=values,
+        files=files,
+        versions={PurePosixPath(name).name: data for name, data in texts.items()},
+        packed=packed,
+    )
     _check_records(found)
     read_devices(found, read_layout(found))
     read_keys(found)

@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,6 +30,7 @@ from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
 from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY, RUNNING
 from appliance.store.replacement import present_history, read_present
+from appliance.store.saved_files import MAX_VERSIONS_BYTES, VERSIONS_FOLDER, is_version
 from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("hub")
@@ -89,8 +91,25 @@ def collect(
     if not has_secrets:
         values = {key: value for key, value in values.items() if not _is_kept(key)}
     months, left_out = _find_months(data_dir) if has_history else ([], [])
-    made = Archive(created_at=timestamp(Clock().now()), main=config.name, values=values, files=files, months=months)
+    made = Archive(
+        created_at=timestamp(Clock().now()),
+        main=config.name,
+        values=values,
+        files=files,
+        months=months,
+        versions=_read_versions(data_dir),
+    )
     return made, [*found.damage, *copies, *left_out]
+
+
+def _read_versions(data_dir: Path) -> dict[str, bytes]:
+    """Return the previous texts of files by the names of their files; a hub may remove one meanwhile."""
+    found = {}
+    for path in sorted((data_dir / VERSIONS_FOLDER).glob("*")):
+        if is_version(path.name):
+            with suppress(OSError):
+                found[path.name] = read_plain(path, MAX_VERSIONS_BYTES)
+    return found
 
 
 def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:

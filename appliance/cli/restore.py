@@ -20,7 +20,7 @@ from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
-from appliance.store.disk import sync_folder
+from appliance.store.disk import Disk, sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import CARD, MASTER_KEY
@@ -34,6 +34,7 @@ from appliance.store.replacement import (
     replace_by_pending,
     replace_document,
 )
+from appliance.store.saved_files import merge_versions
 from appliance.tables.plain_files import read_plain
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -84,6 +85,8 @@ def _restore_all(
     with as_owner(data_dir):
         kept += _place_history(data_dir, stamp)
         forget(data_dir)
+        with _filesystem_errors():
+            merge_versions(Disk(data_dir), found.versions)
     (file.parent / MARKER).unlink(missing_ok=True)
     return kept, f", {counted(count, 'month')} of history" if count else ""
 

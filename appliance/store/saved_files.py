@@ -160,6 +160,8 @@ def is_version(name: str) -> bool:
 
 def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
     """Add versions from a backup, by their file names; existing ones stay. Raises `OSError`."""
+    if not versions:
+        return
     data.make_folder(VERSIONS_FOLDER)
     data.sync_folder()
     present = {*data.list_names(VERSIONS_FOLDER)}

@@ -370,6 +370,18 @@ class TestRestore:
         assert read_document(back).values == {"room/old": b'{"name":"Old"}'}
         assert stored_values(tmp_path) == HOME
 
+    def test_previous_texts_of_files_come_along(self, tmp_path: Path, command: Command) -> None:
+        name = "config%2Fscenes%2Fevening.lua.1.1767225600000"
+        versions = home(tmp_path / "one") / "data" / "versions"
+        versions.mkdir()
+        (versions / name).write_text("return {}")
+        (versions / f".{name}.part").write_text("half")
+        assert command(tmp_path / "one", "backup", "b")[0] == 0
+        home(tmp_path / "two")
+        assert command(tmp_path / "two", "restore", "../one/b")[0] == 0
+        restored = tmp_path / "two" / "data" / "versions"
+        assert {file.name: file.read_text() for file in restored.iterdir()} == {name: "return {}"}
+
     def test_an_empty_place_works_too(self, tmp_path: Path, command: Command) -> None:
         pack(tmp_path / "b", entries())
         code, result = command(tmp_path, "restore", "b")

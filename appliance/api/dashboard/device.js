@@ -1,8 +1,9 @@
 // The pages of one device and of one room. The device's: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
 
 import { get, post, segment } from "./api.js";
+import { idFor } from "./arrange.js";
 import { control, toDevice } from "./controls.js";
-import { tags, use } from "./dom.js";
+import { tags, use, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { roomResults, roomSwitch } from "./home.js";
 import { Paired } from "./pairing.js";
@@ -12,11 +13,11 @@ import { panelOf } from "./sheet.js";
 import { Devices, hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
 import { act, inOrder, mayAdmin, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, facts, Field, titled, useLoaded } from "./ui.js";
-import { attributesOf, isAway, nameOf, numberOf, orderOf, word } from "./values.js";
+import { card, Copy, Editable, empty, errorLine, facts, Field, titled, useLoaded } from "./ui.js";
+import { actionWord, attributesOf, isAway, nameOf, numberOf, orderOf, word } from "./values.js";
 import { t, time } from "./words.js";
 
-const { a, div, h1, p, span, strong } = tags;
+const { a, code, details, div, h1, p, small, span, strong, summary } = tags;
 
 const MAX_COMMANDS = 5;
 const AUDIT_MS = 5000; // of a device that changes all the time
@@ -24,21 +25,26 @@ const MAX_SERIES = 12;
 
 export function Device({ id }) {
 	const device = state.devices.get(id);
+	const [isOffered, setOffered] = useState(false);
 	if (!device) return [h1({ tabindex: "-1" }, t("device.gone")), p(id)];
 	const to = toDevice(device);
 	const { symbol, tone } = lookOf(device);
 	const onSave = (name) =>
-		act(id, "name", async () => put("devices", await post(`${to.path}/name`, { name: name || null })));
+		act(id, "name", async () => {
+			put("devices", await post(`${to.path}/name`, { name: name || null }));
+			setOffered(Boolean(name) && !device.alias);
+		});
 	const title = { text: nameOf(device), level: "h1", label: t("rename", { name: nameOf(device) }), canEdit: mayWrite(), onSave };
 	return [
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
 		div({ class: `heading ${tone || "off"}` }, span({ class: "symbol" }, icon(symbol)), use(Editable, title), marks(device)),
+		isOffered && use(Alias, { device, isOffered, onDone: () => setOffered(false) }),
 		(isAway(device) || hasTile(device)) && p({ class: isAway(device) ? "problem" : "hint" }, stateOf(device)),
 		(isAway(device) || hasTile(device) || state.errors.has(id)) && card(panelOf(device, false)),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
 		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),
-		titled(t("device.facts"), factsOf(device)),
+		titled(t("device.facts"), [factsOf(device), !isOffered && mayWrite() && use(Alias, { key: `alias ${id}`, device, isOffered: false, onDone: () => setOffered(false) }), use(LuaCommands, { device })]),
 		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Paired, { key: `paired ${id}`, device }),
 	];
 }
@@ -71,11 +77,47 @@ function Simulate({ device }) {
 function factsOf(device) {
 	const { manufacturer, model, firmware, serial, area, parent_id: parent } = device.info ?? {};
 	const room = state.rooms.get(device.room_id)?.name ?? t("home.unassigned");
+	const copied = (text, name) => text && span({ class: "copied" }, code(text), use(Copy, { text, name: t(`fact.${name}`) }));
 	const known = {
+		alias: copied(device.alias, "alias"), id: copied(device.id, "id"),
 		manufacturer, model, firmware, serial, area, parent, room,
-		updated: time(device.updated_at), seen: time(device.last_seen), id: device.id,
+		updated: time(device.updated_at), seen: time(device.last_seen),
 	};
 	return facts(Object.entries(known).map(([name, value]) => [t(`fact.${name}`), value]), "card");
+}
+
+// The short id that people choose: offered after a new name, and changed here.
+function Alias({ device, isOffered, onDone }) {
+	const { id, alias } = device;
+	const target = `alias ${id}`;
+	const taken = new Set([...state.devices.values()].filter((each) => each.id !== id).flatMap((each) => [each.alias, each.id]));
+	const save = (text) => act(target, "set", async () => {
+		put("devices", { alias: undefined, ...await post(`devices/${segment(id)}/alias`, { alias: text || null }) });
+		onDone();
+	});
+	return card(isOffered && p(t("alias.offer")),
+		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"), initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
+		errorLine(target));
+}
+
+const asLua = (value) => (value?.constructor === Object ? `{ ${Object.entries(value).map(([name, each]) => `${name} = ${asLua(each)}`).join(", ")} }` : JSON.stringify(value));
+
+// The commands of the device as a Lua file writes them, with a value that it accepts.
+function LuaCommands({ device }) {
+	const { id, alias, attributes, commands = [] } = device;
+	const lines = commands.flatMap(({ capability, actions, schema }) => actions.filter((action) => action !== "get").map((action) => {
+		const example = schema.values?.[0] ?? numberOf(attributes[capability]) ?? schema.min ?? attributes[capability] ?? 1;
+		const value = ["set", "increase", "decrease"].includes(action) ? `, value = ${asLua(schema.type === "boolean" ? true : example)}` : "";
+		const text = `ctx:command("${alias ?? id}", { capability = "${capability}", action = "${action}"${value} })`;
+		return div({ key: `${capability} ${action}`, class: "row" }, span(code(text), rangeOf(schema, action)), use(Copy, { text, name: actionWord(action) }));
+	}));
+	return lines.length > 0 && details({ class: "card" }, summary(t("device.lua")), lines);
+}
+
+function rangeOf({ values = [], min, max, unit }, action) {
+	if (action !== "set") return null;
+	const text = values.length ? values.join(" | ") : min !== undefined ? `${min} … ${max}${unit ? ` ${unit}` : ""}` : "";
+	return text && small({ class: "range" }, text);
 }
 
 // Automations and scenes whose files name the device, and the last commands to it.

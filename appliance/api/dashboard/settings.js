@@ -36,8 +36,14 @@ export function Settings({ id }) {
 	const found = Object.entries(PAGES).filter(([, { isForAdmin }]) => mayAdmin() || !isForAdmin);
 	const page = found.find(([name]) => name === id)?.[1];
 	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
-	return [h1({ tabindex: "-1" }, t("nav.settings")), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
+	return [h1({ tabindex: "-1" }, t("nav.settings")), mayAdmin() && use(Changes), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
 		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
+}
+
+// What was changed in the configuration and is not in force, with what to do.
+function Changes() {
+	const { data } = useLoaded(() => get("diagnostics/status"), [state.faults]);
+	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB }, sentence)) ?? null;
 }
 
 const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");

@@ -79,7 +79,7 @@ const RELOAD = () => false;
 // What each frame changes; false where only a new overview can tell.
 const FRAMES = {
 	"device.state_changed": ({ id, state: attributes }) => edit("devices", { id, attributes, updated_at: new Date() }),
-	"device.updated": ({ type, ...device }) => edit("devices", device),
+	"device.updated": ({ type, ...device }) => edit("devices", { alias: undefined, ...device }),
 	"device.room_changed": ({ id, room_id }) => edit("devices", { id, room_id }),
 	"device.removed": ({ id }) => drop("devices", id),
 	"room.added": ({ room }) => put("rooms", room),

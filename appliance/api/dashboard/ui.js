@@ -62,6 +62,26 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
 	value: text, onfocus: ({ target }) => target.select() });
 
+// A button that copies a text, also on a page that came over plain HTTP, where browsers offer no clipboard.
+export function Copy({ text, name }) {
+	const [isDone, setDone] = useState(false);
+	const copy = async () => {
+		if (navigator.clipboard) await navigator.clipboard.writeText(text);
+		else copyBySelection(text);
+		setDone(true);
+		setTimeout(() => setDone(false), 1500);
+	};
+	return button({ type: "button", class: "plain", title: t("copy.what", { name }), "aria-label": t(isDone ? "copy.done" : "copy.what", { name }), onclick: copy }, icon(isDone ? "check" : "copy"));
+}
+
+function copyBySelection(text) {
+	const place = /** @type {Element} */ (document.querySelector("dialog[open]") ?? document.body);
+	const field = place.appendChild(Object.assign(document.createElement("textarea"), { value: text, readOnly: true }));
+	field.select();
+	document.execCommand("copy");
+	field.remove();
+}
+
 export const HUB = "en"; // the language of the hub's own sentences, for those who hear them
 
 // Why the hub runs no automation, and how to end that.

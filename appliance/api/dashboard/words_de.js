@@ -126,6 +126,7 @@ still: Bild von {name}
 table: Als Tabelle
 uses: Verwendet von
 unused: Keine Automation oder Szene nennt es, und seit dem Start gab es keinen Befehl.
+lua: Befehle in Lua
 [fact]
 manufacturer: Hersteller
 model: Modell
@@ -137,6 +138,7 @@ room: Raum
 updated: Letzte Änderung
 seen: Zuletzt gesehen
 id: Kennung
+alias: Kurze Kennung
 [source]
 device: von Hand
 room: mit dem Raum
@@ -567,4 +569,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (wer zuhause ist)
+[copy]
+what: Kopieren: {name}
+done: Kopiert: {name}
+[alias]
+label: Kurze Kennung
+offer: Gib ihm auch eine kurze Kennung: Automationen können sie statt der langen nutzen.
 `;

@@ -110,6 +110,7 @@ still: Picture of {name}
 table: As a table
 uses: Used by
 unused: No automation or scene names it, and nobody has commanded it since the start.
+lua: Commands in Lua
 [fact]
 manufacturer: Manufacturer
 model: Model
@@ -121,6 +122,7 @@ room: Room
 updated: Last change
 seen: Last seen
 id: Id
+alias: Short id
 [source]
 device: by hand
 room: with its room
@@ -452,4 +454,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (who is at home)
+[copy]
+what: Copy: {name}
+done: Copied: {name}
+[alias]
+label: Short id
+offer: Give it a short id too: automations can use it instead of the long one.
 `;

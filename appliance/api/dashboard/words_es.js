@@ -126,6 +126,7 @@ still: Imagen de {name}
 table: Como tabla
 uses: Lo usan
 unused: Ninguna automatización ni escena lo nombra, y nadie lo ha mandado desde el arranque.
+lua: Órdenes en Lua
 [fact]
 manufacturer: Fabricante
 model: Modelo
@@ -137,6 +138,7 @@ room: Habitación
 updated: Último cambio
 seen: Visto por última vez
 id: Identificador
+alias: Id corta
 [source]
 device: a mano
 room: con su habitación
@@ -567,4 +569,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (quién está en casa)
+[copy]
+what: Copiar: {name}
+done: Copiado: {name}
+[alias]
+label: Id corta
+offer: Dale también una id corta: las automatizaciones pueden usarla en vez de la larga.
 `;

@@ -126,6 +126,7 @@ still: Image de {name}
 table: En tableau
 uses: Utilisé par
 unused: Aucune automatisation ni scène ne le nomme, et personne ne l’a commandé depuis le démarrage.
+lua: Commandes en Lua
 [fact]
 manufacturer: Fabricant
 model: Modèle
@@ -137,6 +138,7 @@ room: Pièce
 updated: Dernier changement
 seen: Vu pour la dernière fois
 id: Identifiant
+alias: Id court
 [source]
 device: à la main
 room: avec sa pièce
@@ -567,4 +569,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (qui est à la maison)
+[copy]
+what: Copier : {name}
+done: Copié : {name}
+[alias]
+label: Id court
+offer: Donne-lui aussi un id court : les automatisations peuvent l’utiliser au lieu du long.
 `;

@@ -126,6 +126,7 @@ still: Immagine di {name}
 table: Come tabella
 uses: Usato da
 unused: Nessuna automazione o scena lo nomina, e nessuno lo ha comandato dall’avvio.
+lua: Comandi in Lua
 [fact]
 manufacturer: Produttore
 model: Modello
@@ -137,6 +138,7 @@ room: Stanza
 updated: Ultima modifica
 seen: Visto l’ultima volta
 id: Identificativo
+alias: Id breve
 [source]
 device: a mano
 room: con la stanza
@@ -567,4 +569,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (chi è in casa)
+[copy]
+what: Copiare: {name}
+done: Copiato: {name}
+[alias]
+label: Id breve
+offer: Dagli anche un id breve: le automazioni possono usarlo al posto di quello lungo.
 `;

@@ -126,6 +126,7 @@ still: Beeld van {name}
 table: Als tabel
 uses: Gebruikt door
 unused: Geen automatisering of scène noemt het, en niemand heeft het sinds de start bediend.
+lua: Opdrachten in Lua
 [fact]
 manufacturer: Fabrikant
 model: Model
@@ -137,6 +138,7 @@ room: Kamer
 updated: Laatste wijziging
 seen: Laatst gezien
 id: Kenmerk
+alias: Korte id
 [source]
 device: met de hand
 room: met de kamer
@@ -567,4 +569,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (wie er thuis is)
+[copy]
+what: Kopiëren: {name}
+done: Gekopieerd: {name}
+[alias]
+label: Korte id
+offer: Geef het ook een korte id: automatiseringen kunnen die gebruiken in plaats van de lange.
 `;

@@ -126,6 +126,7 @@ still: Obraz: {name}
 table: Jako tabela
 uses: Używane przez
 unused: Nie wymienia go żadna automatyzacja ani scena i od startu nikt nim nie sterował.
+lua: Polecenia w Lua
 [fact]
 manufacturer: Producent
 model: Model
@@ -137,6 +138,7 @@ room: Pokój
 updated: Ostatnia zmiana
 seen: Ostatnio widziane
 id: Identyfikator
+alias: Krótki id
 [source]
 device: ręcznie
 room: z pokojem
@@ -567,4 +569,10 @@ sonos: Sonos
 daikin: Daikin
 fronius: Fronius
 fritzbox: FRITZ!Box (kto jest w domu)
+[copy]
+what: Kopiuj: {name}
+done: Skopiowano: {name}
+[alias]
+label: Krótki id
+offer: Nadaj też krótki id: automatyzacje mogą go używać zamiast długiego.
 `;

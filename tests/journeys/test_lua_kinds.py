@@ -16,7 +16,7 @@ from appliance.cli.run import _announce_listening
 from tests.adapters.lua_kinds.bench import section
 from tests.adapters.lua_kinds.simulators import ShellyTwo
 from tests.fakes.app import App, open_app
-from tests.fakes.lua import write
+from tests.fakes.lua import automation, write
 from tests.fakes.patience import until_async
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ async def test_a_kind_is_changed_broken_and_mended_without_a_restart(tmp_path: P
             reloaded = await app.post("/adapters/reload")
             assert (reloaded.json["status"], reloaded.json["loaded_count"]) == ("ok", 1)
             file.write_text(text.replace("settings = {", 'settings = { pin = { type = "string", required = true },'))
-            missing = "adapters.kitchen.pin is missing; a section is read when the hub starts"
+            missing = "adapters.kitchen.pin is missing"
             await says(app, f"config/default.toml:7: {missing}")
 
 
@@ -146,3 +146,56 @@ async def test_what_a_hook_brings_shows_and_a_fault_of_the_file_is_a_sentence(tm
             return bool((await app.post("/hooks/door", {}, token=made["key"])).status == 404)
 
         await until_async(gone)
+
+
+PULSES = """return {
+  name = "Pulses",
+  hook = function(ctx, request)
+    ctx.memory.rows = request.data.poll
+    return { devices = request.data.push, poll = request.data.poll ~= nil }
+  end,
+  poll = function(ctx)
+    local rows = ctx.memory.rows or { { id = "a", kind = "Switch", attributes = { power = "off" } } }
+    ctx.memory.rows = nil
+    return rows, 3600
+  end,
+}"""
+COUNT = "ctx:set('fires', (ctx:get('fires', 0)) + 1)"
+TRIGGER = '{ type = "device_state_change", device_id = "it:a", attribute = "power", equals = "on" }'
+
+
+def row(power: str | None, **more: Any) -> dict[str, Any]:
+    """Return a row of the device."""
+    return {"id": "a", **({} if power is None else {"attributes": {"power": power}}), **more}
+
+
+async def test_pulses_of_one_list_reach_triggers_frames_and_history_in_order(tmp_path: Path) -> None:
+    write(tmp_path, {"adapters/mine.lua": PULSES})
+    write(tmp_path, {"automations/count.lua": automation("count", TRIGGER, COUNT, more='mode = "queued"')})
+    async with open_app(adapters={"it": section("mine", {}, "it")}, root=tmp_path) as app:
+        key = (await app.post("/auth/keys", {"label": "x", "role": "hook", "hook": "it"})).json["key"]
+
+        async def send(**lists: Any) -> None:
+            assert (await app.post("/hooks/it", lists, token=key)).status == 200
+
+        async with app.stream() as frames:
+            await send(push=[row("on"), row("off"), row("on", name="B"), row("off")])
+            await send(push=[row(None, state="unavailable"), row("on")])
+            await send(push=[row("off")], poll=[row("on"), row("off"), row(None, state="unavailable")])
+
+            async def has_polled() -> bool:
+                return bool((await app.device("it:a"))["attributes"]["state"] == "unavailable")
+
+            await until_async(has_polled)
+            told = await app.received(frames)
+        shown = [each["state"] for each in told if each["type"] == "device.state_changed"]
+        powers = ["on", "off", "on", "off", "off", "on", "off", "on", "off", "off"]
+        assert [each["power"] for each in shown] == powers
+        assert [each["state"] for each in shown].count("unavailable") == 2
+
+        async def has_counted() -> bool:
+            return bool((await app.get("/variables/fires")).json.get("value") == 4)
+
+        await until_async(has_counted)
+        entries = (await app.get("/devices/it:a/history/power")).json["entries"]
+        assert [each["value"] for each in reversed(entries)][-8:] == ["on", "off"] * 4

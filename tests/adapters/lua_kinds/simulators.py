@@ -155,6 +155,8 @@ class Tasmota(Vendor):
             wish: Any = {"on": "ON", "off": "OFF", "toggle": "OFF" if state[name] == "ON" else "ON"}[value.lower()]
         elif word in ("Dimmer", "CT"):
             name, wish = word, int(value)
+        elif word == "HSBColor":
+            name, wish = word, value
         else:
             return {"Command": "Unknown"}
         self._take(lambda: state.update({name: wish}))

@@ -11,6 +11,12 @@
 local UNKNOWN = "the bridge does not know the key; pair it, and add the key to headers"
 local EVENTS = { initial_press = "press", short_release = "single", long_press = "hold", long_release = "long" }
 local PARTS = { "light", "motion", "temperature", "light_level", "device_power", "contact", "button" }
+local SHOWN = { light = true, zigbee_connectivity = true }
+for _, what in ipairs(PARTS) do SHOWN[what] = true end
+local SILENT = {           -- about the device itself
+  bridge = true, entertainment = true, zgp_connectivity = true, device_software_update = true, zigbee_device_discovery = true,
+  homekit = true, matter = true, taurus_7455 = true, grouped_light = true, geolocation = true, wifi_connectivity = true, device_mode = true,
+}
 local OPTIONAL = { motion = true, temperature = true, light_level = true, device_power = true, contact = true, button = true }
 local UNREACHED = { connectivity_issue = true, disconnected = true }
 local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "detected", [false] = "clear" }, { contact = "closed", no_contact = "open" }
@@ -54,6 +60,19 @@ local function attributes_of(each)
   }
 end
 
+-- Report types of services that this kind does not show once, by name.
+local function report_unknown(ctx, services)
+  local reported = ctx.memory.reported or {}
+  for _, service in ipairs(services) do
+    local what = text(service.rtype)
+    if what and not SHOWN[what] and not SILENT[what] and not reported[what] then
+      ctx:log("warn", "this kind does not show " .. what .. " of the bridge's devices")
+      reported[what] = true
+    end
+  end
+  ctx.memory.reported = reported
+end
+
 local function poll(ctx)
   local found, known, listed, lights, owners = {}, {}, {}, {}, {}
   for _, device in ipairs(get(ctx, "device")) do
@@ -61,6 +80,7 @@ local function poll(ctx)
     known[id] = { id = id, kind = "Sensor", name = text(part(device, "metadata").name), attributes = {}, info = {
       manufacturer = text(product.manufacturer_name), model = text(product.model_id), firmware = text(product.software_version) } }
     for _, service in ipairs(rows(device, "services")) do owners[tostring(service.rid)] = id end
+    report_unknown(ctx, rows(device, "services"))
   end
   for _, what in ipairs(PARTS) do
     for _, each in ipairs(get(ctx, what)) do

@@ -14,6 +14,7 @@ local ON, CONTACTS, MOTIONS = { [true] = "on", [false] = "off" }, { open = "open
 local MOVES = { { capability = "cover_position", actions = { "open", "close", "stop" } } }
 local SWITCH = { capability = "power", actions = { "on", "off", "toggle" } }
 local RPC = { switch = "Switch", light = "Light", cover = "Cover", cct = "CCT", rgb = "RGB", rgbw = "RGBW", rgbcct = "RGBCCT" }
+local INPUTS = { [0] = false, [1] = true }
 local DETACHED = { detached = true, action = true }
 local METERS = { pm1 = true, em = true, em1 = true }
 local PRESSES = {
@@ -84,7 +85,7 @@ local function add_inputs(ctx, found, inputs)
     local id = "input:" .. number - 1
     local count = math.tointeger(input.event_cnt)
     if count and (not has_outputs or count > 0 or counts and counts[id] or DETACHED[part(ctx.memory.config, "switch:" .. number - 1).mode]) then
-      local device = add(found, id, "Sensor", "button", nil, {})
+      local device = add(found, id, "Sensor", "button", nil, { ["custom.shelly.input"] = INPUTS[input.input] })
       local before = counts and (counts[id] or 0)
       if before and count ~= before and count > 0 and text(input.event) then         -- a restart of the device sets it to 0
         device.events = { { event = PRESSES[input.event] or input.event, data = { raw = input.event } } }

@@ -35,6 +35,24 @@ end
 
 local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
 
+-- Hue and saturation of a lamp in its colour mode: HSBColor is a text like "120,100,50".
+local function color_of(state)
+  local hue, saturation = (text(state.HSBColor) or ""):match("^(%d+),(%d+),%d+$")
+  if hue and (tonumber(state.White) or 0) == 0 then return { hue = tonumber(hue), saturation = tonumber(saturation) } end
+end
+
+-- Report parts that this kind does not show once, by name.
+local function report_unknown(ctx, state, sensors)
+  local unknown = state.FanSpeed and { "FanSpeed" } or {}
+  for name in parts(sensors) do
+    if name:find("^Shutter%d") then unknown[#unknown + 1] = name end
+  end
+  if #unknown > 0 and not ctx.memory.reported then
+    ctx:log("warn", "this kind does not show these parts of the Tasmota: " .. table.concat(unknown, ", ") .. "; MQTT does")
+    ctx.memory.reported = true
+  end
+end
+
 -- Values of all connected sensors; of several with the same value, the first one by name counts.
 local function read_sensors(sensors, attributes)
   local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", text(sensors.PressureUnit, "hPa")
@@ -86,7 +104,12 @@ local function poll(ctx)
     if type(state.CT) == "number" and state.CT > 0 then
       first.commands[3], first.attributes.color_temperature = WHITE, measure(round(1000000 / state.CT), "kelvin")
     end
+    if state.HSBColor then
+      first.commands[#first.commands + 1], first.attributes.color_hs = "color_hs", color_of(state)
+      if first.attributes.color_hs then first.attributes.color_temperature = nil end
+    end
   end
+  report_unknown(ctx, state, found.StatusSNS)
   read_sensors(part(found, "StatusSNS"), first.attributes)
   return devices
 end
@@ -95,6 +118,8 @@ local function command(ctx, device, asked)
   local number, words = device.id:match("%d+$"), nil
   if asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
   elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value
+  elseif asked.capability == "color_hs" then
+    words = ("HSBColor %d,%d,%d"):format(asked.value.hue, asked.value.saturation, device.attributes.brightness or 100)
   else
     local mired = asked.value.unit == "mireds" and asked.value.value or 1000000 / asked.value.value
     words = "CT " .. math.max(153, math.min(500, round(mired)))

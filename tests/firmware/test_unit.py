@@ -59,7 +59,7 @@ def test_its_exposure_is_small() -> None:
     found = re.search(r"Overall exposure level for lares.service: ([\d.]+)", done.stdout)
     assert found is not None, done.stderr
     print(found[0])
-    [promised] = re.findall(r"`systemd-analyze security lares` says ([\d.]+)", PAGE)
+    [promised] = re.findall(r"`systemd-analyze security lares` reports ([\d.]+)", PAGE)
     assert float(found[1]) <= float(promised)
 
 

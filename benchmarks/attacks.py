@@ -45,7 +45,7 @@ SCENE = """return { id = "busy", name = "Busy", mode = { type = "parallel", max 
 end }"""
 KIND = """return { name = "Restarted %d", poll = function(ctx)
   local devices = {}
-  for i = 1, 100 do devices[i] = { id = "d" .. i, kind = "Sensor", attributes = { temperature = i } } end
+  for i = 1, 100 do devices[i] = { id = "d" .. i, kind = "Switch", attributes = { power = "on" } } end
   return devices
 end }"""
 HALF_HEAD = b"GET / HTTP/1.1\r\nHo"

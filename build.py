@@ -10,7 +10,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must read as far
     )
     sys.exit(69)
 
-# Everything below, and what it imports, runs on Python 3.11 or newer; this file must stay readable for 3.6.
+# The imports below need Python 3.11 or newer; this file must stay readable for 3.6.
 
 import hashlib
 import os
@@ -74,14 +74,14 @@ def pyz(arguments: Sequence[str]) -> int:
 
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run one of the tools that make the single file; raises `BuildFailed` with what it stated last."""
+    """Run one of the tools that make the single file; raise `BuildFailed` with its last lines."""
     code, lines = run_captured(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
     if code:
         raise BuildFailed(pip.advice(lines), UNAVAILABLE, lines=pip.readable(lines))
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Become the hub's demo, of this checkout whatever folder one stands in; never returns."""
+    """Become the hub's demo of this checkout, from any working directory; never returns."""
     ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock)
     command = [str(ENVIRONMENT.python), "-P", "-m", "appliance", "demo", *arguments]
     os.execve(ENVIRONMENT.python, command, {**os.environ, "PYTHONPATH": str(ROOT)})
@@ -93,7 +93,7 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def bench(arguments: Sequence[str]) -> int:
-    """Measure what the arguments name, in .venv."""
+    """Run the named measures in .venv."""
     ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock, ENVIRONMENT.test_lock)
     return run_visible([str(ENVIRONMENT.python), "-m", "benchmarks", *arguments], ROOT, os.environ)
 

@@ -20,7 +20,7 @@ USAGE_ERROR, FAILED = 64, 1
 
 
 def main() -> int:
-    """Run what the arguments name; 64 for a name that does not exist, 1 if a measure failed."""
+    """Run the named measures; return 64 for an unknown name, 1 if a measure failed."""
     names = sorted(each.name for each in pkgutil.iter_modules(benchmarks.__path__) if not each.name.startswith("_"))
     parser = argparse.ArgumentParser(
         prog="build.py bench",
@@ -64,7 +64,7 @@ def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
 def _measure_here(name: str, rounds: int) -> int:
     """Run a measure in this process and print its samples, one per line.
 
-    A text alone gives the reason why there are none.
+    A text alone gives the reason for missing samples.
     """
     try:
         for sample in importlib.import_module(f"benchmarks.{name}").measure(rounds):

@@ -15,7 +15,7 @@ UPGRADE = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 FRAME = b'{"type":'
-"""What the text of each frame of a hub begins with, and nothing within it."""
+"""The beginning of the text of each frame of a hub, which occurs nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
 """A hub's ping, and the answer, without which it closes a stream."""

@@ -1,4 +1,4 @@
-"""What a measure is made of: rows, the samples of its rounds, their targets, and the table of all of them."""
+"""The parts of a measure: rows, the samples of its rounds, their targets, and the table of all measures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
 
     def sample(self, value: float, limit: float | None = None) -> Sample:
-        """Return what one round gave: the hub's value and, in the same round, that of the limit."""
+        """Return the sample of one round: the hub's value, and the limit's of the same round."""
         return self, value, limit
 
 
@@ -86,7 +86,7 @@ def gather(samples: Sequence[Sample]) -> list[Result]:
 
 
 def write(name: str, results: Sequence[Result]) -> None:
-    """Keep the figures of every round, and put the measure's rows into the table in the place of those before."""
+    """Keep the figures of every round, and replace the measure's rows in the table."""
     ROUNDS.mkdir(parents=True, exist_ok=True)
     (ROUNDS / f"{name}.json").write_text(json.dumps(to_builtins(results), indent=1) + "\n")
     before = TABLE.read_text() if TABLE.exists() else ""
@@ -96,7 +96,7 @@ def write(name: str, results: Sequence[Result]) -> None:
 
 
 def _in_order(rows: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Return the lines by measure, those of each in the order in which they were measured."""
+    """Return the lines by measure, in their order."""
     return (rows[key] for key in sorted(rows, key=lambda key: key[0]))
 
 

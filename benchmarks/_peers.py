@@ -1,4 +1,4 @@
-"""`python -m benchmarks._peers NAME`: servers that stand next to the hub, as what limits it or as its devices.
+"""`python -m benchmarks._peers NAME`: servers for comparison with the hub, or as its devices.
 
 Each prints the ports that it listens at on one line and serves until it is ended.
 """
@@ -24,7 +24,7 @@ from tests.fakes.wled import WledSimulator
 
 
 async def serve_fixed(_: list[str]) -> None:
-    """A bare Sanic that answers what came on standard input, without keys."""
+    """Serve the bytes of standard input by bare Sanic, without keys."""
     body = await asyncio.to_thread(sys.stdin.buffer.read)
     app: Sanic[Any, Any] = Sanic("fixed", configure_logging=False)
 
@@ -52,9 +52,9 @@ async def serve_lamps(arguments: list[str]) -> None:
 
 
 async def serve_strip(_: list[str]) -> None:
-    """A WLED strip, and two ports at which each byte makes it push another brightness.
+    """Serve a WLED strip, and two ports where each byte makes it push another brightness.
 
-    At the second one a push costs a tenth: what is pushed was encoded before, and all that is due is sent at once.
+    At the second port a push costs a tenth: frames are encoded before, and sent at once.
     """
     strip = WledSimulator(segments=1)
     await strip.__aenter__()
@@ -92,7 +92,7 @@ async def serve_broadcast(arguments: list[str]) -> None:
         aiohttp.ClientSession() as session,
         session.ws_connect(f"http://127.0.0.1:{arguments[0]}/ws") as pushes,
     ):
-        await pushes.receive()  # the strip begins with what it shows
+        await pushes.receive()  # the strip begins with its state
         _tell(server.sockets[0].getsockname()[1])
         async for _ in pushes:
             for reader in readers:

@@ -37,7 +37,7 @@ class Running(Struct, frozen=True, kw_only=True):
     turns: Path = Path()
 
     def forget_turns(self) -> None:
-        """Let the longest turn be that of what comes now, in a hub that is watched."""
+        """Start measuring the longest turn again, in a watched hub."""
         os.kill(self.pid, signal.SIGUSR1)
 
     def longest_turn(self, when: str) -> Sample:
@@ -48,7 +48,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return Row(label=label, unit="ms", at_most=MAX_TURN_MS).sample(ms)
 
     def pids(self) -> list[int]:
-        """Return the hub's process and those that it has started, its Lua worker among them."""
+        """Return the processes of the hub, including its Lua worker."""
         found = [self.pid]
         for pid in found:
             for task in Path(f"/proc/{pid}/task").iterdir():
@@ -60,7 +60,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return _field(f"/proc/{self.pid}/status", field) * 1024 / 1e6
 
     def pss_mb(self) -> float:
-        """Memory of the hub and its worker in megabytes; what they share with others counts in part."""
+        """Memory of the hub and its worker in megabytes; shared pages count in part."""
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def cpu_secs(self) -> float:
@@ -83,8 +83,8 @@ def hub(
 ) -> Iterator[Running]:
     """Provide a `lares run` with these configuration sections, from its first authenticated answer to its end.
 
-    A `folder` keeps configuration and data from one start to the next; without one they are new, and gone afterwards.
-    One that `is_watched` knows its longest turn, and takes longer for each: it is compared with nothing.
+    A `folder` keeps configuration and data from one start to the next; otherwise they are temporary.
+    A hub that `is_watched` measures its longest turn, and is slower: compare it with nothing.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -108,7 +108,7 @@ def hub(
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a user, who has told neither the hub nor Python anything."""
+    """Return an environment without variables for the hub or Python."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("LARES_", "PYTHON"))}
 
 
@@ -136,7 +136,7 @@ def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on at present."""
+    """Return a free port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

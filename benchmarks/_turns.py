@@ -2,7 +2,7 @@
 """`python -m benchmarks._turns FILE run` is `lares run`, and keeps the longest turn of its loop in the file.
 
 That is the processor time of the loop's thread, which other programs do not lengthen, and the callback that took most
-of it. SIGUSR1 forgets the turns so far, such as those of a start.
+of it. SIGUSR1 forgets earlier turns, such as the ones of the start.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
 """The time of each flood."""
 
 REST_SECS = 30.0
-"""The time after which memory must have returned."""
+"""Seconds within which memory must have returned."""
 
 PAUSE_SECS = 0.01
 MAX_WAIT_MS, MAX_GAINED_MB = 50, 10

@@ -61,7 +61,7 @@ def _command(port: int, count: int, turn: int) -> list[float]:
 
 
 async def _trips(ports: Sequence[int], turn: int) -> list[float]:
-    """Milliseconds of what the vendor asks for at each of the lamps at once: read, write, read again."""
+    """Return the milliseconds of the vendor's round trips at all lamps at once: read, write, read again."""
     durations = []
     async with aiohttp.ClientSession() as session:
 

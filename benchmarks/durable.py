@@ -31,7 +31,7 @@ OVER_HTTP = Row(label="the same change over HTTP, p50", unit="ms", beside=BESIDE
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Yield the store as it stands in the hub and the bare file by short turns; the hub over HTTP."""
+    """Yield the store and the bare file by short turns, then the hub over HTTP."""
     with hub() as home:
         for number in range(rounds):
             store, bare, handed = asyncio.run(_changes())
@@ -43,7 +43,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 async def _changes() -> Sequence[float]:
     """Milliseconds, p50, in the store and of the bare file without and with a thread.
 
-    The three take short turns, for whom the kernel lets run next to whom lasts longer than that.
+    The three take short turns, because the kernel's scheduling varies over longer times.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))

@@ -35,7 +35,7 @@ attributes = {attributes}
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Read what was written once, in each of the rounds."""
+    """Write a month once, and read it in each round."""
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as place:
         (Path(place) / "data").mkdir(mode=0o700)
         _write_month(MonthFiles(Disk(Path(place) / "data")))
@@ -50,7 +50,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def _write_month(months: MonthFiles) -> None:
-    """A month of hours of every sensor and meter, as four writings a day leave them."""
+    """Write a month of hours of every sensor and meter, four times per day."""
     first = int(MONTH.timestamp())
     for quarter in range(31 * 4):
         starts = (first + 3600 * (6 * quarter + hour) for hour in range(6))

@@ -41,7 +41,7 @@ PAGE = ("/devices?include=commands", "/rooms", "/groups", "/scenes", "/automatio
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Yield all at once, in as many windows whatever the rounds: what is idle disturbs nobody."""
+    """Measure everything at once, in a fixed number of windows, because idle hubs do not disturb each other."""
     with (
         peer("lamps", str(LAMPS), "1") as ports,
         peer("polls", str(POLL_SECS), "1", *map(str, ports)) as [bare],

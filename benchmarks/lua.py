@@ -1,4 +1,4 @@
-"""Lua as a user meets it: a scene over HTTP, what a sleeping execution holds, and a hub next to scripts that spin."""
+"""Lua for users: a scene over HTTP, the memory of a sleeping execution, and a hub with scripts that spin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPUN = Row(label=f"a scene of two commands after {SPINNERS} scripts began to spi
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """One hub with four scenes."""
+    """Measure one hub with four scenes."""
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder, peer("lamps", "1", "2") as ports:
         scenes = Path(folder, "config", "scenes")
         scenes.mkdir(parents=True)

@@ -103,7 +103,7 @@ def _devices(home: Running) -> list[object]:
 
 
 def _stream(home: Running, broker: int, rate: int, seconds: int) -> Iterator[Sample]:
-    """Yield what this many states a second cost, and how many of them a reader of the event stream was told."""
+    """Yield the cost of states, and the part of them that a reader of the event stream received."""
     name, before, cpu = f"{rate:,} states a second", home.pss_mb(), home.cpu_secs()
     home.forget_turns()
     told = asyncio.run(_count_told(home.port, broker, rate, seconds))

@@ -16,7 +16,7 @@ PATHS = {
     "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
-"""What is asked for, and how often at least of what bare Sanic reaches."""
+"""The requests, and their least rate compared with bare Sanic."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
 BESIDE = "bare Sanic, the same bytes"

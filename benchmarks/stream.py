@@ -71,11 +71,10 @@ def until_pushed(port: int, push: int) -> bytes:
 
 
 async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> list[list[float]]:
-    """For each side, milliseconds from asking its strip to push until the last of its readers has the frame.
+    """Return, for each side, milliseconds from asking its strip to push until its last reader has the frame.
 
-    A side is the port of a hub or bare broadcast, and the one that makes its strip push. They take short turns: which
-    processes share a core lasts for some hundred changes, and would be compared instead of the sides if each had all
-    of its changes at once.
+    A side is the port of a hub or bare broadcast, and the port that makes its strip push. They take short turns,
+    because the kernel's assignment of processes to cores lasts for some hundred changes.
     """
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(Readers(port, count)) for port, _ in sides]

@@ -44,7 +44,7 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
 
 
 async def _longest(home: Neighbours) -> float:
-    """Return the most ms from the moment at which the neighbour is to poll until its answer is published."""
+    """Return the longest time in ms from the neighbour's due poll until its published answer."""
     longest, until = 0.0, time.perf_counter() + SECS
     assert isinstance(home.lamp.adapter, PollingAdapter)
     while (began := time.perf_counter()) < until:

@@ -1,7 +1,6 @@
-"""What is inside the single file and under which licences: the head of its NOTICE, and an SPDX 2.3 document.
+"""The content of the single file and its licences: the head of its NOTICE, and an SPDX 2.3 document.
 
-All of it is what the packages state of themselves: their metadata, their licence files, and the lists of parts
-(CycloneDX, as PEP 770 places them) that some bring.
+All of it comes from the packages: their metadata, their licence files, and lists of parts (CycloneDX, PEP 770).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""What older metadata call a licence, and its SPDX identifier. What is not listed is a licence of its own."""
+"""What older metadata call a licence, and its SPDX identifier. Other licences get an identifier of their own."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
@@ -31,7 +30,7 @@ BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sbo
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Package:
-    """One package, or one that another has compiled in, its `parent`. `licence`: an SPDX expression."""
+    """A package, or a part that its `parent` has compiled in. `licence`: an SPDX expression."""
 
     name: str
     version: str
@@ -55,7 +54,7 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """Return the SPDX expression; if the metadata name none, an identifier of its own, and what they say instead."""
+    """Return the SPDX expression, or an identifier of its own and the metadata's text."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:
@@ -143,7 +142,7 @@ def _listed(package: Package, identifier: str) -> dict[str, Any]:
 
 
 def _extracted(package: Package, notices: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the text of a licence without an identifier: the package's own files, or what its metadata say."""
+    """Return the text of a licence without an identifier, from the package's files or metadata."""
     begins = f"{package.name}-{package.version}.dist-info/".lower().replace("-", "_")
     texts = [notices[name].decode() for name in sorted(notices) if name.lower().replace("-", "_").startswith(begins)]
     return {

@@ -12,7 +12,7 @@ from firmware.environment import Environment
 from firmware.pip import advice, readable
 
 PACKAGE = "coverage==7.17.3"
-"""Not in the locks: nobody needs it but who measures."""
+"""Not in the locks, because only measuring needs it."""
 
 SETTINGS = """\
 [run]
@@ -44,7 +44,7 @@ except Exception:  # an old Python, which is only there to be refused
 
 
 def prepare(environment: Environment) -> dict[str, str]:
-    """Have the package at hand; the variables by which each Python that is started measures itself."""
+    """Install the package; return the variables that make each started Python measure itself."""
     folder = environment.root / "build" / "coverage"
     library = folder / PACKAGE
     if not (library / "sitecustomize.py").exists():
@@ -64,7 +64,7 @@ def prepare(environment: Environment) -> dict[str, str]:
 
 
 def report(environment: Environment) -> None:
-    """Print what was not taken, file by file, and the sum."""
+    """Print the untaken branches, file by file, and the sum."""
     settings = _settings(environment)
     variables = {**os.environ, "PYTHONPATH": str(environment.root / "build" / "coverage" / PACKAGE)}
     for command in (["combine", "--quiet"], ["report", "--sort=cover"]):

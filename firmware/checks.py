@@ -16,7 +16,7 @@ from firmware.environment import Environment
 
 
 def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Run them all; what is left of the arguments goes to pytest. Raises `BuildFailed` with the exit code.
+    """Run all checks; further arguments go to pytest. Raises `BuildFailed` with the exit code.
 
     A skipped proof fails unless `skips` lists its reason. The last line counts passed tests, and proofs that need a
     missing program.
@@ -80,11 +80,11 @@ def _outside() -> dict[str, str]:
 
 
 SKIPPED = 6
-"""Exit code of a run in which something was skipped that should not be; none of pytest's, for no second try helps."""
+"""Exit code of a run with unexpected skips; pytest does not use it, because a second try does not help."""
 
 
 def pytest_sessionfinish(session: Any) -> None:
-    """Let a run fail in which something was skipped that should not be; the process that starts the others knows."""
+    """Fail a run with unexpected skips; only the main process knows them."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if hasattr(session.config, "workerinput") or reporter is None:
         return
@@ -93,7 +93,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name what was skipped and should not be; leave the tests that passed for `run_checks`, and what proofs need."""
+    """Report unexpected skips; leave passed tests and missing programs for `run_checks`."""
     skipped = _skipped(terminalreporter)
     if wrong := skips.unlisted(skipped):
         terminalreporter.section("skipped for a reason that firmware/skips.py does not list")

@@ -1,4 +1,4 @@
-"""What build.py and its parts say, and the commands that they run."""
+"""Messages of build.py and its parts, and their commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USAGE_ERROR, UNAVAILABLE, IO_ERROR = 64, 69, 74  # as in sysexits.h
 
 
 class BuildFailed(Exception):
-    """Ends build.py with a sentence, an exit code, and what a tool stated before."""
+    """Ends build.py with a sentence, an exit code, and the last lines of a tool."""
 
     def __init__(self, sentence: str, code: int, *, lines: Sequence[str] = ()) -> None:
         super().__init__(sentence)
@@ -66,7 +66,7 @@ def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, 
             try:
                 child.wait()
             except KeyboardInterrupt:
-                if not sys.stdin.isatty():  # a terminal has told the child by itself
+                if not sys.stdin.isatty():  # a terminal has signalled the child by itself
                     child.send_signal(signal.SIGINT)
             except SystemExit:
                 child.terminate()

@@ -1,4 +1,4 @@
-"""ELF files without what is only for linkers and debuggers."""
+"""ELF files without the parts for linkers and debuggers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 def cut(data: bytes) -> bytes:
-    """Return the file up to the end of its last segment, and saying that it has no sections; what runs is the same.
+    """Return the file up to the end of its last segment, without sections; the code is the same.
 
-    `ValueError` if it is no 64-bit little-endian ELF file, or one that is cut off already.
+    Raise `ValueError` unless it is a complete 64-bit little-endian ELF file.
     """
     if len(data) < HEADER.size or data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")

@@ -1,4 +1,4 @@
-"""The virtual environment .venv: kept as the locks say, whatever interrupted or damaged it."""
+"""The virtual environment .venv: it follows the locks, whatever interrupted or damaged it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from firmware.pip import ENTRY, advice, install_command, python_version, readabl
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
 )
-"""The lines of pip's that tell of one more package."""
+"""The lines of pip that report a further package."""
 
 
 class Environment:
@@ -39,7 +39,7 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv hold what the last lock names, which contains those before it; quick if it does.
+        """Make .venv match the last lock, which contains the earlier ones; quick if it does.
 
         Raises `BuildFailed`. Several processes may call it at once: they wait for each other.
         """
@@ -73,11 +73,11 @@ class Environment:
         return f"{lost} is damaged" if lost else ""
 
     def is_missing(self, lock: Path) -> bool:
-        """Return whether .venv, itself sound, has yet to get what a lock names."""
+        """Return whether a sound .venv lacks packages of a lock."""
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """Return what .venv was last finished with; empty if it never was, or if nobody can read it."""
+        """Return the locks that .venv was last finished with; empty if unfinished or unreadable."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
@@ -91,7 +91,7 @@ class Environment:
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
 
     def install(self, lock: Path, held: int) -> None:
-        """Let pip put into .venv what the lock names, telling how far it is; pip inherits the descriptor `held`."""
+        """Install the lock's packages into .venv with progress; pip inherits the descriptor `held`."""
         total = len(ENTRY.findall(lock.read_text()))
         say(f"installing the {total} packages of {lock.relative_to(self.root)}")
         count = 0
@@ -115,8 +115,8 @@ class Environment:
 
     @contextmanager
     def _lock_shared(self) -> Iterator[int]:
-        """Wait until no other build.py works on .venv; who inherits the descriptor works on it too."""
-        with (self.root / "build.py").open("r+b") as file:  # NFS locks only what is open for writing
+        """Wait until no other build.py works on .venv; inheriting the descriptor keeps the lock."""
+        with (self.root / "build.py").open("r+b") as file:  # NFS locks only files that are open for writing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -140,7 +140,7 @@ class Environment:
     def _is_same_python(self) -> bool:
         """Return whether the Python that .venv links to starts, and has this one's version and ABI.
 
-        It need not be the one that .venv was made with: a distribution's next version takes the same path.
+        It can differ from the one that made .venv: a distribution's next version has the same path.
         """
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
@@ -188,7 +188,7 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return how to make a virtual environment, also when build.py itself runs in the one that it replaces."""
+    """Return the command for a virtual environment, also if build.py runs in the replaced one."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 

@@ -14,7 +14,7 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""They decide what a lock looks like."""
+"""They decide the form of a lock."""
 
 EDITABLE = ("editables",)
 """Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""
@@ -79,7 +79,7 @@ def _clean(text: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the lock's tools, or fail with what it stated last."""
+    """Run one of the lock's tools, or fail with its last lines."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

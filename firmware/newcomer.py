@@ -24,7 +24,7 @@ TESTS_FAILED = 1
 """Exit code of pytest if it ran tests, and some failed."""
 
 AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
-"""What has pytest run only what failed, one after the other."""
+"""The options of pytest for a second try of failed tests, one after the other."""
 
 
 def commands() -> list[list[str]]:
@@ -34,7 +34,7 @@ def commands() -> list[list[str]]:
 
 
 class Newcomer:
-    """Somebody with a copy of the checkout, a Python and git."""
+    """A newcomer with a copy of the checkout, a Python, and git."""
 
     def __init__(self, folder: Path, python: str) -> None:
         self.checkout, links = folder / "lares", folder / "bin"

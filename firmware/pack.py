@@ -25,20 +25,20 @@ from firmware.wheels import Store, keep_in
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 16 << 20
-"""Bytes that a box needs in memory to unpack its machine's objects; with fewer, what resembles what a target before
-has would be stored again."""
+"""Bytes of memory that a box needs to unpack its machine's objects; with fewer, similar objects of earlier targets
+would be stored again."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
 """What runs from within the file."""
 
 HUB = ("appliance.cli.main", "appliance.cli.run", "appliance.lua_worker.worker_main", "appliance.cli.serving")
-"""What a hub and its Lua worker import before it answers; the file holds it compiled."""
+"""Modules that a hub and its Lua worker import before it answers; the file has their bytecode."""
 
 BUNDLED = "appliance/bundled/"
-"""What the installation takes out of the file, too."""
+"""Files that the installation extracts, too."""
 
 REST = "rest"
-"""What nobody takes out of the file alone, as one: to unpack it is quicker."""
+"""Files that are never extracted alone, as one stream, which unpacks faster."""
 
 LATER = ("lares_unpack.py", "lares_settle.py")
 """What of ours runs once all is unpacked."""
@@ -72,7 +72,7 @@ class Builder:
     pythons: Sequence[tuple[str, str]]
 
     def build(self, tags: Sequence[str]) -> list[Path]:
-        """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds a tag that is no target's."""
+        """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds an unknown tag."""
         made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
         store = Store(folder=keep_in(self.root), run=lambda command: self.run(command, os.environ), say=self.say)
@@ -112,7 +112,7 @@ class Builder:
         return file
 
     def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:
-        """Have what a hub imports first compiled by each Python that is here and wanted; their versions."""
+        """Compile the modules that a hub imports first with each available target Python; return their versions."""
         found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in wanted]
         names = imported_by(parts.pure, HUB)
         for _, python in found:
@@ -138,7 +138,7 @@ class Builder:
 
 
 def _quiet() -> dict[str, str]:
-    """Return an environment in which shiv does what its settings say and nothing else."""
+    """Return an environment in which only its settings control shiv."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 
@@ -202,7 +202,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 
 
 def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
-    """Return what `parts.json` states, and what is packed as one xz stream.
+    """Return the content of `parts.json`, and the data of each xz stream.
 
     That is for each machine its objects, each different one once, and for each Python what it has compiled.
     """

@@ -27,7 +27,7 @@ class UnsupportedWheel(Exception):
 
 @dataclass(slots=True)
 class Parts:
-    """`pure` and `notices` by path; `native` by target and then by path; `packages` are those that are in them.
+    """`pure` and `notices` by path; `native` by target and then by path; `packages` are their packages.
 
     `compiled` by the magic number of a Python's bytecode and then by path.
     """
@@ -41,7 +41,7 @@ class Parts:
     def add_wheels(
         self, target: Target, wheels: Sequence[Path], *, keep: Sequence[str], leave_out: Sequence[str]
     ) -> None:
-        """Take in what the wheels hold for the target, without what a pattern leaves out and none keeps."""
+        """Add the files of the wheels for the target, except for excluded patterns."""
         excluded, kept = _any(leave_out), _any(keep)
         native = self.native.setdefault(target, {})
         for wheel in wheels:
@@ -57,7 +57,7 @@ class Parts:
                     self._share(name, data, wheel.name)
 
     def join_zones(self) -> None:
-        """Put the 600 files of tzdata into one, in which `find_zone` of `home_locale` looks: cards are slow."""
+        """Put the 600 files of tzdata into one for `find_zone` of `home_locale`, because cards are slow."""
         places, joined = dict[bytes, int](), b""
         index = dict[str, tuple[int, int]]()
         folder = "tzdata/zoneinfo/"
@@ -71,7 +71,7 @@ class Parts:
         self.pure["tzdata/zones.joined"] = json.dumps(index, separators=(",", ":")).encode() + b"\n" + joined
 
     def _note(self, name: str, data: bytes) -> None:
-        """Note what the file states of its package, if it states anything."""
+        """Note the licence or metadata in the file, if any."""
         if bill.METADATA.fullmatch(name):
             self.packages.add(bill.read_metadata(data))
         elif bill.BILL.fullmatch(name):
@@ -114,7 +114,7 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
 
 
 def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> bytes:
-    """Return what is inside, and all licences, in one text."""
+    """Return the content and all licences in one text."""
     pieces = (f"--- {name} ---\n\n".encode() + notices[name].rstrip() + b"\n\n" for name in sorted(notices))
     return bill.headline(packages) + b"".join(pieces)
 
@@ -122,7 +122,7 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
     """Return the files of the modules that importing the roots imports.
 
-    What a function imports is left out, and what is for type checkers.
+    Imports inside functions and for type checkers are skipped.
     """
     files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
     files = {module.removesuffix(".__init__"): name for module, name in files.items()}
@@ -141,7 +141,7 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Yield what the statements import as the module is imported: modules, and what may be one of a package's."""
+    """Yield the imports of the statements at import time: modules, and possible modules of packages."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)
@@ -158,7 +158,7 @@ def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
 
 
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:
-    """Return a machine's objects, those of one target side by side.
+    """Return a machine's objects, grouped by target.
 
     Unpacking ends with the last that the box needs.
     """

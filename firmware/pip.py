@@ -1,4 +1,4 @@
-"""pip, as the build runs it: what is installed is exactly what a lock names, and a failure has its advice."""
+"""pip for the build: it installs exactly the files of a lock, and failures come with advice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADVICE = (
     ),
     ("", "pip failed, see above; run this again"),
 )
-"""What pip may say, and what to do then."""
+"""Messages of pip, and the advice for each."""
 
 
 def install_command(python: Path, lock: Path) -> list[str]:
@@ -49,7 +49,7 @@ def advice(lines: Sequence[str]) -> str:
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Return the last lines worth reading, without the hosts and folders that pip was told to look in."""
+    """Return the last useful lines, without the hosts and folders of pip's options."""
     progress = r"(Collecting|Processing|Requirement already|  Downloading|  Using) "
     noise = re.compile(rf"\s*$|Looking in |WARNING: (Location|Url) |\[notice|{progress}")
     secret = re.compile(r"\w+://\S+|(?<=host=)'[^']*'|(?<=Retrying) \(Retry\([^)]*\)\)")

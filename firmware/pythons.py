@@ -1,4 +1,4 @@
-"""The Pythons of this machine: what the tests run on, and what compiles for their like on a box."""
+"""The Pythons of this machine, for tests and for bytecode."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TELL = (
 
 
 def pythons() -> Iterator[tuple[str, str]]:
-    """Yield each Python of the machine, one for each 3.x and that of PATH first: its version and path.
+    """Yield version and path of each Python of the machine, one for each 3.x, first the one of PATH.
 
-    One without venv, ensurepip or ssl is named and left out: no .venv can be made with it.
+    A Python without venv, ensurepip, or ssl is reported and skipped, because it cannot make .venv.
     """
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     names = [
@@ -56,7 +56,7 @@ def compile_with(
 ) -> tuple[str, dict[str, bytes]]:
     """Return the magic number of this Python's bytecode in hexadecimal, and its bytecode of these files of `site`.
 
-    It is what that Python would make of them on a box as it imports them, by the path where it searches.
+    It equals the bytecode that such a Python would write on a box.
     """
     listed = site.with_name("compiled.txt")
     listed.write_text("".join(f"{site / name}\n" for name in names))

@@ -1,4 +1,4 @@
-"""What lies next to the single file: its checksum, what is inside (SPDX), and how to make the same bytes."""
+"""Files next to the single file: its checksum, its content (SPDX), and the recipe for the same bytes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def accompany(
 ) -> None:
     """Write `.sha256`, `.spdx.json` and `.build.json` next to it.
 
-    `made_of` is what `commit_of` stated before anything was read, `compilers` are the versions of Python that have
-    compiled for it, `options` those that it was made with.
+    `made_of` is the result of `commit_of` before reading anything, `compilers` are the versions of Python for its
+    bytecode, and `options` are its build options.
     """
     digest, version, created = _digest(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
@@ -59,7 +59,7 @@ def _version(root: Path) -> tuple[str, str]:
 
 
 def commit_of(root: Path) -> dict[str, Any]:
-    """Which commit it is made of, and whether of that alone; None if this is no clone."""
+    """Return the commit and whether the tree is clean; None outside a clone."""
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}
 

@@ -82,7 +82,7 @@ def needs(name: str) -> str:
 
 
 def missing_program(reason: str) -> str | None:
-    """Return the program for want of which a proof was skipped.
+    """Return the missing program of a skipped proof.
 
     None for another reason, and if the machine has it.
     """

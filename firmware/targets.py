@@ -19,7 +19,7 @@ class Target:
 
     @property
     def tag(self) -> str:
-        """What this box's Python calls it, `cpython-311-aarch64-linux-gnu`."""
+        """The tag of this box's Python, `cpython-311-aarch64-linux-gnu`."""
         return f"cpython-{self.python.replace('.', '')}-{self.machine}-linux-{self.libc}"
 
 

@@ -24,7 +24,7 @@ EXACT = ("--no-deps", "--require-hashes", "--only-binary=:all:")
 
 
 class ChecksumMismatch(Exception):
-    """What was fetched, or kept, is not what a lock names."""
+    """A fetched or kept file differs from the lock."""
 
 
 def keep_in(root: Path) -> Path:
@@ -44,7 +44,7 @@ class Store:
     say: Callable[[str], None]
 
     def tools(self, lock: Path, venv: Sequence[str]) -> str:
-        """Return the Python of an environment that holds what the lock names.
+        """Return the Python of an environment with the lock's packages.
 
         `venv` is how to make one at a folder.
         """
@@ -79,7 +79,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Let what was fetched count, unless another build was faster."""
+    """Put the fetched folder in place, unless another build was faster."""
     try:
         part.rename(folder)
     except OSError:

@@ -9,7 +9,7 @@ EX_UNAVAILABLE = 69
 
 
 def tag():  # type: () -> str
-    """Return what this Python calls the compiled modules that it takes; empty if it is too old to say."""
+    """Return this Python's tag of compiled modules; empty for a very old Python."""
     try:
         from importlib.machinery import EXTENSION_SUFFIXES
     except ImportError:
@@ -37,7 +37,7 @@ def listed(words):  # type: (list[str]) -> str
 
 
 def needs():  # type: () -> str
-    """Return what a box needs for this file."""
+    """Return the requirements of this file."""
     parts = [target.split("-") for target in TARGETS]
     pythons = sorted(set([int(part[1][1:]) for part in parts]))
     machines = sorted(set([part[2] for part in parts]))
@@ -51,7 +51,7 @@ def needs():  # type: () -> str
 
 
 def has():  # type: () -> str
-    """Return what this box has."""
+    """Return a description of this box."""
     version = "%d.%d.%d" % tuple(sys.version_info[:3])
     library = glibc()
     return "%s is Python %s%s%s" % (
@@ -63,7 +63,7 @@ def has():  # type: () -> str
 
 
 def fits():  # type: () -> bool
-    """Return whether this box is one that the file was made for."""
+    """Return whether the file supports this box."""
     library = glibc()
     return sys.version_info >= (3, 11) and tag() in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
 

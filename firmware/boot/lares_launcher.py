@@ -22,11 +22,11 @@ NAME = f"{BUILD}-{TAG}"
 """The folder of this build for this Python."""
 
 ROOM = 24 << 20
-"""Bytes that must be free to unpack: what is unpacked, and what Python compiles of it."""
+"""Free bytes that unpacking needs: the files, and their bytecode."""
 
 OWN = ("STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
-"""Where install.sh puts the file, and root's commands unpack: they cannot use what the hub's user has unpacked."""
+"""The folder of install.sh. Root's commands unpack here, because they cannot use files of the hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
 UNMAPPED = 65534
@@ -35,7 +35,7 @@ UNMAPPED = 65534
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
 held: list[int] = []
-"""The open folder from which this process runs, locked against being removed."""
+"""The open folder of this process, locked against removal."""
 
 
 class Unusable(Exception):
@@ -43,7 +43,7 @@ class Unusable(Exception):
 
 
 def launch() -> int:
-    """Do what the command line asks; the exit code."""
+    """Run the command line; return the exit code."""
     gc.disable()  # until the command is imported: next to nothing of that is garbage
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
@@ -61,7 +61,7 @@ def launch() -> int:
 def run(archive: str, folder: str) -> int:
     """Run the hub from the folder; if it fails and something there is damaged, unpack it again and start again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
-        sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
+        sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
     user = os.geteuid()
     try:
@@ -93,7 +93,7 @@ def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) 
     chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
     if starts_a_hub(arguments) and not os.path.lexists(data):  # which makes that folder anyway, and then stays there
         chosen.insert(0, os.path.join(data, "program"))
-    if os.geteuid() == 0 and is_ours(INSTALLED):  # on the card, and removed with what is installed there
+    if os.geteuid() == 0 and is_ours(INSTALLED):  # on the card, and removed with the installation
         chosen.append(os.path.join(INSTALLED, "program"))
     return list(dict.fromkeys([*chosen, *(f"{folder}/lares-{os.geteuid()}" for folder in SHARED)]))
 
@@ -149,7 +149,7 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False) -> str:
     """Return a folder that holds all of this build, unpacked now if need be; `Unusable` if there cannot be one.
 
-    Where what a hub finds is damaged, it waits for the card as any command does.
+    After damage, a hub waits for the card like any command.
     """
     refusals = []
     for place in bases:
@@ -164,7 +164,7 @@ def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False)
                     print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
                 load_unpacker().unpack(archive, folder, is_for_hub=is_for_hub and is_new)
                 lock_shared(folder)
-                if not is_a_hub_s(base):  # nobody runs there long enough to remove earlier versions later
+                if not is_a_hub_s(base):  # no hub runs there, which would remove earlier versions later
                     load_unpacker().remove_others(base, keep=folder)
         except Unusable as error:
             refusals.append(str(error))
@@ -179,10 +179,10 @@ def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False)
 
 
 def make_base(base: str) -> None:
-    """Have the folder, of mode 0700; `Unusable` if it cannot hold programs, or somebody else can put one there."""
+    """Make the folder with mode 0700; raise `Unusable` if it cannot hold programs, or others can change it."""
     check_way(base)
     os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
-    check_way(base)  # of what was missing, somebody else may have made a part meanwhile
+    check_way(base)  # others may have made a missing folder meanwhile
     with contextlib.suppress(FileExistsError):
         os.mkdir(base, 0o700)
     status = os.lstat(base)
@@ -195,7 +195,7 @@ def make_base(base: str) -> None:
 
 
 def check_way(base: str) -> None:
-    """Raise `Unusable` where somebody else could put another folder in the place of one on the way to the base."""
+    """Raise `Unusable` if others could replace a folder on the way to the base."""
     owners, folder = trusted_owners(), base
     while folder != "/":
         folder = os.path.dirname(folder)
@@ -209,7 +209,7 @@ def check_way(base: str) -> None:
 
 
 def trusted_owners() -> tuple[int, ...]:
-    """Return the users who may own what is on the way to a program.
+    """Return the users that may own folders on the way to a program.
 
     This one and root, by whatever number it has here.
     """
@@ -219,7 +219,7 @@ def trusted_owners() -> tuple[int, ...]:
 
 
 def check_room(base: str) -> None:
-    """Raise `Unusable` if the folder cannot take what has to be unpacked."""
+    """Raise `Unusable` if the folder has no room for unpacking."""
     room = os.statvfs(base)
     if room.f_flag & os.ST_RDONLY or not os.access(base, os.W_OK | os.X_OK):
         raise Unusable(f"{base} cannot be written")

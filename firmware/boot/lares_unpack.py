@@ -1,7 +1,7 @@
 """Writes the single file's content to a folder: whole or not at all, on the card before it counts, and read back.
 
-A hub waits for none of that at its first start: what it unpacks counts until the box goes down, and `lares_settle`
-sees to the card once it serves.
+A hub does not wait for that at its first start: its files count until the next boot, and `lares_settle` syncs them
+once the hub serves.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import IO, Any
 from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
-"""The number that distinguishes this Python's bytecode from that of others."""
+"""The magic number of this Python's bytecode."""
 
 
 def unpack(archive: str, folder: str, *, is_for_hub: bool = False) -> None:
-    """Make the folder with all that the archive holds for this Python. Who comes at the same time waits.
+    """Make the folder with all that the archive holds for this Python. Concurrent starts wait.
 
     Where `is_for_hub`, it need not be on the card yet. `OSError` if it cannot be written, `ValueError` if the
     archive is damaged; then nothing is left over.
@@ -66,7 +66,7 @@ def discard(folder: str) -> None:
 
 
 def mark_verified(folder: str, boot: str) -> None:
-    """Note that all bytes were looked at in this boot, and drop what was compiled and is not sealed: who knows."""
+    """Note that all bytes were checked in this boot, and drop unsealed bytecode, which may be damaged."""
     sealed = read_seal(folder)["files"]
     try:
         for path in list(compiled(folder)):
@@ -79,7 +79,7 @@ def mark_verified(folder: str, boot: str) -> None:
 
 @contextmanager
 def dir_lock(base: str) -> Iterator[None]:
-    """Wait until nobody else writes in the folder."""
+    """Hold the lock of the folder."""
     descriptor = os.open(os.path.join(base, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -140,7 +140,7 @@ def place_objects(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) 
 
 
 def place_compiled(file: zipfile.ZipFile, parts: Mapping[str, Any], folder: str) -> None:
-    """Have what a hub imports first as this Python would compile it, if one of its kind was there at the build."""
+    """Write the bytecode of the modules that a hub imports first, if the archive has it for this Python."""
     if MAGIC in parts["compiled"]:
         with file.open(f"compiled/{MAGIC}.xz") as packed, lzma.open(packed) as stream:
             for name, (size, check) in parts["compiled"][MAGIC].items():
@@ -153,7 +153,7 @@ def machine_of(tag: str) -> str:
 
 
 def place(path: str, data: bytes) -> None:
-    """Have a file with this content, if there was none."""
+    """Create a file with this content."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o666)
@@ -178,7 +178,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def write_seal(folder: str, files: Mapping[str, object], **boot: str) -> None:
-    """Say what the folder holds: for good, on the card before it counts, or for this boot."""
+    """Write the list of the folder's files: durable before it counts, or for this boot only."""
     path = os.path.join(folder, SEAL)
     write(f"{path}.new", json.dumps({"files": files, **boot}, separators=(",", ":"), sort_keys=True).encode())
     if not boot:
@@ -196,7 +196,7 @@ def sync(path: str) -> None:
 
 
 def fetch(folder: str) -> None:
-    """Let the system forget what it holds of the folder's files, and read them from the card again.
+    """Drop the folder's files from the system's cache, and read them from the card again.
 
     Waiting for one after another would take three times as long.
     """
@@ -219,7 +219,7 @@ def walk(folder: str) -> Iterator[str]:
 
 
 def remove_parts(base: str) -> None:
-    """Remove what a killed start has left; for who holds the lock."""
+    """Remove leftovers of a killed start; the caller holds the lock."""
     for name in os.listdir(base):
         if name.endswith(".part"):
             shutil.rmtree(os.path.join(base, name), ignore_errors=True)

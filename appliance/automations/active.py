@@ -23,14 +23,15 @@ from appliance.lua.lua_catalog import Asset
 
 
 class Wait(Struct, kw_only=True):
-    """A wait of one device: what it will fire, and the timer that ends it."""
+    """A wait of one device: the match that it will fire, and the timer that ends it."""
 
     match: Match
     timer: TimerHandle
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """One trigger of an automation. `due` is its schedule or interval, `waits` are those of its devices, by id."""
+    """One trigger of an automation. `due` is its schedule or interval, `waits` holds the waits of its devices by
+    id."""
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger
@@ -45,7 +46,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def label(self) -> str:
-        """What the log calls it."""
+        """Its name in the log."""
         return f"automation '{self.id}'"
 
     @property
@@ -62,22 +63,22 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What the waits of this trigger are kept under."""
+        """The key under which its waits are stored."""
         return self.keys[0]
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Whether this is for a trigger that says the same."""
+        """Return whether this belongs to an equal trigger."""
         other = ActiveTrigger(asset=self.asset, trigger=trigger)
         return self.resumes == resumes and (self.trigger == trigger or (self.key != "" and self.key == other.key))
 
     @property
     def resumes(self) -> bool:
-        """Whether its schedule goes on after a restart where it was."""
+        """Whether its schedule resumes after a restart."""
         return self.asset.definition.policy.resumable_schedule
 
 
 Fire = Callable[[ActiveTrigger, Match], None]
-"""What is done with a trigger that matched, and its event."""
+"""Called with a trigger that matched, and its match."""
 
 
 class Schedules:
@@ -111,13 +112,13 @@ class Schedules:
         self._deferred = {}
 
     def release(self) -> None:
-        """Fire what was kept, and from now on what falls due."""
+        """Fire the kept triggers, and from now on each that falls due."""
         deferred, self._deferred = self._deferred or {}, None
         for fire in deferred.values():
             fire()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Let nothing come of it any more."""
+        """Cancel its schedule and whatever it has kept."""
         self._unresumed.discard(active)
         if self._deferred is not None:
             self._deferred.pop(active, None)
@@ -126,7 +127,7 @@ class Schedules:
             active.due = None
 
     def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
-        """An interval begins now; one that resumes goes on as before, as soon as the time is known."""
+        """Begin an interval now; a resumable one keeps its phase as soon as the clock is trusted."""
         first: float | None = None
         if active.resumes and self._trust.is_trusted():
             first = self._seconds_to_next(active, trigger)
@@ -136,7 +137,7 @@ class Schedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """How long until the next time; what fell due while there was no hub comes at once, once."""
+        """Return how long until the next time; what fell due while there was no hub comes at once, once."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
             self._store_fired(active, trigger, now)
@@ -148,7 +149,7 @@ class Schedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """The time is known: intervals that have not come yet go on where a restart left them, or as they began."""
+        """Give intervals that have not fired yet the phase from before the restart, or from their start."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger
@@ -181,5 +182,5 @@ class Schedules:
 
 
 def _name(trigger: TimedTrigger) -> str:
-    """The same for the same schedule: what its event says beside the time."""
+    """Return a name that is the same for the same schedule: its event without the time."""
     return fingerprint(trigger.event_at(EPOCH))

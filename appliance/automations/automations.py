@@ -33,8 +33,8 @@ from appliance.settings import AutomationsSettings
 log = logging.getLogger("automations")
 
 
-NOT_YET_ON = "it is off, as its file says: fill in the names at its top, then switch it on"
-"""What is said of an automation with `enabled = false` that nobody has switched on."""
+NOT_YET_ON = "it is off in its file: fill in the names at its top, then switch it on"
+"""The reason for an automation with `enabled = false` that is not switched on."""
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class View(Struct, frozen=True, kw_only=True):
 class Automations(ExecutableFiles[AutomationDefinition]):
     """The automations of a catalog, armed from entering the context until it is left.
 
-    If not `is_loaded`, there are none until a reload. Methods raise `NotFound` for an id that there is not.
+    If not `is_loaded`, the list stays empty until a reload. Methods raise `NotFound` for an unknown id.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
     def view(self, id_: str) -> View:
-        """The automation of the id; `NotFound` where there is none."""
+        """Return the automation of the id; raises `NotFound`."""
         return self._view(self.catalog.get(id_).definition)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
-        """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
+        """Switch it on or off, once that is on the card; `StoreFailed` if it cannot be."""
         is_changed = self.view(id_).is_enabled != is_enabled
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
@@ -128,12 +128,12 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
-        """What its file says as it is on the disk now; `ConfigFailed` holds what is wrong with it."""
+        """Read its file from the disk now; raises `ConfigFailed` with its faults."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
-        """The next times at which it falls due, at most ten, the soonest first."""
+        """Return its next due times, at most ten, the soonest first."""
         self.catalog.get(id_)
         return self.engine.list_next(id_)
 
@@ -161,8 +161,8 @@ def catalog_of(
     clock: Clock,
     known: Callable[[], HomeNames] | None = None,
 ) -> Catalog[AutomationDefinition]:
-    """The catalog of the automations that the section names, not loaded yet; what names nothing that is `known` is a
-    warning."""
+    """Return the catalog of the automations that the section names, not loaded yet; what names nothing that is
+    `known` is a warning."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)

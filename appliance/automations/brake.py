@@ -1,9 +1,9 @@
 """The brake: an automation that sets itself off again and again is paused.
 
-What an automation does may set off another, and that one the first again. So of each thing that an execution
-changes it is remembered which automations led to it; a trigger by that thing was caused by all of them. A change of
-an attribute is theirs where it shows the value that they commanded, before anybody else has commanded it or it has
-shown anything else: what people do is never braked.
+An automation can set off another one, and that one the first again. For each thing that an execution changes, the
+brake remembers the automations that led to it; all of them caused a trigger by that thing. They caused the change of
+an attribute if it shows the value that they commanded, before another command for it and before it has shown another
+value. Actions by people are never braked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAUSE_SECS = 60.0
 """How long an automation is paused, in seconds."""
 
 MAX_SLOW_RUNS, SLOW_SECS = 30, 300.0
-"""A loop with a pause in each round is paused after so many runs within so many seconds."""
+"""A slow loop is paused after this number of runs within this number of seconds."""
 
 log = logging.getLogger("automations")
 
@@ -33,7 +33,7 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """One automation: when it ran because of itself, who caused its latest execution, until when it is paused."""
+    """One automation: its own-caused runs, the causes of its latest execution, and the end of its pause."""
 
     runs: deque[float] = field(default_factory=deque)
     causes: frozenset[str] = _NO_CAUSES
@@ -56,9 +56,9 @@ class Brake:
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
-        """An execution, `automation:x` or `scene:x`, changes the thing of this kind and name, now.
+        """Note that an execution, `automation:x` or `scene:x`, changes the thing of this kind and name now.
 
-        What a scene does that an automation runs was caused by that automation.
+        An automation that runs a scene causes the effects of the scene.
         """
         causes, now = self._causes_behind(source), self._clock.monotonic()
         if not causes:
@@ -69,7 +69,8 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """An execution calls an operation: what that has a device show, or send, is its doing as by a command."""
+        """Note that an execution calls an operation: it causes the values and events of that device, like a
+        command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Matcher(equals=value))
@@ -84,7 +85,7 @@ class Brake:
             self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
-        """Expect what is asked of a device's attribute; what was expected before, by whomever, is outdated."""
+        """Expect the commanded value of a device's attribute, in place of any earlier one."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
@@ -101,7 +102,7 @@ class Brake:
             causes = self._causes_of_thing("command", name)
             if causes and self._expected[name].holds(value):
                 self._expected[name] = Matcher(equals=value)
-            else:  # somebody else did that
+            else:  # another cause
                 causes = _NO_CAUSES
                 self._causes.pop(("command", name), None)
             everything |= causes
@@ -109,7 +110,7 @@ class Brake:
         self._note("device", f"{device.id} ", everything)
 
     def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
-        """Keep who caused the latest change of the thing, and forget what is too old."""
+        """Keep the causes of the latest change of the thing, and forget old ones."""
         now = self._clock.monotonic()
         self._causes.pop((kind, name), None)
         if causes:
@@ -127,7 +128,7 @@ class Brake:
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
     def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Why the automation may not run for the event now; None where it may."""
+        """Why the automation may not run for the event now; None if it may."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None
@@ -143,7 +144,7 @@ class Brake:
         return f"brake: {sentence}"
 
     def note_execution(self, automation_id: str, event: Mapping[str, Value]) -> None:
-        """Note an execution for the event; one that the automation caused itself counts towards `max_runs`."""
+        """Note an execution for the event; it counts towards `max_runs` if the automation caused the event."""
         causes = self._causes_of(event)
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _BrakeRecord())
@@ -153,7 +154,7 @@ class Brake:
             self._records.setdefault(automation_id, _BrakeRecord()).causes = causes
 
     def paused_secs(self, automation_id: str) -> float | None:
-        """For how many seconds more the automation is paused; None where it is not."""
+        """For how many seconds more the automation is paused; None if it is not."""
         record = self._records.get(automation_id)
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None
@@ -166,7 +167,7 @@ class Brake:
         return next((limit for limit in limits if sum(now - at <= limit[1] for at in record.runs) >= limit[0]), None)
 
     def _causes_of(self, event: Mapping[str, Value]) -> frozenset[str]:
-        """The automations whose doing led to the event."""
+        """Return the automations whose doing led to the event."""
         kind = str(event.get("type"))
         if kind in ("device_state_change", "weather_state"):
             return self._causes_of_thing("device", f"{event.get('device_id')} {event.get('attribute', '')}")
@@ -182,7 +183,7 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Matcher:
-    """What the attribute of the command's capability will show: anything where the command does not say it."""
+    """Return the expected value of the command's capability; anything if the command does not state it."""
     if command.action in ("on", "off"):
         return Matcher(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours

@@ -20,14 +20,14 @@ CHANGED_PREFIX = "changed/"
 
 
 class Comparison(NamedTuple):
-    """An attribute and what a condition compares it with."""
+    """An attribute and the values that a condition compares it with."""
 
     attribute: str
     matcher: Matcher
 
     @property
     def key(self) -> str:
-        """The name under which its time is kept; the attribute's own unless only a range counts."""
+        """The key of its stored time: the attribute, with the range if there is one."""
         return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
@@ -40,10 +40,10 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Remembers since when comparisons hold, of those that `watch` names, over restarts too.
+    """Remembers since when the comparisons of `watch` hold, over restarts too.
 
-    Without `above` and `below` that is the last change. Where the clock is set, what was seen before in this run of
-    the hub has another time by it.
+    Without `above` and `below` that is the last change. If the clock is set, changes from this run of the hub are
+    dated again.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:

@@ -68,7 +68,7 @@ _HOUR, _WEEKDAY = 2, 5
 class Cron(Struct, frozen=True, kw_only=True):
     """A schedule. Every field must match, day and weekday both.
 
-    `expression` is what was written, `plain` the same in the numbers of croniter, whose Sunday is 0. `warning` is
+    `expression` is the written one, `plain` has the numbers of croniter, whose Sunday is 0. `warning` is
     about its weekday, `uneven_steps` about steps that do not divide their field. An expression that `repeats_hourly`
     has `*` or a step in the hour.
     """
@@ -81,7 +81,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(expression: str) -> Cron:
-        """The schedule that the expression states; `Invalid` says what is wrong with which field."""
+        """Parse the expression; raises `Invalid` with the wrong field."""
         words = _split(expression)
         plain = " ".join(_plain(word, field) for word, field in zip(words, _FIELDS, strict=True))
         return Cron(
@@ -93,12 +93,12 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first second after the instant that matches, in UTC; None if there is none up to the last year."""
+        """Return the first matching second after the instant, in UTC; None if none comes up to the last year."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
 
     def next_shown(self, after: datetime) -> datetime | None:
-        """The first second after this one that matches, both as a clock without a zone shows them."""
+        """Return the first matching second after this one, both without a zone."""
         from croniter import CroniterBadDateError
 
         if after.year > LAST_YEAR:
@@ -112,7 +112,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """What finds the occurrences. It is asked with a time of its own each time, so that it may be shared."""
+    """Return a finder of occurrences. Each call brings its own time, so that the finder can be shared."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1
@@ -120,7 +120,7 @@ def _read(plain: str) -> Any:
 
 
 def _split(expression: str) -> list[str]:
-    """The seven words of an expression, the year as `*` where it is left out."""
+    """Return the seven words of an expression, the year as `*` if it is left out."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise Invalid(f"must be a cron expression of at most {MAX_EXPRESSION_CHARS} characters")
     words = NICKNAMES.get(expression.strip().lower(), expression).split()
@@ -136,12 +136,12 @@ def _split(expression: str) -> list[str]:
 
 
 def _six(words: list[str]) -> str:
-    """What a line of the five-field dialect says, its weekdays by name."""
+    """Translate a line of the five-field dialect, with weekdays by name."""
     return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
 
 
 def _plain(word: str, field: _CronField) -> str:
-    """The numbers that one field's word allows, as croniter counts them."""
+    """Return the numbers that one field's word allows, as croniter counts them."""
     numbers = sorted({number for part in word.split(",") for number in _part(part, field)})
     if len(numbers) == field.high - field.low + 1:
         return "*"
@@ -149,7 +149,7 @@ def _plain(word: str, field: _CronField) -> str:
 
 
 def _part(part: str, field: _CronField) -> range:
-    """The numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
+    """Return the numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
     body, slash, step = part.partition("/")
     low, high = _bounds(body, field)
     if slash and "-" not in body:
@@ -182,12 +182,12 @@ def _number(word: str, field: _CronField) -> int:
 
 def _step(word: str, field: _CronField) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 9) or int(word) == 0:
-        raise Invalid(f"{field.name} needs a whole number from 1 on behind the slash, not {shown(word)}")
+        raise Invalid(f"{field.name} needs a whole number of at least 1 after the slash, not {shown(word)}")
     return int(word)
 
 
 def _not_understood(word: str, field: _CronField) -> str:
-    """The sentence about a word that is no number, with what it may have been."""
+    """Return the sentence about a word that is not a number, with the nearest one."""
     if word == "":
         return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
@@ -200,7 +200,7 @@ def _not_understood(word: str, field: _CronField) -> str:
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:
-    """A range that runs over the field's end, as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
+    """Return a range that runs over the field's end, as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
     by_number = CRON_WEEKDAYS if field.name == "weekday" else CRON_MONTHS
     is_named = bool(field.words) and first.upper() in field.words
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
@@ -230,7 +230,8 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
 
 
 def _warning(weekday: str) -> str | None:
-    """A sentence about a weekday field with numbers, which the usual cron counts from 0 and this one from 1."""
+    """Return a sentence about a weekday field with numbers, which the usual cron counts from 0 and this one from
+    1."""
     meant = _as_in_unix(weekday)
     if meant is None:
         return None
@@ -239,12 +240,13 @@ def _warning(weekday: str) -> str | None:
 
 
 def _as_in_unix(weekday: str) -> str | None:
-    """The weekday field with its numbers as names, counted as the five-field cron does; None if it has no numbers."""
+    """Return the weekday field with its numbers as names, counted as the five-field cron does; None if it has no
+    numbers."""
     return None if (names := _renamed(weekday, 0)) == weekday else names
 
 
 def _renamed(weekday: str, sunday: int) -> str:
-    """The weekday field with its numbers, but for the steps, as names; `sunday` is the number of Sunday."""
+    """Return the weekday field with its numbers, but for the steps, as names; `sunday` is the number of Sunday."""
     return ",".join(_renamed_part(part, sunday) for part in weekday.split(","))
 
 

@@ -41,7 +41,7 @@ MAX_SNAPSHOT_DEVICES = 1_000
 """Of one snapshot; each that is not there is noted on the loop."""
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""The attributes that may hold a light's colour; `ctx:restore` sets the first of them that there is."""
+"""The attributes of a light's colour; `ctx:restore` sets the first that it shows."""
 
 
 _Find = Callable[[str], Any]
@@ -67,7 +67,7 @@ class CtxCalls:
         self._clock: Clock = environment.clock
 
     def table(self) -> Mapping[str, CtxCall]:
-        """The calls, by their names."""
+        """Return the calls, by their names."""
         registry = self._registry
         return {
             "command": _commanding(self._command),
@@ -118,13 +118,13 @@ class CtxCalls:
         await self._clock.sleep(seconds)
 
     async def _list(self, shape: Shape, find: _Find, _: Context, name: str, *__: None) -> list[Any]:
-        """Things as each is now; raises `NotFound` where there is no such room or group."""
+        """Things as each is now; raises `NotFound` if there is no such room or group."""
         shown: list[Any] = []
         await in_steps(self._clock, map(shown.append, map(shape, find(name))))
         return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
-        """The scene's results, once it has ended; a circle is refused."""
+        """Return the scene's results, once it has ended; a circle is refused."""
         label = f"scene:{id_}"
         if label in context.chain:
             circle = " → ".join((*context.chain[context.chain.index(label) :], label))
@@ -256,7 +256,7 @@ def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> CtxCall:
 
 
 async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) -> Any:
-    """One thing; None where there is no such thing."""
+    """Return one thing; None if it is missing."""
     with suppress(NotFound):
         return shape(find(name))
     return None
@@ -279,7 +279,7 @@ def _finish(table: Table, call: str) -> None:
 
 
 def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
-    """What `ctx:wait_for` waits for: an attribute, what it must be, and for how many seconds at most."""
+    """Read the options of `ctx:wait_for`: an attribute, the value it must have, and the timeout in seconds."""
     table = _options(raw, "ctx:wait_for")
     attribute = take_attribute(table)
     if not table.has("attribute"):
@@ -295,7 +295,7 @@ def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
 
 
 def _shown(device: Device) -> dict[str, Value]:
-    """What of the device's state `ctx:restore` brings back."""
+    """Return the part of the device's state that `ctx:restore` brings back."""
     taken = {spec.capability for spec in device.commands or () if "set" in spec.actions}
     shown: dict[str, Value] = {}
     if any(spec.capability == "power" for spec in device.commands or ()) and "power" in device.attributes:
@@ -308,9 +308,9 @@ def _shown(device: Device) -> dict[str, Value]:
 
 
 def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
-    """The commands that bring the device back.
+    """Return the commands that bring the device back.
 
-    One that was off is switched off last, and only that where it is off now: brightness and colour would light it.
+    A device that was off gets only `off`, last: brightness and colour would switch it on.
     """
     power = shown.get("power")
     off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []

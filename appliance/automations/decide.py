@@ -54,7 +54,7 @@ class Decider:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
-        """Run it if its conditions hold, whatever its mode, policy and switch say; returns once it has ended."""
+        """Run it if its conditions hold, regardless of mode, policy, and switch; returns once it has ended."""
         outcome = self._check(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
@@ -82,7 +82,7 @@ class Decider:
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _follow_clock(self) -> None:
-        """Where the clock was set, what was decided and ended before has other times by it."""
+        """Date decisions and ends of this run again if the clock was set."""
         step = self._steps.poll()
         for id_ in self._decided if step else ():
             memory = self._states.of(id_).memory
@@ -91,7 +91,7 @@ class Decider:
             self._states.remember(id_, replace(memory, ended_at=ended, decided=decided))
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        """Note how an execution that was decided on ended; one that was skipped or dropped never began."""
+        """Note the end of an execution; a skipped or dropped one never began."""
         state = self._states.of(request.id)
         self._follow_clock()
         if not request.by_hand:
@@ -104,7 +104,7 @@ class Decider:
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
-    """The trace's steps of the conditions: those that hold, and the first that does not."""
+    """Return the trace's steps of the conditions, up to the first that does not hold."""
     if not outcome.holds and not outcome.branch:
         return ()
     failed = None if outcome.holds else int(outcome.branch.partition(".")[0])

@@ -1,4 +1,4 @@
-"""Definition: what one automation file says, parsed from the plain data of its table, with every fault at once."""
+"""The definition of one automation file, parsed from the plain data of its table, with every fault at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ _OTHER_NAMES = {
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """The trigger that a table states, for a home at this place; None where something is wrong, which is noted."""
+    """Return the trigger that a table states, for a home at this place; None if something is wrong, which is
+    noted."""
     kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
@@ -54,7 +55,7 @@ def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None
 
 
 RESERVED_IDS = ("reload",)
-"""Ids that automations cannot have: `/automations/reload` is no automation."""
+"""Reserved ids: `/automations/reload` is a path of the API."""
 
 EXAMPLE = "{ { type = … }, … }"
 
@@ -62,7 +63,7 @@ EXAMPLE = "{ { type = … }, … }"
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
     """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua.
 
-    One that is not `enabled` is off until somebody switches it on.
+    Without `enabled` it is off until it is switched on.
     """
 
     id: str
@@ -75,7 +76,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def explain(self, home: Environment, instant: datetime | None) -> Iterator[str]:
-        """What each trigger waits for and each condition needs, with the values of now, as sentences.
+        """Yield a sentence for each trigger and condition, with present values.
 
         `instant` is None while the clock is not trusted.
         """
@@ -84,9 +85,10 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 
 
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
-    """The fields of a trigger or condition as plain data, but for conditions within it; none that was left out.
+    """Return the fields of a trigger or condition as plain data, but for conditions within it; none that was left
+    out.
 
-    They have the names of the file, but for a date's `month`, `day` and `year`. `timezone` is the one that counts.
+    They have the names of the file, but for a date's `month`, `day` and `year`. `timezone` is the effective zone.
     """
     stated: dict[str, Value] = {}
     for name in thing.__struct_fields__:
@@ -114,7 +116,7 @@ _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
     tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
     time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
 }
-"""How a field of a type is stated, where it does not stand for itself."""
+"""How a field of a type is stated, if it does not stand for itself."""
 
 
 def _places(devices: Devices) -> Mapping[str, Value]:
@@ -127,9 +129,10 @@ FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]
 def automation_parser(
     locale: Locale, clock: Clock, default_max: int, find_warnings: FindWarnings | None = None
 ) -> Callable[[Table], AutomationDefinition | None]:
-    """What reads an automation from what its file returned; `default_max` holds where its mode states no max.
+    """Return a reader of the table that an automation's file returned; `default_max` is the max of a mode without
+    one.
 
-    `find_warnings` gives warnings about what it read.
+    `find_warnings` adds warnings about the definition.
     """
 
     def read(table: Table) -> AutomationDefinition | None:
@@ -142,9 +145,9 @@ def automation_parser(
 
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
-    """The definition that a table states, for a home at this place; what can never come after `now` is a fault.
+    """Parse the definition of a table, for a home at this place; a schedule that never comes after `now` is a fault.
 
-    None where something is wrong without which there is none; the table's findings hold every fault.
+    None if an essential field is wrong; the table's findings hold every fault.
     """
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:
@@ -173,10 +176,10 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
 
 
 def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...]:
-    """What `trigger` states, or each table of the list `triggers`."""
+    """Read `trigger`, or each table of the list `triggers`."""
     table.raw("trigger")
     if table.raw("triggers") is not None and table.has("trigger"):
-        table.fault("triggers", "cannot stand beside trigger; choose one")
+        table.fault("triggers", "cannot be used together with trigger; choose one")
         return ()
     if table.has("trigger"):
         one = table.table("trigger", "one table (a list of them is called triggers)")

@@ -46,7 +46,7 @@ MAX_NEXT = 10
 
 
 class Engine:
-    """Arms a catalog's automations. What they wait for is looked up, so that an event costs only those it is for."""
+    """Arms a catalog's automations. An index by subject limits the cost of an event to its triggers."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Engine:
         await self._waits.aclose()
 
     def disarm(self) -> None:
-        """Let nothing set off an automation any more, whatever is reloaded; what runs goes on."""
+        """Stop setting off automations, also after reloads; executions in progress continue."""
         self._is_disarmed = True
         self._waits.disarm()
         self._listening.close()
@@ -103,20 +103,20 @@ class Engine:
         return self._schedules.release
 
     def has_timer_listener(self, name: str) -> bool:
-        """Whether an automation that is switched on listens for the timer of this name."""
+        """Return whether an automation that is switched on listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
 
     def hears_hook(self, hook: str) -> bool:
-        """Whether an automation, switched on or not, has a trigger for the hook of this id."""
+        """Return whether an automation, switched on or not, has a trigger for the hook of this id."""
         return bool(self._index.of_subject("hook", hook))
 
     def list_next(self, id_: str) -> list[datetime]:
-        """The next times at which its schedules and intervals fall due, at most ten, the soonest first."""
+        """Return the next due times of its schedules and intervals, at most ten, the soonest first."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
         return sorted(set(times))[:MAX_NEXT]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """When it first fell due of the times that its schedules passed over since they fired last."""
+        """Return the first occurrence that its schedules missed since they fired last."""
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
@@ -142,7 +142,7 @@ class Engine:
         }
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """When a schedule is due next, or a wait is over; None where nothing is set."""
+        """Return the next due time of a schedule or wait; None without one."""
         timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
         times = [self._instant_of(timer) for timer in timers]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
@@ -188,7 +188,7 @@ class Engine:
         self.on_change()
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
-        """The automation's triggers for this text: those that were there as they were, the others anew."""
+        """Return the automation's triggers for this text; equal triggers keep their waits and schedules."""
         found = []
         for trigger in asset.definition.triggers:
             resumes = asset.definition.policy.resumable_schedule
@@ -241,7 +241,7 @@ class Engine:
 
 
 def _watched_comparisons(definitions: Iterable[AutomationDefinition]) -> Mapping[str, Collection[Comparison]]:
-    """Return, by device, the comparisons of which conditions ask how long they have held."""
+    """Return, by device, the comparisons of conditions with `for_secs`."""
     found: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
     for condition in (each for definition in definitions for each in list_nested(definition.conditions)):
         if isinstance(condition, DeviceState) and condition.for_secs:
@@ -254,7 +254,7 @@ def _shown(instant: datetime | None) -> str | None:
 
 
 class TriggerIndex:
-    """The triggers of all automations in force, by what they listen to; a reload makes a new one."""
+    """The triggers of all automations in force, by subject; each reload makes a new index."""
 
     def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:
         self._registry = registry
@@ -266,7 +266,7 @@ class TriggerIndex:
         self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
-        """The triggers that the event may be for; those that wait for its device are among them."""
+        """Return the candidate triggers for the event, including those that wait for its device."""
         if isinstance(event, events.DeviceStateChanged):
             found = self.of_device(event.device, event.changed)
             return list(dict.fromkeys([*found, *waits.of(event.device.id)]))
@@ -277,11 +277,11 @@ class TriggerIndex:
         return [] if subject is None else self._by_subject.get(subject(event), [])
 
     def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
-        """The triggers that listen to the thing of this kind and name."""
+        """Return the triggers that listen to the thing of this kind and name."""
         return self._by_subject.get((kind, name), [])
 
     def names_of(self, kind: str) -> frozenset[str]:
-        """The things of this kind that triggers listen to."""
+        """Return the things of this kind that triggers listen to."""
         return frozenset(name for each, name in self._by_subject if each == kind)
 
     def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:

@@ -21,9 +21,9 @@ DEFAULT_LIMITS = AutomationRunner()
 class Environment:
     """Registry, bus, clock with its trust and storage, with an own brake, change times and variables.
 
-    `limits` are those of the brake. `began` is the monotonic second at which the hub began to start, None for the
-    present; `stopped_at` is when the one before it stopped in order, None where that is not known; `left_at` is the
-    newest time at which it is known to have run.
+    `limits` are for the brake. `began` is the monotonic second at which the hub began to start, None for now;
+    `stopped_at` is the time of the last orderly stop, None if unknown; `left_at` is the newest time at which the hub
+    before this one ran.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # the build time is no time of this home
+        newest = trust.newest if trust.newest > MADE_AT else None  # the build time does not belong to this home
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock)

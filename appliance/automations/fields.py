@@ -1,7 +1,4 @@
-"""Fields: the checks of what a definition's fields may hold, and the fields that triggers and conditions share.
-
-Among them what a value must be, as a `Matcher`.
-"""
+"""Fields: the checks of a definition's fields, and what triggers and conditions share, such as `Matcher`."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
 
 
 def same(one: Value, other: Value) -> bool:
-    """Whether two JSON values are equal: `5` is `5.0`, `true` is not `1`."""
+    """Return whether two JSON values are equal: `5` is `5.0`, `true` is not `1`."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -40,7 +37,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 def describe(value: Value) -> str:
-    """A value as text for people, one with a unit as `21.5 celsius`."""
+    """Return a value as text for people, one with a unit as `21.5 celsius`."""
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
         return f"{rounded(number)} {value['unit']}"
@@ -48,7 +45,7 @@ def describe(value: Value) -> str:
 
 
 def check_equal(attribute: str, value: Value) -> Value:
-    """The value in canonical form if the attribute's schema can take it; else `Invalid` says what it takes.
+    """Return the value in canonical form; raises `Invalid` if the attribute's schema does not accept it.
 
     Where values carry a unit a plain number will do; an attribute without a schema takes anything.
     """
@@ -63,7 +60,7 @@ def check_equal(attribute: str, value: Value) -> Value:
 
 
 def _color_temperature(value: Value) -> int:
-    """The colour temperature, in kelvin or mireds by its range; `Invalid` where it is in neither."""
+    """Return the colour temperature, in kelvin or mireds by its range; `Invalid` if it is in neither."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
     number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
@@ -73,7 +70,7 @@ def _color_temperature(value: Value) -> int:
 
 
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
-    """What a value must be: equal to `equals`, or a number above the one and below the other bound, neither included.
+    """The demand on a value: equal to `equals`, or a number between the bounds, which are not included.
 
     With none of them it is any value. A plain number also equals a value with a unit whose number it is.
     """
@@ -98,7 +95,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return self.above is not None or self.below is not None
 
     def holds(self, value: Value) -> bool:
-        """Whether the value is so; None is no value."""
+        """Return whether the value matches; None never does."""
         if self.is_any:
             return value is not None
         if self.equals is UNSET:
@@ -117,7 +114,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
-        """Return the first of these values, newest first, that can be compared; None if there is none."""
+        """Return the first of these values, newest first, that can be compared; otherwise None."""
         return next(filter(self.is_usable, known), None)
 
     def is_entered(self, value: Value, previous: Value) -> bool:
@@ -125,7 +122,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def fields(self) -> dict[str, Value]:
-        """The fields that state it."""
+        """Return the fields that state it."""
         if self.is_any:
             return {}
         return {"above": self.above, "below": self.below} if self.equals is UNSET else {"equals": self.equals}
@@ -140,7 +137,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def wanted(name: str, matcher: Matcher) -> str:
-    """What must be so, `power = on` or `brightness above 50`; without a wish `any change of power`."""
+    """Return the demand as text: `power = on`, `brightness above 50`, or `any change of power`."""
     if matcher.is_any:
         return f"any change of {name}"
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
@@ -157,7 +154,7 @@ def present(value: Value, matcher: Matcher) -> str:
 
 
 UNTRUSTED = "the clock is not trusted yet"
-"""What is said of what depends on the time then."""
+"""The reason for everything that depends on the time then."""
 
 Subject = tuple[str, str]
 """A kind of thing and the name of one: `("device", "desk:light:0")`."""
@@ -167,7 +164,7 @@ class NamedThing(NamedTuple):
     """What of the home the field of a trigger or condition names.
 
     Of an attribute or event, `owner` is the device, or the room or group, that is to show or send it; an event of no
-    name is any that this sends. `matcher` is what an attribute is compared with.
+    name is any that this sends. `matcher` holds the compared value of an attribute.
     """
 
     field: str
@@ -212,38 +209,38 @@ _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
 
 
 def text(value: Value) -> str:
-    """A check: a string that is not blank and holds no control characters."""
+    """Return a check: a string that is not blank and holds no control characters."""
     if not string(value).strip():
         raise Invalid("must not be empty")
     return refuse_control(value)
 
 
 def seconds(value: Value) -> float:
-    """A check: seconds from 0 to a year."""
+    """Return a check: seconds from 0 to a year."""
     if not 0 <= number(value) <= MAX_INTERVAL_SECS:
         raise Mismatch(f"from 0 to {MAX_INTERVAL_SECS} seconds (a year)", value)
     return value  # type: ignore[no-any-return]
 
 
 def period(value: Value) -> float:
-    """A check: seconds, more than 0; less than `MIN_INTERVAL_SECS` counts as 0."""
+    """Return a check: seconds, more than 0; less than `MIN_INTERVAL_SECS` counts as 0."""
     if is_number(value) and value < MIN_INTERVAL_SECS:
         raise Mismatch("greater than 0" if value <= 0 else f"at least {MIN_INTERVAL_SECS}", value)
     return seconds(value)
 
 
 def offset(value: Value) -> int:
-    """A check: whole minutes, at most a day before or after."""
+    """Return a check: whole minutes, at most a day before or after."""
     return integer(value, -MAX_OFFSET_MINS, MAX_OFFSET_MINS)
 
 
 def integer_from(low: int, high: int) -> Callable[[Value], int]:
-    """A check: an integer from `low` to `high`."""
+    """Return a check: an integer from `low` to `high`."""
     return lambda value: integer(value, low, high)
 
 
 def texts(value: Value) -> tuple[str, ...]:
-    """A check: a text, or a list of them, none of them twice."""
+    """Return a check: a text, or a list of them, none of them twice."""
     if isinstance(value, str):
         return (text(value),)
     if not isinstance(value, list | tuple) or not value or len(value) > MAX_IDS:
@@ -252,19 +249,19 @@ def texts(value: Value) -> tuple[str, ...]:
 
 
 def weekdays(value: Value) -> frozenset[int]:
-    """A check: a list of days, `{"mon", "tue"}`; the numbers of the days, 0 is Monday."""
+    """Return a check: a list of days, `{"mon", "tue"}`; the numbers of the days, 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)
 
 
 def weekday_names(days: Iterable[int]) -> str:
-    """The days as people list them, `mon, fri`."""
+    """Return the days as people list them, `mon, fri`."""
     return ", ".join(WEEKDAYS[day] for day in sorted(days))
 
 
 def day_of_year(value: Value) -> tuple[int, int]:
-    """A check: a day of the year written `MM-DD`; `(month, day)`."""
+    """Return a check: a day of the year written `MM-DD`; `(month, day)`."""
     year, month, day = date_on(value)
     if year is not None:
         raise Mismatch("a day of the year like 12-24", value)
@@ -272,7 +269,7 @@ def day_of_year(value: Value) -> tuple[int, int]:
 
 
 def date_on(value: Value) -> tuple[int | None, int, int]:
-    """A check: a date written `MM-DD` or `YYYY-MM-DD`; `(year or None, month, day)`."""
+    """Return a check: a date written `MM-DD` or `YYYY-MM-DD`; `(year or None, month, day)`."""
     match = _DATE.match(value) if isinstance(value, str) else None
     try:
         if match is None:
@@ -285,19 +282,19 @@ def date_on(value: Value) -> tuple[int | None, int, int]:
 
 
 def variable_name(value: Value) -> str:
-    """A check: the name of a variable."""
+    """Return a check: the name of a variable."""
     if not isinstance(value, str) or VARIABLE_NAME.fullmatch(value) is None:
         raise Mismatch("a name of a-z, 0-9, _ and dots, at most 64 characters", value)
     return value
 
 
 def timer_name(value: Value) -> str:
-    """A check: the name of a timer, as it is kept: without the white space around it."""
+    """Return a check: the name of a timer, as it is kept: without the white space around it."""
     return strip_id(string(value))
 
 
 def take_attribute(table: Table) -> str | None:
-    """The field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
+    """Return the field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
 
     def check(value: Value) -> str:
         if text(value) in CAPABILITIES or value == PRESENCE_ATTRIBUTE or _CUSTOM.match(value):
@@ -310,10 +307,11 @@ def take_attribute(table: Table) -> str | None:
 
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:
-    """The fields `equals`, or `above` and `below`, as they fit the attribute; anything where all are left out."""
+    """Return the fields `equals`, or `above` and `below`, as they fit the attribute; anything where all are left
+    out."""
     within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
-        table.fault("equals", "cannot stand beside above or below; choose one")
+        table.fault("equals", "cannot be used together with above or below; choose one")
     if table.has("equals"):
         return take_equal(table, attribute)
     if within.is_any:
@@ -326,7 +324,8 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
 
 
 def _is_empty(within: Matcher, entry: Capability | None) -> bool:
-    """Whether no value of the attribute lies in the range, since its values are whole numbers, or percentages."""
+    """Return whether no value of the attribute lies in the range, since its values are whole numbers, or
+    percentages."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
     low = -math.inf if within.above is None else math.floor(within.above) + 1
@@ -336,7 +335,7 @@ def _is_empty(within: Matcher, entry: Capability | None) -> bool:
 
 
 def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:
-    """The field `equals`, a value that the attribute can take; `default` is what it is where it is left out."""
+    """Read the field `equals`, a value that the attribute accepts; `default` replaces an absent one."""
     value = table.raw("equals")
     value = default if value is None else value
     if attribute is not None:

@@ -54,7 +54,7 @@ MAX_TOLD_NAMES = 10
 """Names of attributes or events that a sentence lists."""
 
 MAX_PAST_NAMES = 100
-"""Names of events and of attributes, each, beyond which no more are remembered of a device."""
+"""Names of events, and of attributes, that are remembered per device."""
 
 SENT_PREFIX = "sent/"
 """Keys in the document: `sent/<device id>` holds the `PastNames` of the device."""
@@ -79,7 +79,7 @@ class _GivenNames(NamedTuple):
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
-    """What a device has sent, and the attributes that it has shown and shows no more: values expire."""
+    """The events that a device has sent, and the attributes that it no longer shows: values expire."""
 
     events: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
@@ -98,8 +98,8 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 class HomeNames(Struct, frozen=True, kw_only=True):
     """The names that the home has. None: unknown, so no name is reported.
 
-    `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` are
-    the attributes that each device shows or accepts, `events` those that it announces or sent, both by id. `aliases`
+    `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` has
+    the attributes that each device shows or accepts, `events` the events that it announces or sent, by id. `aliases`
     has the device id of each alias, `named` the ids of each shown name in lower case, `removed` the removed devices.
     `sources` are the files that can set variables and start timers; the calls of `called` count, and those of
     `modules`, if one of them requires the module. `commands` are those of each device by id and alias.
@@ -134,7 +134,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     ) -> HomeNames:
         """With these devices in these places, and with what each has sent and shown in the `past`.
 
-        What a device takes counts as shown, since a lamp that is off shows little; so does what it announces as sent.
+        Accepted capabilities count as shown, since a lamp that is off shows little; announced events count as sent.
         """
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
@@ -175,7 +175,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return sorted(dict.fromkeys(found))
 
     def faults_of(self, asset: Asset[AutomationDefinition]) -> list[Fault]:
-        """The wrong names in the triggers and conditions of one automation."""
+        """Return the wrong names in the triggers and conditions of one automation."""
         source, definition = asset.source, asset.definition
         found = located(self.warnings_of(definition), source.name, lambda path: source.line_of(*map(str, path)))
         return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
@@ -207,7 +207,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
                 yield Problem((*path, "equals"), message)
 
     def _other_type(self, thing: NamedThing) -> str | None:
-        """Return a sentence if the device shows a number or boolean where a text is compared, or the reverse."""
+        """Return a sentence if the device shows a value of another type than the compared one."""
         equals = UNSET if thing.matcher is None else thing.matcher.equals
         if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
             return None
@@ -228,14 +228,14 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
-        """A sentence for each wrong name, and each wrong literal, in a call of `ctx`."""
+        """Yield a sentence for each wrong name, and each wrong literal, in a call of `ctx`."""
         for called in called_names(source):
             if (message := self._missing(called.kind, called.name)) is not None:
                 yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
         yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
-        """What is wrong with the name of a thing of this kind; None where there is one, or that is not known."""
+        """Return the fault of a name of this kind; None if the thing exists or the names are unknown."""
         if kind == "device":
             return self._missing_device(name)
         if kind == "operation" and (message := self._missing_section(name)) is not None:
@@ -273,15 +273,15 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
-        """The variables that exist, or that a file sets by a plain name."""
+        """Return the variables that exist, or that a file sets by a plain name."""
         return {*(self.variables or ()), *self._named_in("set").names}
 
     def list_timers(self) -> set[str]:
-        """The timers that run, or that a file starts by a plain name."""
+        """Return the timers that run, or that a file starts by a plain name."""
         return {*(self.timers or ()), *self._named_in("start_timer").names}
 
     def _named_in(self, call: str) -> _GivenNames:
-        """The names in the calls of this method; a computed one counts only in a file whose calls can happen."""
+        """Return the names in the calls of this method; computed ones count only in reachable files."""
         reachable = self._list_reachable()
         names, prefixes = set(), set()
         for source in self.sources:
@@ -293,7 +293,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return _GivenNames(frozenset(names), tuple(sorted(prefixes)))
 
     def _list_reachable(self) -> set[str]:
-        """The names of the files whose calls can happen: the called ones, and the modules that these require."""
+        """Return the files whose calls can happen: the called ones, and the modules that these require."""
         modules = {each.name: each for each in self.modules}
         waiting = [each for each in self.called if each.name not in modules]
         reachable = {each.name for each in waiting}
@@ -319,7 +319,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return {**places, "adapter": self.adapters}[kind]
 
     def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
-        """What is wrong with the name of an attribute or event of a device, or of whichever of a room or a group."""
+        """Return the fault of the name of an attribute or event of a device, or of the devices of a room or group."""
         of, id_ = owner
         devices = self.devices or {}
         if of == "device":
@@ -327,7 +327,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        if not there:  # what is not there is told by its own name, and an empty room has shown nothing yet
+        if not there:  # a missing device has its own warning, and an empty room has shown nothing yet
             return None
         attributes = {each for device_id in there for each in devices[device_id]}
         events = {each for device_id in there for each in self.events.get(device_id, ())}
@@ -343,7 +343,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """The nearest name of what is shown or sent, else all of it; where there is none, the other of the two."""
+    """Return the nearest shown or sent name, otherwise all of them; without any, the names of the other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
@@ -378,7 +378,7 @@ def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
 class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
-    Where one answers later, it does so with that answer. What a load said already it does not say again. `view` gives
+    If an adapter answers later, the check follows its answer. Warnings of a load are not repeated. `view` gives
     the names that the home has now, and the automations that are switched on; it is called on the loop. What devices
     have sent and shown is remembered over restarts.
     """
@@ -464,7 +464,7 @@ class NameWatcher:
             self._remember(SENT_PREFIX + device_id, stated)
 
     def recheck(self) -> None:
-        """Judge the names now, where that is due and the home has settled."""
+        """Judge the names now, if that is due and the home has settled."""
         if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
             self._is_due = False
             self._tasks.start(self._report(), "check of names")

@@ -1,7 +1,7 @@
 """The policy of an automation: after a run, it does not run again too soon, nor twice for the same event.
 
-A policy remembers a value: each function returns what to keep. Instants are those of the wall clock; after a step
-back, what is in the future counts from now on, so that no cooldown lasts longer than stated.
+A policy remembers a value: each function returns what to keep. Instants are of the wall clock; after a step back,
+instants in the future count as now, so that no cooldown lasts longer than stated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """What the `state` table of a definition says, in seconds; 0 is off."""
+    """The `state` table of a definition, in seconds; 0 is off."""
 
     cooldown_secs: float = 0
     dedupe_window_secs: float = 0
@@ -36,35 +36,36 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """What an automation's policy remembers: whether a run holds the cooldown, when the last good run ended (None:
-    never, or given back), and when each event was decided, by fingerprint, oldest first."""
+    """The memory of an automation's policy: whether a run holds the cooldown, the end of the last good run (None:
+    never, or given back), and the decision time of each event by fingerprint, oldest first."""
 
     is_running: bool = False
     ended_at: datetime | None = None
     decided: Mapping[str, datetime] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Value]:
-        """What outlives a restart, as JSON; a run that was under way does not."""
+        """Return the part that outlives a restart, as JSON; a run in progress does not."""
         ended = {} if self.ended_at is None else {"ended_at": to_millis(self.ended_at)}
         decided = {key: to_millis(at) for key, at in self.decided.items()}
         return {**ended, "decided": decided} if decided else {**ended}
 
     @staticmethod
     def from_json(raw: Value) -> Memory:
-        """The memory that `to_json` wrote; what is not of that form is forgotten."""
+        """Read the memory that `to_json` wrote; values of another form are forgotten."""
         fields = raw if isinstance(raw, dict) else {}
         return Memory(ended_at=read_instant(fields.get("ended_at")), decided=read_instants(fields.get("decided")))
 
 
 class PolicyDecision(Struct, frozen=True):
-    """Why not to run, None where it may; and the memory to keep from now on in either case."""
+    """Why not to run, None if it may; and the memory to keep from now on in either case."""
 
     refusal: str | None
     memory: Memory
 
 
 def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Whether the event may run the automation now. A yes takes the cooldown and remembers the event at once."""
+    """Return whether the event may run the automation now. A yes takes the cooldown and remembers the event at
+    once."""
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
@@ -79,10 +80,10 @@ def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: date
 
 
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
-    """The memory after the execution that was decided for the event has ended so.
+    """Return the memory after the execution that was decided for the event has ended so.
 
-    Where it ended well, the cooldown counts from now; where it failed, was cancelled or took too long, it gives the
-    cooldown back; where it found no place among the others, the event is as if undecided, too.
+    After success, the cooldown counts from now. A failed, cancelled, or timed-out execution gives the cooldown back.
+    A dropped one also forgets the event.
     """
     if status is ExecutionStatus.OK:
         return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
@@ -92,7 +93,8 @@ def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], n
 
 
 def fingerprint(event: Mapping[str, Value]) -> str:
-    """A short text that is the same for the same events, `scheduled_at` aside; `5` is `5.0`, `true` is not `1`."""
+    """Return a short text that is the same for equal events, ignoring `scheduled_at`; `5` is `5.0`, `true` is not
+    `1`."""
     fields = {key: plain(value) for key, value in event.items() if key != "scheduled_at"}
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
@@ -103,7 +105,7 @@ def _begun(policy: Policy, memory: Memory) -> Memory:
 
 
 def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """The memory without what has expired, and with nothing in it that lies in the future."""
+    """Return the memory without expired parts, and without instants in the future."""
     ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
     instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
     decided = {key: at for key, at in instants if at is not None}
@@ -111,7 +113,7 @@ def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """The instant, at most the present one; None once so many seconds have passed since."""
+    """Return the instant, at most the present one; None once these seconds have passed."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None
     return min(at, now)
@@ -136,7 +138,7 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
 
 
 def plain(value: Value) -> Value:
-    """The value with whole floats as integers, all the way down."""
+    """Return the value with whole floats as integers, all the way down."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
@@ -147,7 +149,7 @@ def plain(value: Value) -> Value:
 
 
 def read_instant(raw: Value) -> datetime | None:
-    """The instant of these milliseconds since 1970; None for anything but a number that has one."""
+    """Return the instant of these milliseconds since 1970; None for anything but a number that has one."""
     if not is_number(raw):
         return None
     try:
@@ -157,6 +159,6 @@ def read_instant(raw: Value) -> datetime | None:
 
 
 def read_instants(raw: Value) -> dict[str, datetime]:
-    """The instants of a table of milliseconds since 1970; what is not of that form is left out."""
+    """Return the instants of a table of milliseconds since 1970; other values are left out."""
     instants = {key: read_instant(at) for key, at in raw.items()} if isinstance(raw, dict) else {}
     return {key: at for key, at in instants.items() if at is not None}

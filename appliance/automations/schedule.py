@@ -26,7 +26,7 @@ MAX_ADJUSTMENT = timedelta(minutes=1)
 """A clock that is set back by less than this, as NTP does, repeats no occurrence."""
 
 MAX_STALE = 64
-"""Timers that were cancelled and are still kept, beyond which they are cleared away once they are the most."""
+"""Cancelled timers that are kept before a rebuild."""
 
 MAX_COUNTED = 1000
 """How many missed occurrences are counted one by one."""
@@ -41,10 +41,10 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 class Schedule(Protocol):
-    """What is due at instants of the calendar."""
+    """Something that is due at instants of the calendar."""
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first occurrence later than the instant; None if there is none."""
+        """Return the first occurrence later than the instant; None if none comes."""
 
 
 class TimerHandle(Struct, eq=False):
@@ -57,7 +57,7 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """The seconds by which it fires late now, None if it does not fire, and how many times were missed."""
+        """Return its lateness in seconds, None if it does not fire now, and the number of missed times."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -68,8 +68,8 @@ class TimerHandle(Struct, eq=False):
 class Alarm(Struct, eq=False, kw_only=True):
     """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or none comes.
 
-    `name` is what the log calls it. Where it `never_repeats`, the same occurrence fires once though the clock be set
-    back; `last` is the latest that fired. `gap` is from when to when occurrences were passed over since then.
+    `name` is for the log. If it `never_repeats`, an occurrence fires once, even if the clock is set back; `last`
+    fired most recently. `gap` is from when to when occurrences were passed over since then.
     """
 
     name: str
@@ -88,16 +88,16 @@ class Alarm(Struct, eq=False, kw_only=True):
         self.due = self.next_after(since)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The schedule's first occurrence after the instant; None where it has none, or raises, which is logged."""
+        """Return the schedule's first occurrence after the instant; None if none comes, or on a logged failure."""
         try:
             return self.schedule.next_after(instant)
-        except Exception as error:  # one that cannot be computed must not stop the others
+        except Exception as error:  # one failure must not stop the others
             sentence = "%s: its schedule cannot be computed: %s: %s"
             log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
             return None
 
     def advance(self, now: datetime) -> datetime | None:
-        """The occurrence that fires now, the latest of those that are not too late; then the next is due."""
+        """Return the occurrence that fires now, the latest that is not too late, and find the next one."""
         fires = None
         if self.due is not None and now - self.due > MAX_LATE:
             self.due = self.next_after(now - MAX_LATE - MICROSECOND)
@@ -108,7 +108,7 @@ class Alarm(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """The first occurrence that was passed over since it fired last, if there is one."""
+        """Return the first occurrence that was passed over since it fired last, if there is one."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
@@ -149,13 +149,13 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once, so many seconds of real time from now, with the seconds by which it is late."""
+        """Call `on_due` once after these seconds of real time, with its lateness in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
         self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
     ) -> TimerHandle:
-        """Call `on_due` every so many seconds of real time, first after `first` seconds or after one interval."""
+        """Call `on_due` at this interval of real time, first after `first` seconds or one interval."""
         due = self._clock.monotonic() + (seconds if first is None else first)
         return self._start(TimerHandle(name, due, on_due, seconds))
 
@@ -178,7 +178,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Never call its `on_due` again; nothing where it was cancelled already."""
+        """Never call its `on_due` again; nothing if it was cancelled already."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:
@@ -188,7 +188,7 @@ class Scheduler:
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Do this once the clock is trusted; not at all where it is already."""
+        """Do this once the clock is trusted; not at all if it is already."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
@@ -197,7 +197,8 @@ class Scheduler:
         self._on_step.append(do)
 
     def figures(self) -> dict[str, Any]:
-        """The clock's state for diagnostics: whether it is trusted, why schedules wait if not, and steps of it."""
+        """Return the clock's state for diagnostics: whether it is trusted, why schedules wait if not, and steps of
+        it."""
         forgotten = self._trust.forgotten
         return {
             "now": timestamp(self._clock.now()),
@@ -215,7 +216,7 @@ class Scheduler:
         self._changed.set()
 
     def _start_instant(self, now: datetime) -> datetime:
-        """The instant from which on occurrences fell into this start, or into the stop before it."""
+        """Return the earliest instant of this start, or of the stop before it."""
         if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= MAX_LATE:
             return self._stopped_at
         since_start = timedelta(seconds=self._clock.monotonic() - self._began)
@@ -254,7 +255,7 @@ class Scheduler:
                 self._checked_at = self._clock.monotonic()
 
     def _check_clock(self) -> None:
-        """Find every occurrence anew where the clock was set back, or can be trusted for the first time.
+        """Find every occurrence again if the clock was set back, or is trusted for the first time.
 
         It may have been so since the last look: from the earliest instant that it can have shown since then.
         """
@@ -308,7 +309,7 @@ class Scheduler:
                 _safely(partial(alarm.on_due, due))
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
-        """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
+        """Arm it for the first time, and count the occurrences since the last one before this start."""
         if self._left_at is not None:
             alarm.gap = self._left_at, now + MICROSECOND
         if alarm.never_repeats and alarm.last is not None:

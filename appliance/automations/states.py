@@ -23,15 +23,14 @@ log = logging.getLogger("automations")
 
 
 TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
-"""Keys in the document: `toggle/<id>` is what somebody has switched, true or false, unless the file says the same;
-`automation/<id>` is what was remembered."""
+"""Keys in the document: `toggle/<id>` is a switch that differs from the file, true or false; `automation/<id>` is
+the rest of the state."""
 
 
 class State(Struct, kw_only=True):
-    """One automation's. `fired` is which occurrence of each of its schedules fired last, or when an interval began;
-    `waits` are those under way at the last stop; `last_status` and `last_error` are how the execution at `last_run`
-    ended, `run` what is kept of the latest whose time is trusted.
-    """
+    """One automation's. `fired` holds the last occurrence of each schedule, or the start of an interval; `waits`
+    the pending waits; `last_status` and `last_error` the end of the execution at `last_run`; `run` the stored part
+    of the latest one with a trusted time."""
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
@@ -43,14 +42,14 @@ class State(Struct, kw_only=True):
     last_error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """What outlives a restart beside the switch."""
+        """Return the part that outlives a restart, without the switch."""
         fired = {schedule: to_millis(at) for schedule, at in self.fired.items()}
         fields = {"policy": self.memory.to_json(), "waits": self.waits, "fired": fired, "run": self.run}
         return {key: value for key, value in fields.items() if value}
 
     @staticmethod
     def from_json(raw: Any) -> State:
-        """The state that `to_json` wrote; what is not of that form is forgotten."""
+        """Read the state that `to_json` wrote; values of another form are forgotten."""
         fields = raw if isinstance(raw, dict) else {}
         waits, run = fields.get("waits"), fields.get("run")
         run = run if isinstance(run, dict) and read_instant(run.get("at")) is not None else {}
@@ -68,7 +67,7 @@ class State(Struct, kw_only=True):
 
 
 class States:
-    """The states by id. What is remembered is written now and then; switches are on the card before they count."""
+    """The states by id. Memories are written with the next flush; switches are on the card before they count."""
 
     def __init__(self, storage: Storage) -> None:
         self._stored = storage.stored
@@ -89,17 +88,17 @@ class States:
         await self._tasks.__aexit__()
 
     def of(self, id_: str) -> State:
-        """The state of the automation of this id, which may be new."""
+        """Return the state of the automation of this id, which may be new."""
         return self._states.setdefault(id_, State())
 
     def begin_with(self, enabled: Mapping[str, bool]) -> None:
-        """What the files say of automations that nobody has switched; others are on."""
+        """Apply the files' `enabled` to automations without a switch; others are on."""
         self._at_first = enabled
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
     def remember(self, id_: str, memory: Memory) -> None:
-        """Keep what a policy remembers, over a restart too."""
+        """Keep the memory of a policy, over a restart too."""
         state = self.of(id_)
         if memory != state.memory:
             state.memory = memory
@@ -114,7 +113,7 @@ class States:
     def note_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
-        """Keep when it was executed last, and how that ended; over a restart too where that time is trusted."""
+        """Keep the time and the end of the last execution; over a restart too if that time is trusted."""
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
@@ -136,7 +135,7 @@ class States:
         named = ((key.partition(" "), wait) for key, wait in state.waits.items())
         waits = {f"{names[key]} {device_id}": wait for (key, _, device_id), wait in named if key in names}
         if len(waits) < len(state.waits):
-            log.info("automation '%s': what it waited for is forgotten: its trigger was edited", id_)
+            log.info("automation '%s': its pending wait is discarded: its trigger was edited", id_)
         if waits.keys() != state.waits.keys():
             state.waits = waits
             self._store(id_, state)
@@ -163,7 +162,7 @@ class States:
             self._removing[id_] -= 1
 
     def forget_others(self, ids: Collection[str]) -> None:
-        """Forget automations that there are no more, their switches too, as soon as the card takes it."""
+        """Forget deleted automations and their switches, as soon as the card takes it."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
@@ -173,7 +172,7 @@ class States:
             self._tasks.start(self._remove(switched), "forgetting of automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
-        """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be.
+        """Switch it on or off, once that is on the card; `StoreFailed` if it cannot be.
 
         Once begun it is finished even if the caller is cancelled.
         """

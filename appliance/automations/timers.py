@@ -41,7 +41,7 @@ MAX_LISTENER_WAIT_SECS = 86_400.0
 """How long a timer that is over waits for an automation that listens for it."""
 
 MIN_DELAY_SECS = 0.1
-"""A timer of less has no delay: what it sets off counts for the brake."""
+"""A shorter timer has no delay: its effects count for the brake."""
 
 MAX_MILLIS = 253_402_300_799_999
 """The end of the year 9999."""
@@ -59,7 +59,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """What a timer waits for."""
+    """The state of a timer: what ends its wait."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -107,7 +107,7 @@ class Timers:
 
     Changes that come at the same time, ends too, are one record on the card. A timer that is over is removed from the
     card, and then fires: after a power cut before that it fires again. If the card takes nothing, it fires all the
-    same, and again only if the hub dies before a flush. One that nobody listens for waits for up to a day.
+    same, and again only if the hub dies before a flush. A timer without a listener waits for up to a day.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -135,14 +135,14 @@ class Timers:
         await self._tasks.__aexit__()
 
     def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
-        """Set going what was under way at the last stop, and follow the clock from now on.
+        """Resume the timers of the last run, and follow the clock from now on.
 
         `has_listener` returns whether an automation that is switched on listens for the timer of a name.
         """
         self._scheduler, self._has_listener = scheduler, has_listener
         scheduler.on_step(self._write_all)
         scheduler.when_trusted(self._on_trusted)
-        for timer in self._list(TimerState.RUNNING):  # started without a trusted clock: nobody knows when
+        for timer in self._list(TimerState.RUNNING):  # started without a trusted clock, so the start is unknown
             self._run(timer, self._clock.monotonic() + timer.secs)
         if self._trust.is_trusted():
             self._resume_stored()
@@ -158,7 +158,7 @@ class Timers:
             self._end(timer)
 
     def recheck(self) -> None:
-        """Fire what is over and waited for an automation that listens for it, if there is one by now."""
+        """Fire timers that waited for an automation that listens for them, if one does now."""
         for timer in self._list(TimerState.UNHEARD):
             if self._has_listener(timer.name):
                 self._end(timer)
@@ -171,9 +171,9 @@ class Timers:
         ]
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start the timer, anew if it is under way; returns when it is on the card.
+        """Start or restart the timer; returns when it is on the card.
 
-        Raises `Invalid` for what is not allowed, `StoreFailed` if the card takes nothing now.
+        Raises `Invalid` for wrong arguments, `StoreFailed` if the card takes nothing now.
         """
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
@@ -228,7 +228,7 @@ class Timers:
         return True
 
     def _lock(self, name: str) -> asyncio.Lock:
-        """The lock of the timer of this name: while it is held, the timer neither fires nor is written."""
+        """Return the lock of the timer of this name: while it is held, the timer neither fires nor is written."""
         lock = self._locks.get(name)
         if lock is None:
             lock = self._locks[name] = asyncio.Lock()
@@ -249,7 +249,7 @@ class Timers:
                 self._scheduler.cancel(timer.handle)
 
     def _reserve(self, timer: RunningTimer) -> None:
-        """Count it among those that start; raises `Invalid` if there is no room for it."""
+        """Count it as starting; raises `Invalid` without room for it."""
         name, before = timer.name, self._timers.get(timer.name)
         if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
@@ -264,7 +264,7 @@ class Timers:
         self._write_all()
 
     def _resume_stored(self) -> None:
-        """Continue those of which only the end by the clock is known."""
+        """Continue the timers whose end is known only by the clock."""
         now, monotonic = self._clock.now().timestamp(), self._clock.monotonic()
         for timer in self._list(TimerState.STORED):
             left = timer.due_at / 1000 - now
@@ -280,13 +280,13 @@ class Timers:
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
-        """It is over; those that are over at the same time end together."""
+        """End the timer; timers of the same moment end together."""
         self._over.append(timer)
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
 
     async def _end_all(self) -> None:
-        """Remove what is over from the card, then fire it."""
+        """Remove the ended timers from the card, then fire them."""
         over, self._over = self._over, []
         ending = [timer for timer in dict.fromkeys(over) if self._may_fire(timer)]
         if not ending:
@@ -309,7 +309,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether it fires now; otherwise let it wait for what it needs."""
+        """Return whether it fires now; otherwise set its state to the reason."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):
@@ -336,7 +336,7 @@ class Timers:
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _await_listener(self, timer: RunningTimer) -> None:
-        """Keep what is over for up to a day after it was."""
+        """Keep it for up to a day after its end."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNHEARD, True
         if timer.unheard_since is None:
@@ -347,7 +347,7 @@ class Timers:
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
-        """Remove one that nobody has listened for; it is off the card with the next flush."""
+        """Remove it after a day without a listener; the next flush removes it from the card."""
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
@@ -373,7 +373,7 @@ class Timers:
         return {**times, "payload": orjson.loads(timer.payload)}
 
     def _due_at(self, timer: RunningTimer) -> int:
-        """When it is due by the clock as it is now, in milliseconds since 1970."""
+        """Return its due time by the present clock, in milliseconds since 1970."""
         return timer.due_at if timer.state is TimerState.STORED else self._millis_at(timer.due)
 
     def _millis_at(self, monotonic: float) -> int:
@@ -385,14 +385,14 @@ def _millis(raw: Value) -> int | None:
 
 
 def check_timer(name: str, secs: float, payload: Value) -> str:
-    """Return the name without the white space around it; raises `Invalid` for what is not allowed."""
+    """Return the trimmed name; raises `Invalid` for a wrong name, time, or payload."""
     name = strip_id(name)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
     try:
         size = len(orjson.dumps(payload))
     except (orjson.JSONEncodeError, RecursionError):
-        raise Invalid(f"timer '{name}': the payload is no JSON") from None
+        raise Invalid(f"timer '{name}': the payload is not JSON") from None
     if size > MAX_TIMER_PAYLOAD_BYTES:
         raise Invalid(
             f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_TIMER_PAYLOAD_BYTES} are allowed"

@@ -1,4 +1,4 @@
-"""Times of day: what the clocks in the home show, and when the sun over it rises and sets, where it does."""
+"""Times of day: the clocks in the home, and the rise and set of the sun."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MAX_DAYS_AHEAD = 21
 """How far ahead a time of day is looked for: a weekday comes within a week, though a zone may skip it once."""
 
 HORIZON = -0.8333
-"""Degrees at which the centre of the sun stands when its rim touches the horizon, bent by the air."""
+"""Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
 
 MAX_SEARCH_DAYS = 400
-"""A sunrise or sunset that does not come within so many days, just over a year, does not come."""
+"""Days in which the next sunrise or sunset is searched, just over a year."""
 
 
 class SunEvent(StrEnum):
-    """What the sun does once a day, except where it stays up or down."""
+    """An event of the sun, once a day unless it stays up or down."""
 
     SUNRISE = "sunrise"
     SUNSET = "sunset"
@@ -45,7 +45,7 @@ class SunEvent(StrEnum):
 class SunDay(Struct, frozen=True, kw_only=True):
     """One day of the sun, from midnight to midnight by the sun itself.
 
-    `sunrise` lies before its noon and `sunset` after it, in UTC to the second; None where there is none. `was_up`,
+    `sunrise` is before its noon and `sunset` after it, in UTC to the second; None on a day without it. `was_up`,
     `culminates` and `stays_up`: whether the sun is up at the first midnight, at noon and at the last midnight.
     """
 
@@ -56,7 +56,7 @@ class SunDay(Struct, frozen=True, kw_only=True):
     stays_up: bool
 
     def instant_of(self, event: SunEvent) -> datetime | None:
-        """When the event is; None where there is none on this day."""
+        """Return the time of the event; None on a day without it."""
         return self.sunrise if event is SunEvent.SUNRISE else self.sunset
 
     @property
@@ -70,12 +70,12 @@ class SunDay(Struct, frozen=True, kw_only=True):
         return not (self.was_up or self.culminates or self.stays_up)
 
     def is_past_without(self, event: SunEvent) -> bool:
-        """Whether a day without the event counts as after it: a polar night as after sunset."""
+        """Return whether a day without the event counts as after it: a polar night as after sunset."""
         return self.was_up if event is SunEvent.SUNRISE else not self.culminates
 
 
 def sun_day(locale: Locale, day: date) -> SunDay:
-    """The sun's day to which noon of this local date belongs. The home must have coordinates.
+    """Return the sun's day that contains noon of this local date. The home must have coordinates.
 
     In high summer far north its sunset may come after midnight by the clock; it still belongs to this date.
     """
@@ -84,7 +84,8 @@ def sun_day(locale: Locale, day: date) -> SunDay:
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
-    """The first instant after the given one that lies `offset` from such an event; None if none is within a year."""
+    """Return the first instant after the given one with this `offset` to such an event; None if none comes within
+    a year."""
     place = _place(locale)
     first = _solar_date(instant - offset, place[1])
     for n in range(-1, MAX_SEARCH_DAYS):
@@ -100,7 +101,7 @@ def _place(locale: Locale) -> tuple[float, float]:
 
 
 def _solar_date(instant: datetime, longitude: float) -> date:
-    """The date that a sundial with a calendar would show."""
+    """Return the date that a sundial with a calendar would show."""
     return (instant.astimezone(UTC) + timedelta(minutes=4 * longitude)).date()
 
 
@@ -120,7 +121,7 @@ def _day(latitude: float, longitude: float, day: date) -> SunDay:
 
 
 def _solar_noons(longitude: float, day: date) -> Iterator[datetime]:
-    """When the sun passes the meridian on the day before, on the day and on the day after."""
+    """Yield the solar noons of the day before, the day, and the day after."""
     from astral.julian import julianday, julianday_to_juliancentury
     from astral.sun import eq_of_time
 
@@ -137,7 +138,7 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """The second in which the sun crosses the horizon, which it does once between the two."""
+    """Return the second in which the sun crosses the horizon, once between the two."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)
@@ -148,7 +149,7 @@ def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> 
 
 
 def parse_time(value: Value) -> time:
-    """A time of day written `HH:MM`, from 00:00 to 23:59."""
+    """Return a time of day written `HH:MM`, from 00:00 to 23:59."""
     match = _TIME.match(value) if isinstance(value, str) else None
     if match is None:
         hint = "; midnight is 00:00" if value == "24:00" else ""
@@ -157,10 +158,10 @@ def parse_time(value: Value) -> time:
 
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
-    """When the zone's clocks come to show this time on this date, in UTC.
+    """Return the instant at which the zone's clocks first show this time on this date, in UTC.
 
-    A time that they skip is the first instant after the gap, one that they show twice is the first. None where the
-    whole date is skipped, as one that lies between the sides of the date line.
+    A skipped time is the first instant after the gap. None if the zone skips the whole date, as a change of the date
+    line does.
     """
     local = datetime.combine(day, at)
     instant = local.replace(tzinfo=zone).astimezone(UTC)
@@ -174,9 +175,8 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 def next_wall_clock(
     at: time, locale: Locale, instant: datetime, accepts_day: Callable[[date], bool] = lambda day: True
 ) -> datetime | None:
-    """The first instant after the given one at which the home's clocks show this time, on a day that `accepts_day`
-    accepts; None where it accepts no day within three weeks.
-    """
+    """Return the first instant after the given one at which the home's clocks show this time, on an accepted day;
+    None if no day within three weeks is accepted."""
     for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
         if accepts_day(day):
             found = instant_of(day, at, locale.timezone)
@@ -201,7 +201,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def end_of_repeated(local: datetime) -> datetime:
-    """Return the first time, without a zone, after this one that its zone's clocks show once only."""
+    """Return the end of the doubled hour of this local time, without a zone."""
     shown = local.replace(tzinfo=None, fold=0)
     low, high = shown, shown + timedelta(days=1)
     while high - low > _SECOND:
@@ -219,7 +219,7 @@ def _is_skipped(local: datetime, zone: ZoneInfo) -> bool:
 
 
 def _end_of_gap(local: datetime, zone: ZoneInfo) -> datetime:
-    """The first second at which the zone's clocks show more than the skipped time."""
+    """Return the first second after the gap that contains this local time."""
     either = sorted(local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     before, after = either[0] - _SECOND, either[1]
     while after - before > _SECOND:

@@ -47,7 +47,7 @@ class _Pending(Struct, kw_only=True, eq=False):
 
 
 class Variables:
-    """The variables by name. What is set last is what stays, on the card too."""
+    """The variables by name. The last setting wins, on the card too."""
 
     def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
         self._remember = storage.remember
@@ -85,19 +85,19 @@ class Variables:
         return [Variable(name=name, value=value) for name, value in sorted(self._values.items())]
 
     def find(self, name: str) -> Value:
-        """The variable's value; None where it is not set."""
+        """Return the variable's value; None if it is not set."""
         return self._values.get(name)
 
     def get(self, name: str) -> Variable:
-        """The variable; `NotFound` where it is not set."""
+        """Return the variable; `NotFound` if it is not set."""
         if name not in self._values:
             raise NotFound("variable", name)
         return Variable(name=name, value=self._values[name])
 
     def set(self, name: str, value: Value, source: str) -> None:
-        """Set it, None to remove it; it is written with the next flush. `source` is who does so, as in the audit.
+        """Set it, None to remove it; it is written with the next flush. `source` is as in the audit.
 
-        `Invalid` where the name or value is not allowed, or there are too many.
+        Raises `Invalid` for a wrong name or value, or too many variables.
         """
         size = self._check(name, value)
         for each in self._pending:
@@ -106,7 +106,7 @@ class Variables:
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
-        """As `set`, but returns once it is on the card, and it is so only then; `StoreFailed` where it cannot be."""
+        """As `set`, but returns once it is on the card, and it is so only then; `StoreFailed` if it cannot be."""
         pending = _Pending(name=name, size=self._check(name, value))
         self._pending.append(pending)
         await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
@@ -114,7 +114,7 @@ class Variables:
     async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
         name = pending.name
         try:
-            if pending.is_outdated:  # before it began: what was set since is to be written, with the next flush
+            if pending.is_outdated:  # outdated before it began: a later value is written with the next flush
                 return
             await self._put({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
         finally:
@@ -136,7 +136,7 @@ class Variables:
         return size
 
     def _bytes_used(self) -> dict[str, int]:
-        """The bytes of each variable, or of its largest value that is on its way to the card."""
+        """Return the bytes of each variable, or of its largest value that is on its way to the card."""
         taken = dict(self._sizes)
         for each in self._pending:
             taken[each.name] = max(taken.get(each.name, 0), each.size)
@@ -153,7 +153,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Its value and what `Device.last` is for an attribute."""
+        """Return its value and what `Device.last` is for an attribute."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 
@@ -181,7 +181,7 @@ def check_variable(name: str, value: Value) -> int:
         _check_depth(value, MAX_VALUE_DEPTH)
         size = len(orjson.dumps(value))
     except (orjson.JSONEncodeError, RecursionError):
-        raise Invalid(f"variable '{name}': the value is no JSON") from None
+        raise Invalid(f"variable '{name}': the value is not JSON") from None
     if size > MAX_VALUE_BYTES:
         raise Invalid(f"variable '{name}': the value takes {size} bytes as JSON; {MAX_VALUE_BYTES} are allowed")
     return size

@@ -38,11 +38,11 @@ class Waits:
         scheduler.on_step(self._date_anew)
 
     def of(self, device_id: str) -> list[ActiveTrigger]:
-        """The triggers that wait for the device."""
+        """Return the triggers that wait for the device."""
         return list(self._by_device.get(device_id, ()))
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
-        """Begin, begin anew or end the wait of the event's device, as the event says."""
+        """Begin, restart, or end the wait of the event's device."""
         device_id = event.device.id
         wait = active.waits.get(device_id)
         before = None if wait is None else wait.match
@@ -73,10 +73,8 @@ class Waits:
             self._drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
-        """Go on with the wait that was under way at the last stop, if the device still shows what it waited for.
-
-        It counts from where it began; while the clock is not trusted, from now.
-        """
+        """Continue the wait of before the last stop, if the device still matches. It counts from its start;
+        without a trusted clock, from now."""
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
@@ -111,7 +109,7 @@ class Waits:
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
     def _date_anew(self) -> None:
-        """The clock was set: what is under way began at another time by it."""
+        """Date pending waits again, since the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:
                 wait, trigger = active.waits[device_id], active.trigger
@@ -136,7 +134,7 @@ class Waits:
     async def _fire_removed(
         self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
     ) -> None:
-        """Fire what is over once it is off the card, so that it never fires twice."""
+        """Fire the match once the wait is off the card, so that it never fires twice."""
         try:
             await removing
         finally:

@@ -1,1 +1,4 @@
-"""History: what was: values of devices, commands, executions; in memory within bounds, and shorter on the card."""
+"""History: past values of devices, commands, and executions, in memory within bounds, and shortened on the card.
+
+Read `device_history` and `execution_history`, which are in memory; then `hours`, `collector`, `card_lines`,
+`card_writer`, and `card_history` for the card. `home_history` reads both, `line_writer` exports."""

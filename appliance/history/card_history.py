@@ -42,7 +42,7 @@ RETRY_SECS = 3600.0
 """After a writing that the card refused, the next attempt."""
 
 MAX_NAMED = 20
-"""Attributes that the figures name of those that were thinned."""
+"""Thinned attributes that the figures name."""
 
 MAX_BAD_LINES = 10_000
 """Places of damaged lines that are remembered, so that none is counted twice."""
@@ -56,8 +56,8 @@ class CardHistory:
     """Gathers history while entered, and writes it; leaving the context writes what there is.
 
     `write_on` runs work on the store's thread, `grid_ms` is where hours begin in the home's time zone. Nothing is
-    written while the clock is not trusted, and what bears a time before this version was made came from a wrong clock
-    and is dropped. Reading may be asked for concurrently.
+    written while the clock is not trusted. Entries dated before the build of this version came from a wrong clock and
+    are dropped. Reading may be asked for concurrently.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class CardHistory:
         await self.write()
 
     async def beat(self) -> None:
-        """Write if a quarter of the day (UTC) has passed since the last writing, or one that failed is due again."""
+        """Write if a quarter of the day (UTC) has passed since the last writing, or a failed one is due again."""
         period, pause = self._now() // PERIOD_MS, self._clock.monotonic() - self._tried_at
         is_due = period != self._period and pause >= MIN_WRITE_PAUSE_SECS
         if self._is_trusted() and (is_due or (self._failure is not None and pause >= RETRY_SECS)):
@@ -104,7 +104,7 @@ class CardHistory:
             await self.write()
 
     async def write(self) -> None:
-        """Write what was gathered; what the card refuses is kept for the next time. Never raises."""
+        """Write the gathered data; anything that the card refuses is kept for the next time. Never raises."""
         if not self._is_trusted():
             return
         async with self._lock:
@@ -124,13 +124,10 @@ class CardHistory:
             self._note(written, now)
 
     async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
-        """The hours and changes of the attribute in the period, those that are not on the card yet too.
-
-        Parts of one hour come one after another, in the order in which they were. Where a month and those after it
-        have `enough` of them, older ones are not read.
-        """
+        """Return the hours and changes of the attribute in the period, also those not yet on the card. Parts of
+        one hour are adjacent, in order of time. Older months are not read once there are `enough`."""
         now = self._now()
-        async with self._lock:  # what is being written is neither here nor there
+        async with self._lock:  # while they are written, entries are in neither place
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
             lines = await self._find(period, attribute_beginning(*key), enough)
         hours: list[tuple[Beside, Hour]] = []
@@ -150,14 +147,14 @@ class CardHistory:
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """The commands of the period beside those that memory knows, newest first, as the audit shows them."""
+        """Return the commands of the period that memory does not know, newest first, as the audit shows them."""
         times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
         return await self._read_older(command_beginning(device_id), period, times, decode_command)
 
     async def older_executions(
         self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
     ) -> list[ExecutionEntry]:
-        """The executions of the period beside those that memory knows, newest first."""
+        """Return the executions of the period that memory does not know, newest first."""
         times = [to_millis(each.executed_at) for each in known]
         return await self._read_older(execution_beginning(kind, id_), period, times, decode_execution)
 
@@ -168,7 +165,7 @@ class CardHistory:
         known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """The entries whose lines begin so, as many as the period has room for beside those of the known times."""
+        """Return entries whose lines begin so, without the known times, up to the limit of the period."""
         if len(known) >= period.max_entries:
             return []
         async with self._lock:
@@ -182,11 +179,11 @@ class CardHistory:
                     found.append((line["t"], decode(line)))
             except Faulty:
                 continue
-        found.sort(key=lambda each: each[0])  # what bears the same time stays in the order in which it was written
+        found.sort(key=lambda each: each[0])  # entries of the same time keep the order of writing
         return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
-        """What `GET /diagnostics` shows of it; `bytes` is what was written since the start."""
+        """Return its part of `GET /diagnostics`; `bytes` counts the bytes written since the start."""
         return {
             "keep_days": self._keep_days,
             "day_budget_bytes": self._max_day_bytes,
@@ -204,7 +201,7 @@ class CardHistory:
         }
 
     async def _find(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
-        """The lines of the period that begin so; those of a card that cannot be read are left out."""
+        """Return the lines of the period that begin so; unreadable months are left out."""
         try:
             return await asyncio.to_thread(self._find_now, period, beginning, enough)
         except OSError as error:
@@ -275,13 +272,14 @@ class CardHistory:
 
 
 class CardValues(Struct, frozen=True, kw_only=True):
-    """What the card and the collector have of an attribute: hours with what stands beside their numbers; changes."""
+    """The values of an attribute on the card and in the collector: hours with the parts next to their numbers, and
+    changes."""
 
     hours: list[tuple[Beside, Hour]]
     changes: list[ValueChange]
 
 
 def _months_of(period: Period) -> tuple[str, str]:
-    """The first and the last month that the period touches."""
+    """Return the first and the last month that the period touches."""
     first = "" if period.start is None else month_at(period.start)
     return first, "~" if period.end is None else month_at(period.end)

@@ -1,18 +1,18 @@
-"""What the lines of a month's file say. Each is a JSON object, as short as it can be: a home writes thousands a day.
+"""The lines of a month's file. Each is a JSON object, as short as it can be: a home writes thousands per day.
 
 - Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
-  is what stands beside the number in a value, null for a number alone; `t` when the first hour began, in seconds;
-  each of `h` an hour: hours after `t`, seconds of it that are known, lowest, mean, highest; of a meter the last value
-  in the place of the mean, and a sixth number: what it has counted. Parts of one hour may stand in several lines.
+  has the parts next to the number in a value, null for a number alone; `t` is the start of the first hour, in
+  seconds; each of `h` is an hour: hours after `t`, its known seconds, lowest, mean, highest; for a meter the last
+  value instead of the mean, and a sixth number: the counted amount. Parts of one hour can be in several lines.
 - Words, booleans and the rest: `{"d":"lamp","a":"power","t":1764547200123,"c":[[0,"on"],[90000,"off"]]}`. `t` is in
-  milliseconds, each of `c` milliseconds after it and the value from then on; null where the attribute was gone.
+  milliseconds, each of `c` has milliseconds after it and the value from then on; null if the attribute was absent.
 - Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}`: source,
   room, command, outcome, message.
 - Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}`: outcome,
-  duration, error; of an automation also `"b":"cron"`, the type of the event that it was given, and where calls
-  failed `"w":"…"`, the first sentence of that.
+  duration, error; for an automation also `"b":"cron"`, the type of its event, and after failed calls `"w":"…"`, the
+  first sentence about them.
 - The end of each writing: `{"k":"written","t":1764547200123,"used":40123,"days":12}`: bytes of this day (UTC) so far,
-  and on how many days something was written until now.
+  and the number of days with writings until now.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMMANDS = b'{"k":"command",'
 """The beginning of the lines of commands."""
 
 MAX_CARD_TEXT_CHARS = 200
-"""Of a text value, a message or an error, what is kept on the card."""
+"""Characters of a text value, a message or an error that are kept on the card."""
 
 MAX_CARD_VALUE_BYTES = 1024
 """Values that are larger as JSON are not kept on the card."""
@@ -51,24 +51,24 @@ Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
 def attribute_beginning(device_id: str, attribute: str) -> bytes:
-    """The beginning of the lines of this attribute."""
+    """Return the beginning of the lines of this attribute."""
     return b'{"d":%b,"a":%b,' % (orjson.dumps(device_id), orjson.dumps(attribute))
 
 
 def command_beginning(device_id: str | None) -> bytes:
-    """The beginning of the lines of commands to this device, or to any."""
+    """Return the beginning of the lines of commands to this device, or to any."""
     return COMMANDS if device_id is None else b'%b"d":%b,' % (COMMANDS, orjson.dumps(device_id))
 
 
 def execution_beginning(kind: str, id_: str) -> bytes:
-    """The beginning of the lines of executions of this scene or automation."""
+    """Return the beginning of the lines of executions of this scene or automation."""
     return b'{"k":"execution","of":%b,"id":%b,' % (orjson.dumps(kind), orjson.dumps(id_))
 
 
 def encode_hours(
     device_id: str, attribute: str, beside: Beside, hours: Iterable[Hour]
 ) -> Iterator[tuple[str, bytes]]:
-    """The lines of these hours, one for each month, with that month."""
+    """Yield the lines of these hours, one for each month, with that month."""
     for month, found in groupby(hours, lambda hour: month_of(hour.start)):
         rows, first = [], None
         for hour in found:
@@ -81,7 +81,7 @@ def encode_hours(
 
 
 def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange]) -> Iterator[tuple[str, bytes]]:
-    """The lines of these changes, one for each month, with that month."""
+    """Yield the lines of these changes, one for each month, with that month."""
     for month, found in groupby(changes, lambda change: month_of(change[0] / 1000)):
         pairs = list(found)
         first = pairs[0][0]
@@ -90,7 +90,7 @@ def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange
 
 
 def encode_command(event: CommandEnded, at: int) -> bytes:
-    """The line of a command."""
+    """Return the line of a command."""
     said = {
         "t": at,
         "s": event.source,
@@ -103,7 +103,7 @@ def encode_command(event: CommandEnded, at: int) -> bytes:
 
 
 def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
-    """The line of an execution of a scene or automation."""
+    """Return the line of an execution of a scene or automation."""
     said = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
     if (because := (entry.trigger_payload or {}).get("type")) is not None:
         said["b"] = _cut(str(because))
@@ -113,12 +113,13 @@ def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
 
 
 def encode_written(at: int, used: int, days: int) -> bytes:
-    """The line at the end of a writing."""
+    """Return the line at the end of a writing."""
     return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[Beside, Hour]]:
-    """The hours of a line, each with what stands beside its numbers; none for another line. Raises `Faulty`."""
+    """Return the hours of a line, each with the parts next to its numbers; empty for another line. Raises
+    `Faulty`."""
     if "h" not in line:
         return []
     beside, first = line["u"], line["t"]
@@ -139,12 +140,12 @@ def decode_hours(line: Mapping[str, Any]) -> list[tuple[Beside, Hour]]:
 
 
 def decode_changes(line: Mapping[str, Any]) -> list[ValueChange]:
-    """The changes of a line; none for another line. Raises `Faulty`."""
+    """Return the changes of a line; none for another line. Raises `Faulty`."""
     return [(line["t"] + after, value) for after, value in line.get("c", ())]
 
 
 def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The command as the audit shows it. Raises `Faulty`."""
+    """Return the command as the audit shows it. Raises `Faulty`."""
     return {
         "recorded_at": timestamp(datetime.fromtimestamp(line["t"] / 1000, UTC)),
         "source": line["s"],
@@ -157,7 +158,8 @@ def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
-    """The execution, without results and trace, with the type of its event and one warning. Raises `Faulty`."""
+    """Return the execution, without results and trace, with the type of its event and one warning. Raises
+    `Faulty`."""
     return ExecutionEntry(
         subject=line["id"],
         executed_at=datetime.fromtimestamp(line["t"] / 1000, UTC),
@@ -171,7 +173,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
 
 
 def fit_for_card(value: Any) -> Any:
-    """The value as it is kept: a long text is cut, and what is larger still is None."""
+    """Return the value to keep: a long text is cut, a larger value becomes None."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, bool):
@@ -183,12 +185,13 @@ def fit_for_card(value: Any) -> Any:
 
 
 def month_of(secs: float) -> str:
-    """The month of a moment, in seconds since 1970, in UTC: `2026-11`."""
+    """Return the month of a moment, in seconds since 1970, in UTC: `2026-11`."""
     return month_at(datetime.fromtimestamp(secs, UTC))
 
 
 def month_at(moment: datetime) -> str:
-    """The month of a moment in UTC. As seconds, the last moment of the year 9999 would be rounded into the next."""
+    """Return the month of a moment in UTC. As seconds, the last moment of the year 9999 would be rounded into the
+    next."""
     return moment.isoformat()[:7]  # strftime writes the year 999 with three digits
 
 

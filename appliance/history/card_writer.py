@@ -26,10 +26,10 @@ PERIOD_MS = DAY_MS // PERIODS_PER_DAY
 
 
 class Written(Struct, kw_only=True):
-    """What a writing did, by month; `left` is what the card did not take, and `error` why.
+    """The result of a writing, by month; `left` has the parts that the card did not take, `error` the reason.
 
-    Where not all had room: `coarse` have one entry for all hours, or for each hour one change, `left_out` have
-    nothing, and so many commands and executions were left out.
+    Without room for all: `coarse` attributes have one entry for all hours, or one change per hour, `left_out` ones
+    have nothing, and `entries_left_out` counts commands and executions.
     """
 
     bytes: int = 0
@@ -41,7 +41,7 @@ class Written(Struct, kw_only=True):
 
 
 class _Candidate(Struct, kw_only=True):
-    """The lines of one attribute, and those that it has if it is thinned."""
+    """The lines of one attribute, in full and thinned."""
 
     key: AttributeKey
     frequency: int
@@ -50,13 +50,13 @@ class _Candidate(Struct, kw_only=True):
 
 
 def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
-    """Bytes that may be written now: those of the quarters of the day (UTC) that have begun, less those used."""
+    """Return the bytes that can be written now: the share of the day's (UTC) begun quarters, minus the used bytes."""
     quarters = at_ms // PERIOD_MS % PERIODS_PER_DAY + 1
     return max(0, budget_bytes * quarters // PERIODS_PER_DAY - used_bytes)
 
 
 def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
-    """The lines of what was collected in one month, at most so many bytes; notes what had no room."""
+    """Return the lines of one month, within these bytes; note everything without room."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))
@@ -109,8 +109,8 @@ def _size(lines: Iterable[bytes]) -> int:
 
 
 class _Ledger(Struct, kw_only=True):
-    """What the ends of former writings say: on which day (UTC) the last was, what it took until then, and on how many
-    days something was written."""
+    """The ends of former writings: the day (UTC) of the last one, the bytes of that day, and the number of days
+    with writings."""
 
     day: int = -1
     used: int = 0
@@ -131,12 +131,12 @@ class CardWriter:
         self.sizes: Mapping[str, int] = {}
 
     def day_bytes(self, now: int) -> int:
-        """What was written on the day of this time, in milliseconds since 1970, as far as that is known."""
+        """Return the bytes written on the day of this time, in milliseconds since 1970, as far as known."""
         ledger = self._ledger
         return ledger.used if ledger is not None and ledger.day == now // DAY_MS else 0
 
     def append(self, parts: Mapping[str, Collected], now: int) -> Written:
-        """Append the months one after another, and remove those that are kept no more."""
+        """Append the months one after another, and remove expired ones."""
         written, remaining = Written(), list(parts.items())
         try:
             ledger = self._ledger or self._read_ledger(now)
@@ -152,7 +152,7 @@ class CardWriter:
                 self._ledger = ledger
                 remaining.pop(0)
             self._remove_old(ledger)
-        except Exception as error:  # out of memory, say: what was gathered must not be lost
+        except Exception as error:  # such as MemoryError: gathered data must not be lost
             written.error = error
         written.left = [part for _, part in remaining]
         return written
@@ -166,15 +166,15 @@ class CardWriter:
         return _Ledger(day=today if any(day == today for day, _, _ in found) else -1, used=used, days=days)
 
     def _find_end(self, month: str) -> Mapping[str, int] | None:
-        """What the end of the month's last writing says; None where there is none."""
+        """Return the end of the month's last writing; None if it is missing."""
         end = self._months.find_last(month, WRITTEN)
         is_whole = end is not None and all(type(end.get(name)) is int for name in ("t", "used", "days"))
         return end if is_whole else None
 
     def _remove_old(self, ledger: _Ledger) -> None:
-        """Remove the months to which nothing was added on more days than are kept.
+        """Remove the months without additions on more days than are kept.
 
-        Days on which something was written count, not those of the calendar: no clock that was wrong ends a month.
+        Only days with writings count, so that a wrong clock never expires a month.
         """
         self.sizes = self._months.list_months()
         old = []
@@ -190,7 +190,7 @@ class CardWriter:
 class WritingIndex:
     """Where each writing ends in the months' files, so that a read of the last hours need not begin at a month's.
 
-    One thread at a time. What was written before a moment holds nothing of later ones.
+    One thread at a time. Each writing has no later values.
     """
 
     def __init__(self, months: MonthFiles) -> None:
@@ -199,7 +199,8 @@ class WritingIndex:
         self._seen: dict[str, int] = {}
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Where to begin in the month's file, of this size, to find what was from then on. May raise `OSError`."""
+        """Return the offset in the month's file, of this size, before all values from then on. May raise
+        `OSError`."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
         if size < self._seen.get(month, 0):  # another file

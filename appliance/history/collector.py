@@ -1,4 +1,4 @@
-"""The collector: what the card has yet to get, from the bus: hours of numbers, changes, commands, executions."""
+"""The collector: hours of numbers, changes, commands, and executions from the bus that wait for the card."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ATTRIBUTES = 8192
 """Attributes that are followed; those beyond are kept in memory alone."""
 
 MAX_CHANGES = 2000
-"""Changes of one attribute that wait for the card; beyond them they thin out to one a minute, then one an hour."""
+"""Changes of one attribute that wait for the card; beyond them they thin out to one per minute, then per hour."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
 """Commands and executions that wait for the card, and the bytes of their lines; beyond them the oldest are lost."""
@@ -39,7 +39,7 @@ AttributeKey = tuple[str, str]
 
 
 class Importance(IntEnum):
-    """What goes first where a day's bytes do not suffice: the lower."""
+    """The order of removal if a day's bytes do not suffice: lower ones first."""
 
     SKIPPED = 0
     EXECUTION = 1
@@ -64,14 +64,14 @@ class CollectedHours(Struct, frozen=True, kw_only=True):
 
 
 class Collected(Struct, kw_only=True):
-    """What was taken to be written."""
+    """Data taken from the collector, to be written."""
 
     hours: list[CollectedHours] = field(default_factory=list)
     changes: dict[AttributeKey, list[ValueChange]] = field(default_factory=dict)
     entries: list[CardEntry] = field(default_factory=list)
 
     def by_month(self) -> dict[str, Collected]:
-        """The same, by the month that each part belongs to, oldest first."""
+        """Return the same, by the month that each part belongs to, oldest first."""
         months: dict[str, Collected] = {}
 
         def of(secs: float) -> Collected:
@@ -110,18 +110,18 @@ class Collector:
         self._stop_listening = bus.listen(self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._stop_listening()
 
     def note_execution(self, kind: str, entry: ExecutionEntry) -> None:
-        """Note an execution of a scene or automation, or why there was none."""
+        """Note an execution of a scene or automation, or the reason for its absence."""
         is_skipped = entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
         importance = Importance.SKIPPED if is_skipped else Importance.EXECUTION
         at = to_millis(entry.executed_at)
         self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
 
     def take(self, at: int) -> Collected:
-        """All that was gathered until now; it is not kept any longer."""
+        """Return all that was gathered until now; it is not kept any longer."""
         numbers = [*self._ended, *self._list_numbers()]
         found = [(key, each, each.reports, each.take(at)) for key, each in numbers]
         self.lost += sum(each.take_lost() for _, each in numbers)
@@ -144,7 +144,7 @@ class Collector:
         return taken
 
     def give_back(self, taken: Collected, at: int) -> None:
-        """Keep again what was taken and could not be written; `at` is the present."""
+        """Take back data that could not be written; `at` is the present."""
         for each in taken.hours:
             numbers = self._find_numbers(each.key, each.beside)
             if numbers is not None:
@@ -158,18 +158,18 @@ class Collector:
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[Beside, Hour]]:
-        """The hours of the attribute that were not taken yet, the present one as far as it has come."""
+        """Return the hours of the attribute that were not taken yet, the present one as far as it has come."""
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.beside, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
-        """The changes of the attribute that were not taken yet, in order of time."""
+        """Return the changes of the attribute that were not taken yet, in order of time."""
         series = self._changes.get(key)
         return [] if series is None else _changes_of(series)
 
     def figures(self) -> dict[str, int]:
-        """What waits for the card, and what had no room."""
+        """Return the amounts that wait for the card, and that had no room."""
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())
         waiting = sum(map(len, self._changes.values())) + len(self._entries)
         return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self.untracked)}
@@ -200,7 +200,7 @@ class Collector:
                 numbers.pause(at)
 
     def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
-        """Whether the value is a number, which is noted then."""
+        """Return whether the value is a number, which is noted then."""
         split = split_number(value)
         if split is None:
             return False
@@ -218,7 +218,7 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, beside: Beside) -> NumberHours | None:
-        """The hours of the attribute, new ones where there were none of this unit; None where there is no room."""
+        """Return the hours of the attribute, new ones if there were none of this unit; None if there is no room."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
         if numbers is None or numbers.beside != beside:

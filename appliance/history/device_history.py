@@ -28,10 +28,10 @@ MAX_ENTRIES = 8192
 """Entries of one series, so that thinning it never takes long, and the forms of its values fit into two bytes."""
 
 SERIES_BYTES = 900
-"""What a series costs beside its columns: the objects themselves, and its place in the tables."""
+"""Bytes of a series in addition to its columns: objects and table entries."""
 
 FORM_BYTES = 150
-"""What one form of a value costs beside its text."""
+"""Bytes of one form of a value in addition to its text."""
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
@@ -39,16 +39,16 @@ _MAX_EXACT = 1 << 53
 """Integers beyond this are not exact as floats."""
 
 Beside = Mapping[str, Any] | None
-"""What stands beside the number in a value, its unit for one; None for a number alone."""
+"""The parts next to the number in a value, such as its unit; None for a number alone."""
 
 _Form = tuple[type[Any], str]
-"""How a number becomes a value: its type, and as JSON what stands beside it. `str` and a JSON text: a constant."""
+"""The form of a value with a number: its type, and its other parts as JSON. `str` and a JSON text: a constant."""
 
 
 class Series:
-    """Entries in the order of time, in milliseconds since 1970. `size` is what they cost, in bytes.
+    """Entries in the order of time, in milliseconds since 1970. `size` is their cost in bytes.
 
-    A value of None says that the attribute was not there.
+    A value of None means an absent attribute.
     """
 
     __slots__ = ("_constants_bytes", "_forms", "_forms_of", "_index_of", "_numbers", "times")
@@ -82,16 +82,17 @@ class Series:
         self._forms_of.append(self._index(form))
 
     def value_at(self, index: int) -> Any:
-        """The value of the entry at this index."""
+        """Return the value of the entry at this index."""
         return _join(self._forms[self._forms_of[index]], self._numbers[index])
 
     def last_until(self, at: int) -> int | None:
-        """The index of the entry that was in force at that time; None where that is not known."""
+        """Return the index of the entry that was in force at that time; None if that is not known."""
         index = bisect_right(self.times, at) - 1
         return None if index < 0 else index
 
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
-        """The entries between the two times, both included, newest first; of each step of time the last alone."""
+        """Yield the entries between the two times, both included, newest first; of each step of time the last
+        alone."""
         bucket = None
         for index in range(bisect_right(self.times, last_ms) - 1, bisect_left(self.times, first_ms) - 1, -1):
             if step_ms == 0 or bucket != self.times[index] // step_ms:
@@ -99,7 +100,7 @@ class Series:
             bucket = self.times[index] // step_ms if step_ms else None
 
     def thin(self, target: int) -> None:
-        """Keep at most so many entries: the newest as they are, older ones one a minute, the oldest one an hour."""
+        """Keep this number of entries at most: the newest in full, older ones per minute, the oldest per hour."""
         recent = target // 12
         edge = len(self) - max(recent, 1)
         by_minute = self._last_of_each(range(edge), MINUTE_MS)
@@ -121,7 +122,7 @@ class Series:
         self._forms_of = array("H", [self._index(forms[forms_of[index]]) for index in indices])
 
     def _index(self, form: _Form) -> int:
-        """The index of the form in the table; a new one is added."""
+        """Return the index of the form in the table; a new one is added."""
         index = self._index_of.get(form)
         if index is None:
             index = self._index_of[form] = len(self._forms)
@@ -131,7 +132,7 @@ class Series:
 
 
 def split_number(value: Any) -> tuple[Beside, int | float] | None:
-    """A value's number and what stands beside it; None where it is a word, a boolean or anything else."""
+    """Return a value's number and its other parts; None for a word, a boolean or anything else."""
     if _is_exact(value):
         return None, value
     number = value.get("value") if isinstance(value, Mapping) else None
@@ -141,7 +142,7 @@ def split_number(value: Any) -> tuple[Beside, int | float] | None:
 
 
 def _split(value: Any) -> tuple[_Form, float]:
-    """The value as a form and a number."""
+    """Return the value as a form and a number."""
     if (split := split_number(value)) is None:
         return (str, _encode(value)), 0.0
     beside, number = split
@@ -149,12 +150,12 @@ def _split(value: Any) -> tuple[_Form, float]:
 
 
 def _encode(value: Any) -> str:
-    """The value as JSON; what has none is kept as text."""
+    """Return the value as JSON; other values become text."""
     return json.dumps(value, default=str)
 
 
 def _is_exact(value: Any) -> TypeGuard[int | float]:
-    """Whether it is a number, not a boolean, that a float holds exactly."""
+    """Return whether it is a number, not a boolean, that a float holds exactly."""
     return type(value) in (int, float) and abs(value) <= _MAX_EXACT
 
 
@@ -166,14 +167,14 @@ def _join(form: _Form, number: float) -> Any:
 
 
 MIN_SHARE_BYTES = 2048
-"""A budget has room for so many series as get at least this much of it."""
+"""The minimum share of a series; it limits the number of series."""
 
 _ROOM = ""
 """The series of a device's room; no attribute has this name."""
 
 
 class Resolution(IntEnum):
-    """Milliseconds of which there is one entry; 0: every entry."""
+    """Milliseconds per entry; 0 keeps every entry."""
 
     RAW = 0
     MINUTE = MINUTE_MS
@@ -182,10 +183,10 @@ class Resolution(IntEnum):
 
 
 class AttributeEntry(Struct, frozen=True, kw_only=True):
-    """What an attribute showed from this moment on.
+    """The value of an attribute from this moment on.
 
-    Where the entry stands for a time, an hour or a day, `value` is a number's mean, `low` and `high` its bounds, and
-    `gain` what a meter counted in it; they have the form of the value.
+    If the entry summarises an hour or a day, `value` is a number's mean, `low` and `high` its bounds, and `gain` the
+    amount that a meter counted; all have the form of the value.
     """
 
     observed_at: datetime
@@ -205,8 +206,8 @@ class DeviceEntry(Struct, frozen=True, kw_only=True):
 class DeviceHistory:
     """Listens to the bus and keeps what devices showed. It never takes more than `max_bytes`.
 
-    Where there is no room, the largest series is thinned: so a device that reports often keeps less detail,
-    and the others' values stay.
+    Without room, the largest series is thinned: a device that reports often keeps less detail, and the values of
+    others stay.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
@@ -220,7 +221,7 @@ class DeviceHistory:
     def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[AttributeEntry]:
-        """What the attribute showed in the period, newest first; empty where nothing is known of it."""
+        """Return the attribute's values in the period, newest first; empty if none are known."""
         series = self._devices.get(device_id, {}).get(attribute, Series())
         entries: list[AttributeEntry] = []
         for index in series.list_indices(*period.bounds_ms(), resolution):
@@ -231,7 +232,7 @@ class DeviceHistory:
         return entries
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
-        """The time of the attribute's oldest entry whose time is none of an unset clock; None where there is none."""
+        """Return the time of the attribute's oldest entry with a plausible time; otherwise None."""
         series = self._devices.get(device_id, {}).get(attribute)
         times = () if series is None else series.times[bisect_left(series.times, FIRST_DATED_MS) :]
         return from_millis(times[0]) if times else None
@@ -239,7 +240,7 @@ class DeviceHistory:
     def list_states(
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[DeviceEntry]:
-        """How the device was in the period, newest first: an entry for each time at which an attribute changed."""
+        """Return the device's states in the period, newest first: one for each change of an attribute."""
         known = self._devices.get(device.id, {})
         times: set[int] = set()
         for name, series in known.items():
@@ -249,7 +250,7 @@ class DeviceHistory:
         return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
 
     def figures(self) -> dict[str, int]:
-        """What is kept at present, and how many bytes that takes of those that it may take."""
+        """Return the number of kept entries, and their bytes within the budget."""
         entries = sum(len(series) for known in self._devices.values() for series in known.values())
         return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(self._sizes), "entries": entries}
 
@@ -262,7 +263,7 @@ class DeviceHistory:
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
     def _changes(self, event: DeviceStateChanged) -> list[tuple[str, Any]]:
-        """Return the attributes that differ from what is kept, with their values; None for one that is gone."""
+        """Return the attributes that differ from the kept values; None for a missing one."""
         device, known = event.device, self._devices.get(event.device.id, {})
         changes = [] if known else [(_ROOM, device.room_id)]
         changes += [
@@ -292,7 +293,7 @@ class DeviceHistory:
         self._measure(key, series)
 
     def _drop_quietest(self) -> None:
-        """Drop the sixteenth part of the series, those that changed longest ago."""
+        """Drop a sixteenth of the series, the least recently changed."""
         by_age = sorted(self._sizes, key=lambda key: self._devices[key[0]][key[1]].times[-1])
         for key in by_age[: len(by_age) // 16 + 1]:
             self._drop(key)
@@ -311,13 +312,13 @@ class DeviceHistory:
 
 
 def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
-    """The newest times of the series in the period, at most as many as the period allows."""
+    """Return the newest times of the series in the period, at most as many as the period allows."""
     indices = series.list_indices(*period.bounds_ms(), resolution)
     return (series.times[index] for index, _ in zip(indices, range(period.max_entries), strict=False))
 
 
 def _entry_at(device: Device, known: dict[str, Series], at: int) -> DeviceEntry:
-    """How the device was at that time; what is not known of then is left out, but a room."""
+    """Return the device at that time; unknown attributes are left out, the room is not."""
     indices = {name: series.last_until(at) for name, series in known.items()}
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
     room_id = shown.pop(_ROOM, device.room_id)

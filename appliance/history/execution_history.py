@@ -1,4 +1,4 @@
-"""What was executed: scenes, automations and commands, as it ended, in memory within a budget of bytes."""
+"""Past executions of scenes and automations, and commands, in memory within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_EXECUTIONS_PER_SUBJECT = 1000
 """Entries that are kept of one scene or automation."""
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
-"""What the executions of all scenes, or of all automations, take together."""
+"""Bytes of the executions of all scenes, or of all automations."""
 
 LOGGED_ENTRY_BYTES = 240
-"""What an entry costs beside its JSON."""
+"""Bytes of an entry in addition to its JSON."""
 
 
 class _LoggedEntry(Struct, frozen=True, order=True):
@@ -41,8 +41,8 @@ class _LoggedEntry(Struct, frozen=True, order=True):
 class BoundedLog:
     """Entries as JSON, each of one subject, never in more than `max_bytes`.
 
-    Of one subject there are at most `max_entries`. Where there is no room, the subject whose entries take most loses
-    its oldest. `count` counts all that ever came.
+    Of one subject there are at most `max_entries`. Without room, the subject with the most bytes loses its oldest
+    entry. `count` counts all that ever came.
     """
 
     def __init__(self, max_bytes: int, max_entries: float = inf) -> None:
@@ -75,21 +75,21 @@ class BoundedLog:
             del self._entries[subject], self._bytes[subject]
 
     def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
-        """The entries in the period, of every subject or of one, newest first."""
+        """Return the entries in the period, of every subject or of one, newest first."""
         first, last = period.bounds_ms()
         kept = self._entries.values() if subject is None else [self._entries.get(subject, deque())]
         found = (entry for entries in kept for entry in entries if first <= entry.at <= last)
         return [entry.json for entry in nlargest(period.max_entries, found)]
 
     def figures(self) -> dict[str, int]:
-        """What is kept at present, and how many entries there were since the start."""
+        """Return the kept amounts, and the number of entries since the start."""
         entries = sum(map(len, self._entries.values()))
         kept = {"bytes": self._total, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}
 
 
 class ExecutionStatus(StrEnum):
-    """How an execution ended, or that there was none."""
+    """The end of an execution, or the kind of its absence."""
 
     OK = "ok"
     ERROR = "error"
@@ -100,10 +100,10 @@ class ExecutionStatus(StrEnum):
 
 
 class ExecutionEntry(Struct, frozen=True, kw_only=True):
-    """One execution of a scene or automation; `results` are those of its commands in call order.
+    """One execution of a scene or automation; `results` has the results of its commands in call order.
 
-    `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` are
-    sentences about calls that failed. `counted_secs` of its duration count for the backstop.
+    `trigger_payload` is the event of an automation, `trace` its steps, `warnings` sentences about failed calls.
+    `counted_secs` of its duration count for the backstop.
     """
 
     subject: str
@@ -131,18 +131,18 @@ class ExecutionHistory:
         self._log = BoundedLog(max_bytes, MAX_EXECUTIONS_PER_SUBJECT)
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Add an execution; the oldest are dropped where there is no room."""
+        """Add an execution; the oldest are dropped if there is no room."""
         if self._on_add is not None:
             self._on_add(entry)
         self._log.add(entry.subject, entry.executed_at, orjson.dumps(entry, default=_as_dict))
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
-        """The executions in the period, the newest first."""
+        """Return the executions in the period, the newest first."""
         return [msgspec.json.decode(each, type=ExecutionEntry) for each in self._log.list_entries(period, subject)]
 
 
 class CommandAudit:
-    """Listens to the bus and keeps who commanded which device, and what came of it, in at most `max_bytes`."""
+    """Listens to the bus and keeps the commands with their sources and results, in at most `max_bytes`."""
 
     def __init__(self, bus: Bus, max_bytes: int) -> None:
         self._log = BoundedLog(max_bytes)
@@ -150,7 +150,7 @@ class CommandAudit:
         bus.listen(self._on_event, CommandEnded)
 
     def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """The commands in the period, to every device or to one, newest first, as JSON objects."""
+        """Return the commands in the period, to every device or to one, newest first, as JSON objects."""
         return [*map(orjson.loads, self._log.list_entries(period, device_id))]
 
     def _on_event(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""The history of a home: its parts, how they share memory, and what an attribute showed by memory and card."""
+"""The history of a home: its parts, their shares of memory, and the values of an attribute from memory and card."""
 
 from __future__ import annotations
 
@@ -35,17 +35,16 @@ MAX_PARTS = 3
 """Of an hour, that lines of their own have: a writing cuts one in two, a restart again."""
 
 UNBOUNDED = 1 << 30
-"""Entries of which none is left out."""
+"""A limit that leaves no entry out."""
 
 
 class HomeHistory:
-    """What devices showed, who commanded them, and what was executed. Listens to the bus from its making on.
+    """The values of devices, commands with their sources, and executions. Listens to the bus from its making on.
 
-    `devices` and `commands` are in memory; `card` is what outlives a restart, None where `history.keep_days` is 0;
-    `writer` sends values to a server, None where there is none. `attributes` reads from memory and card. `write_on`
-    runs work on the store's thread, `lines_to` makes of an address and a token a way there.
-    `list_commands` and `list_executions` read from memory and card, newest first; what this run knows comes first,
-    whatever its clock showed.
+    `devices` and `commands` are in memory; `card` outlives a restart, None if `history.keep_days` is 0; `writer`
+    sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on the store's
+    thread, `lines_to` makes of an address and a token a way there. `list_commands` and `list_executions` read from
+    memory and card, newest first; entries of this run come first, whatever its clock showed.
     """
 
     def __init__(
@@ -87,23 +86,23 @@ class HomeHistory:
         await self._stack.aclose()
 
     async def beat(self) -> None:
-        """To be called every few minutes: writes to the card what is due. Never raises."""
+        """Write due data to the card; to be called every few minutes. Never raises."""
         if self.card is not None:
             await self.card.beat()
 
     def new_executions(self, kind: str) -> ExecutionHistory:
-        """The executions of scenes or of automations, to be called once for each."""
+        """Return the executions of scenes or of automations, to be called once for each."""
         note = None if self.card is None else partial(self.card.collector.note_execution, kind)
         self._executions[kind] = ExecutionHistory(on_add=note)
         return self._executions[kind]
 
     async def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """The commands in the period, to every device or to one, as JSON objects."""
+        """Return the commands in the period, to every device or to one, as JSON objects."""
         known = self.commands.list_commands(period, device_id)
         return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
 
     async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
-        """The executions of one scene or automation in the period; `kind` is which of the two."""
+        """Return the executions of one scene or automation in the period; `kind` is which of the two."""
         known = self._executions[kind].list_runs(id_, period)
         return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)
 
@@ -116,9 +115,8 @@ class AttributeValues(Struct, frozen=True, kw_only=True):
 
 
 class AttributeReader:
-    """Reads values of attributes. `card` is None where nothing is kept there; days begin at midnight in `zone`, and
-    hours at `grid_ms`, as on the card.
-    """
+    """Reads values of attributes. `card` is None without one; days begin at midnight in `zone`, and hours at
+    `grid_ms`, as on the card."""
 
     def __init__(
         self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
@@ -132,7 +130,7 @@ class AttributeReader:
     async def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """What the attribute showed in the period; empty where nothing is known of it."""
+        """Return the attribute's values in the period; empty if none are known."""
         if resolution in (Resolution.HOUR, Resolution.DAY):
             is_by_day = resolution is Resolution.DAY
             known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
@@ -147,7 +145,7 @@ class AttributeReader:
     async def _list_raw(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Every value that memory has, and before those what the card has."""
+        """Return every value in memory, and before them the values of the card."""
         recent = self._devices.list_values(device_id, attribute, period, resolution)
         since = self._devices.known_since(device_id, attribute)
         is_covered = since is not None and period.start is not None and since <= period.start
@@ -162,14 +160,14 @@ class AttributeReader:
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
     async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
-        """What the card has; of each so many hours make an entry, and each of them may be there in parts."""
+        """Return the card's values, one entry per group of hours; an hour can be in parts."""
         if self._card is None:
             return CardValues(hours=[], changes=[])
         enough = MAX_PARTS * hours * period.max_entries
         return await self._card.read_attribute((device_id, attribute), period, enough)
 
     def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
-        """The same from the values in memory alone."""
+        """Return the same from the values in memory alone."""
         everything = replace(period, limit=UNBOUNDED)
         entries = self._devices.list_values(device_id, attribute, everything)
         numbers: list[NumberHours] = []
@@ -186,19 +184,19 @@ class AttributeReader:
         return CardValues(hours=[(each.beside, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
-        """When the day of the moment began; both in seconds since 1970."""
+        """Return the start of the moment's day; both in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
     def _hour_of(self, secs: float) -> int:
-        """The same for all moments of one hour at home."""
+        """Return the same for all moments of one hour at home."""
         return int((secs * 1000 - self._grid_ms) // HOUR_MS)
 
 
 def _in_spans(
     known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
 ) -> list[AttributeEntry]:
-    """One entry for each hour or day of the numbers, and of the changes the last in each."""
+    """Return one entry per hour or day: the summary of numbers, or the last change."""
     entries: list[AttributeEntry] = []
     ordered = sorted(known.hours, key=lambda each: each[1].start)
     for beside, found in groupby(ordered, lambda each: each[0]):

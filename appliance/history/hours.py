@@ -1,4 +1,4 @@
-"""Hours: what the numbers of one attribute were in each hour, weighed by how long they held."""
+"""Hours: the mean and bounds of an attribute's numbers in each hour, weighted by time."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from msgspec import Struct, field
 from appliance.history.device_history import HOUR_MS, Beside
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
-"""Units that are counted up: what was used in an hour is the difference, not the mean."""
+"""Units of meters that count up: the use in an hour is the difference, not the mean."""
 
 RESET_BELOW = 0.9
-"""A meter that shows less than this part of what it showed before was reset; a smaller step back is a correction."""
+"""A meter below this fraction of its previous value was reset; a smaller step back is a correction."""
 
 MAX_CLOSED_HOURS = 48
 """Hours of one attribute that wait for the card; beyond them the oldest are lost."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):
-    """A part of one hour, at most all of it, in which an attribute had numbers.
+    """An hour, or a part of it, with numbers of an attribute.
 
     `start` is when the hour began, in seconds since 1970, `secs` how long numbers were known in it. `value` is their
-    mean over time; of a meter it is the last one, and `gain` is what it has counted.
+    mean over time; for a meter it is the last number, and `gain` the counted amount.
     """
 
     start: int
@@ -35,22 +35,22 @@ class Hour(Struct, frozen=True, kw_only=True):
 
 
 def join_number(beside: Beside, number: float) -> Any:
-    """The value that has this number and this beside it."""
+    """Return the value with this number and these other parts."""
     return number if beside is None else {"value": number, **beside}
 
 
 def is_meter(beside: Beside) -> bool:
-    """Whether the number is that of a meter, which counts up."""
+    """Return whether the number belongs to a meter, which counts up."""
     return beside is not None and ("period" in beside or beside.get("unit") in METER_UNITS)
 
 
 def gain_of(before: float, now: float) -> float:
-    """What a meter has counted between two readings: after a reset, what it shows since."""
+    """Return the amount that a meter counted between two readings; after a reset, its new value."""
     return now if now < before * RESET_BELOW else now - before
 
 
 def merge(hours: Iterable[Hour]) -> list[Hour]:
-    """One `Hour` for each start, in order of time; parts of one hour are given in the order in which they were."""
+    """Yield one `Hour` per start, in order of time; parts of one hour must be in order of time."""
     merged: dict[int, Hour] = {}
     for each in hours:
         before = merged.get(each.start)
@@ -59,7 +59,7 @@ def merge(hours: Iterable[Hour]) -> list[Hour]:
 
 
 def join_all(start: int, hours: Iterable[Hour]) -> Hour:
-    """What was in all these hours, one at least, given in order of time, as if they were one that began then."""
+    """Return all these hours, at least one, in order of time, as one that began then."""
     hours = tuple(hours)
     last, secs = hours[-1], sum(each.secs for each in hours)
     gains = [each.gain for each in hours if each.gain is not None]
@@ -78,7 +78,7 @@ class NumberHours(Struct):
     """Makes hours of the numbers that one attribute shows. Times are milliseconds since 1970; `grid_ms` is where
     hours begin in the home's time zone. A time before the last one came from a clock that was set back.
 
-    `reports` counts numbers since the last `take`, `lost` hours that nobody took in time; `is_holding` says that the
+    `reports` counts numbers since the last `take`, `lost` the hours that were dropped before one; `is_holding`: the
     last number still holds.
     """
 
@@ -104,16 +104,16 @@ class NumberHours(Struct):
 
     @property
     def last(self) -> float | None:
-        """The last number, where it still holds."""
+        """The last number, if it still holds."""
         return self._last if self.is_holding else None
 
     @property
     def known_until(self) -> int:
-        """The time of what was noted last."""
+        """The time of the latest note."""
         return self._since
 
     def report(self, at: int, number: float, before: float | None = None) -> None:
-        """The attribute shows the number from now on; `before` is what it showed last, where that is known."""
+        """Note the number that the attribute shows from now on; `before` is the last known one."""
         self._pass_time(at)
         if self._known_ms:
             self._note(self._last)
@@ -124,29 +124,29 @@ class NumberHours(Struct):
         self.reports += 1
 
     def pause(self, at: int) -> None:
-        """The number is not known any more: the device is away."""
+        """Note that the number is unknown from now on: the device is away."""
         self._pass_time(at)
         self.is_holding = False
 
     def take(self, at: int) -> list[Hour]:
-        """The hours until now, the present one as far as it has come; they are not kept any longer."""
+        """Return the hours until now, the present one as far as it has come; they are not kept any longer."""
         self._pass_time(at)
         self._close()
         taken, self._closed, self.reports = self._closed, [], 0
         return taken
 
     def take_lost(self) -> int:
-        """How many hours nobody took in time; they are counted once."""
+        """Return the number of hours that were lost before a `take`; each counts once."""
         lost, self.lost = self.lost, 0
         return lost
 
     def give_back(self, taken: list[Hour]) -> None:
-        """Keep again what was taken and could not be written."""
+        """Take back hours that could not be written."""
         self._closed = [*taken, *self._closed]
         self._bound()
 
     def peek(self, at: int) -> list[Hour]:
-        """What `take` would return; all is kept."""
+        """Return the result of `take` without taking it."""
         until = min(at, self._end_of_hour()) if self.is_holding else self._since
         held = max(0, until - self._since)
         present = self._summarize(self._known_ms + held, self._sum + self._last * held)
@@ -181,7 +181,7 @@ class NumberHours(Struct):
             self._high = number
 
     def _close(self) -> None:
-        """Keep what is known of the present hour as a part of it, and begin the next part."""
+        """Close the present part of the hour, and begin the next one."""
         closed = self._summarize(self._known_ms, self._sum)
         if closed is not None:
             self._closed.append(closed)
@@ -191,7 +191,7 @@ class NumberHours(Struct):
         self._known_ms = 0
 
     def _summarize(self, known_ms: int, total: float) -> Hour | None:
-        """The present hour; None where nothing was reported in it: the last number has held."""
+        """Return the present hour; None if nothing was reported in it: the last number has held."""
         if not self._is_reported or (self._low is None and not known_ms):
             return None
         return Hour(
@@ -210,5 +210,5 @@ class NumberHours(Struct):
 
 
 def _rounded(number: float, digits: int = 6) -> float:
-    """The number with so many significant digits: more are noise, and cost bytes on the card."""
+    """Return the number with these significant digits: more are noise, and cost bytes on the card."""
     return float(f"{number:.{digits}g}")

@@ -1,9 +1,9 @@
 """The stream of values to a server that takes line protocol: in batches, kept while the server is away.
 
-InfluxDB, VictoriaMetrics, QuestDB and GreptimeDB take it, a line for each value:
-`temperature,device=hall:climate,room=hall,unit=celsius value=21.5 1795164536595000000`: the attribute, who shows it
-and where, the number, and the time in nanoseconds since 1970. A word is `text="on"`, and a number beside it where it
-is one of two (`value=1`), for servers that keep numbers alone. Colours have a field for each of their parts.
+InfluxDB, VictoriaMetrics, QuestDB and GreptimeDB accept it, one line per value:
+`temperature,device=hall:climate,room=hall,unit=celsius value=21.5 1795164536595000000`: the attribute, its device and
+room, the number, and the time in nanoseconds since 1970. A word is `text="on"`, with a number if it is one of two
+(`value=1`), for servers that keep only numbers. Colours have a field for each of their parts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 
 
 def encode_line(device_id: str, room_id: str | None, attribute: str, value: Any, at_micros: int) -> bytes | None:
-    """The line of the value, newline included; None where there is nothing to be said of it."""
+    """Return the line of the value, newline included; None for a value that has no line."""
     fields = ",".join(_fields(value))
     if not fields:
         return None
@@ -79,7 +79,7 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """A name or a tag's value. A backslash can end none, since it would escape what follows."""
+    """Return a name or a tag's value. A backslash can end none, since it would escape what follows."""
     plain = _CONTROL.sub(" ", text)
     plain = f"{plain[:-1]}_" if plain.endswith("\\") else plain
     return re.sub(r"([, =])", r"\\\1", plain)
@@ -99,10 +99,10 @@ BATCH_BYTES = 32 * 1024
 """Lines that are compressed together; little, so that the loop is not held."""
 
 MAX_QUEUE_BYTES = 8 << 20
-"""Compressed lines that wait: half a day of 200 devices that say something every ten seconds."""
+"""Compressed lines that wait: half a day of 200 devices that report every ten seconds."""
 
 LAST_SEND_SECS = 1.0
-"""What the last request before a stop may take."""
+"""The timeout of the last request before a stop, in seconds."""
 
 MAX_REASON_CHARS = 200
 
@@ -110,7 +110,7 @@ log = logging.getLogger("history")
 
 
 PostLines = Callable[[bytes], Awaitable[tuple[int, str]]]
-"""Sends lines once: the status of the answer, and what it says. Raises `LaresError` where no answer came."""
+"""Sends lines once; returns the status and text of the answer. Raises `LaresError` without an answer."""
 
 
 class _Batch(Struct, frozen=True):
@@ -122,7 +122,7 @@ class _Batch(Struct, frozen=True):
 class LineQueue:
     """Lines that wait, oldest first, never more than `max_bytes` of them, compressed: then the oldest are dropped.
 
-    `dropped` counts those, `lines` those that wait.
+    `dropped` counts them, `lines` counts the waiting ones.
     """
 
     def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
@@ -141,7 +141,7 @@ class LineQueue:
             self._pack()
 
     def take(self, max_bytes: int) -> list[_Batch]:
-        """The oldest batches, at most so many bytes of lines but at least one; they do not wait any more."""
+        """Remove and return the oldest batches, within these bytes of lines but at least one."""
         self._pack()
         taken: list[_Batch] = []
         while self._batches and (not taken or sum(each.size for each in taken) + self._batches[0].size <= max_bytes):
@@ -150,7 +150,7 @@ class LineQueue:
         return taken
 
     def give_back(self, taken: list[_Batch]) -> None:
-        """Let what was taken wait again, before all others."""
+        """Let these batches wait again, before all others."""
         self._batches.extendleft(reversed(taken))
         self._count(taken, 1)
         self._bound()
@@ -177,8 +177,8 @@ class LineQueue:
 class LineWriter:
     """Sends each value that a device shows from now on, while entered; `where` is the server, for people.
 
-    What the server refuses for what it says (400, 422) is dropped; whatever else keeps it from taking lines is waited
-    for, ever longer, up to a minute. Values of a clock that is not trusted are not sent.
+    Lines that the server rejects (400, 422) are dropped; after any other failure the pauses grow up to a minute.
+    Values of a clock that is not trusted are not sent.
     """
 
     def __init__(self, post: PostLines, where: str, bus: Bus, clock: Clock, is_trusted: Callable[[], bool]) -> None:
@@ -211,7 +211,7 @@ class LineWriter:
                 log.warning("%s does not answer in time; the newest values were not sent", self._where)
 
     def figures(self) -> dict[str, Any]:
-        """What `GET /diagnostics` shows of it."""
+        """Return its part of `GET /diagnostics`."""
         return {
             "server": self._where,
             "sent": self._sent,
@@ -264,7 +264,7 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Whether nothing more is to be done about the batches: the server has taken them, or never will."""
+        """Return whether nothing more is to be done about the batches: the server has taken them, or never will."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:

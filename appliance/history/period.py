@@ -10,12 +10,12 @@ from appliance.clock import EPOCH, to_millis
 from appliance.version import MADE_AT
 
 DEFAULT_LIMIT = 200
-"""Entries that are returned where no limit is stated."""
+"""The default limit of returned entries."""
 
 MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_DATED_MS = to_millis(MADE_AT.replace(day=1))
-"""What this run of the hub noted with an earlier time came from a clock that was not set yet; it goes to no card."""
+"""Entries with an earlier time came from a clock that was not set; they never go to the card."""
 
 
 class Period(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Period(Struct, frozen=True, kw_only=True):
         return self.limit or DEFAULT_LIMIT
 
     def bounds_ms(self) -> tuple[int, int]:
-        """The first and the last millisecond since 1970 that lie in it."""
+        """Return the first and the last millisecond since 1970 that lie in it."""
         first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // MILLISECOND)
         last = 1 << 62 if self.end is None else to_millis(self.end)
         return first, last

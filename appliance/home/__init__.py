@@ -1,1 +1,4 @@
-"""The home as data: devices, rooms, groups, and what may happen to them; plain functions, no waiting."""
+"""The home as data: devices, rooms, groups, their changes and events. Plain functions that never wait.
+
+Read `model`, `values`, `capabilities`, and `commands`, then `layout`, `observations`, and `registry`, which
+publishes `events` on the `bus`."""

@@ -24,7 +24,7 @@ class Bus:
     def publish(self, event: Event) -> None:
         """Call every listener with the event, now. A listener must not wait.
 
-        One that raises is logged at level error once for each kind of exception, and the others are still called.
+        A listener that raises is logged at level error once per kind of exception; the others are still called.
         """
         self.published += 1
         kind = type(event)
@@ -41,8 +41,8 @@ class Bus:
     def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
         """Call the listener with every event until the returned function is called.
 
-        Where kinds are given, only with events of these kinds; others then cost nothing. One that `is_first` is
-        called before those that listened before it.
+        Where kinds are given, only with events of these kinds; others then cost nothing. A listener that `is_first`
+        is called before all earlier ones.
         """
         entry = (listener, kinds)
         self._listeners.insert(0 if is_first else len(self._listeners), entry)

@@ -15,8 +15,8 @@ from appliance.tables.checks import one_of
 class Capability(Struct, frozen=True, kw_only=True):
     """One thing that a device can show or do: its value's type and the actions on it.
 
-    `type` is one of `values.CHECKS`, or `enum`, whose `values` are listed. `unit` is that of its numbers, `period`
-    what an accumulation is counted over; a value may state others.
+    `type` is one of `values.CHECKS`, or `enum`, whose `values` are listed. `unit` is for its numbers, `period` for an
+    accumulation; a value can state others.
     """
 
     domain: str
@@ -34,7 +34,7 @@ class Capability(Struct, frozen=True, kw_only=True):
         return self.actions in ((), ("get",))
 
     def check(self, value: Value) -> Value:
-        """The value in canonical form; raises `Invalid`, which says what the type expects."""
+        """Return the value in canonical form; raises `Invalid` with the expected type."""
         if self.type == "enum":
             return one_of(*self.values)(value)
         return values.CHECKS[self.type].run(value)
@@ -146,7 +146,7 @@ PRESENCE = Capability(
     actions=(),
     description="Whether the person that the device stands for is at home.",
 )
-"""An attribute beside the catalog, for devices that stand for people."""
+"""An attribute in addition to the catalog, for devices that represent people."""
 
 KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
 """What describes the value of each attribute but `custom.<adapter>.<field>`."""
@@ -155,7 +155,7 @@ _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
 
 
 def is_custom(key: str) -> bool:
-    """Whether an attribute or capability is named `custom.<adapter>.<field>`."""
+    """Return whether an attribute or capability is named `custom.<adapter>.<field>`."""
     return _CUSTOM.fullmatch(key) is not None and key.isprintable()
 
 
@@ -188,4 +188,4 @@ STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
     **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
 }
-"""What an action without a value makes of its capability, for devices that are only software."""
+"""The value of a capability after an action without a value, for virtual devices."""

@@ -26,9 +26,9 @@ MAX_CODE_CHARS = 64
 class Command(Struct, frozen=True, kw_only=True):
     """One capability, one of its actions, and the value that the action needs, in canonical form.
 
-    The actions and values of `custom.<adapter>.<field>` are checked by the device's `CommandSpec`.
-    `transition_secs` asks for a fade of so many seconds; an adapter that cannot fade ignores it. `code` is what a
-    lock or an alarm panel asks for; it is shown and kept nowhere.
+    The actions and values of `custom.<adapter>.<field>` are checked by the device's `CommandSpec`. `transition_secs`
+    asks for a fade in seconds; an adapter that cannot fade ignores it. `code` is for a lock or an alarm panel; it is
+    never shown or stored.
     """
 
     capability: str
@@ -43,7 +43,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> Command:
-        """The command that a JSON object states; `Invalid` names the field and what it should be."""
+        """Parse the command of a JSON object; raises `Invalid` with the field and the expected value."""
         if not isinstance(raw, dict):
             raise MalformedRequest("a command must be an object with capability and action")
         key = _word(raw, "capability")
@@ -97,7 +97,7 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """The value; `Invalid` where the action needs one and there is none, or the other way round."""
+    """Return the value; raises `Invalid` if the action needs one and it is missing, or the reverse."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:
@@ -141,9 +141,9 @@ def _transition(seconds: Value) -> float | None:
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
-    """One capability that a device can be commanded, with the actions it takes and what it narrows.
+    """One capability of a device that accepts commands, with its actions and restrictions.
 
-    `min`, `max` and `step` bound the number of a `set`, in `unit` where the value has one; `values` are the options.
+    `min`, `max` and `step` bound the number of a `set`, in `unit` if the value has one; `values` are the options.
     `type` is the schema type; only for a capability that is not in the catalog, `custom.<adapter>.<field>`.
     """
 
@@ -157,7 +157,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     type: str | None = None
 
     def schema(self) -> dict[str, Any]:
-        """The capability's schema with what this device narrows, as JSON."""
+        """Return the capability's schema with the restrictions of this device, as JSON."""
         return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
     def with_unit(self, command: Command) -> Command:
@@ -227,7 +227,7 @@ def type_of(spec: CommandSpec) -> str:
 
 
 def options_of(spec: CommandSpec) -> tuple[str, ...]:
-    """Return the words that the device accepts; empty if the value is no word."""
+    """Return the words that the device accepts; empty for other values."""
     entry = CAPABILITIES.get(spec.capability)
     return spec.values or (() if entry is None else entry.values)
 
@@ -236,7 +236,7 @@ COMMAND_SCHEMA = Record(
     "CommandSchema",
     {"type": Part(TEXT, type_of), "values": Part(array_of(TEXT), options_of)},
     {**dict.fromkeys(("min", "max", "step"), NUMBER), "unit": TEXT},
-    "The capability's schema with what this device narrows.",
+    "The capability's schema with the restrictions of this device.",
 )
 
 
@@ -263,7 +263,7 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 
 
 def check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
-    """Raise `Invalid` with the range of the device, where a number is outside of that and it is not the catalog's."""
+    """Raise `Invalid` with the device's range for a number outside of it, if the catalog has another range."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
     if not is_number(number):
@@ -275,7 +275,7 @@ def check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
 
 
 def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:
-    """The number that a value states and its unit, in kelvin where that is asked and it came in mireds."""
+    """Return the number that a value states and its unit, in kelvin if that is asked and it came in mireds."""
     if not isinstance(value, dict):
         return value, None
     number, own = value.get("value"), value.get("unit")

@@ -1,6 +1,6 @@
 """Events of the home, named in the past tense and published after the change was applied.
 
-The docstring of one that has a frame on the event stream is what clients read of it; others say `Internal`.
+The docstring of an event with a frame on the stream is its public description; others are marked `Internal`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
     changed: frozenset[str]
     """The attributes that differ, see `changed_attributes`."""
     baseline: frozenset[str] = frozenset()
-    """Those of `changed` that were polled, or read as retained, for the first time since the start."""
+    """Changed attributes that were polled, or read as retained, for the first time since the start."""
 
     @property
     def shown(self) -> Mapping[str, Value]:
-        """Those of `changed` that the device shows, with their values."""
+        """The changed attributes that the device shows, with their values."""
         attributes = self.device.attributes
         return {name: attributes[name] for name in attributes if name in self.changed}
 
     @property
     def gone(self) -> Iterator[str]:
-        """Those of `changed` that the device shows no longer."""
+        """The changed attributes that the device no longer shows."""
         return (name for name in self.changed if name not in self.device.attributes)
 
 
@@ -60,7 +60,7 @@ class DeviceUpdated(Event, frozen=True, kw_only=True):
 
 
 class DeviceEvent(Event, frozen=True, kw_only=True):
-    """Something happened at the device that is no state: a button was pressed, a bell rang. Two alike are two."""
+    """The device sent an event, which is not a state: a pressed button, a bell. Equal events are separate."""
 
     device_id: str
     event: str
@@ -143,7 +143,7 @@ class KeyRevoked(Event, frozen=True, kw_only=True):
 class AdapterAnswered(Event, frozen=True, kw_only=True):
     """A poll or command was answered well. Internal: it comes with every poll.
 
-    `secs` is how long a poll took, in seconds; None where that is not known.
+    `secs` is how long a poll took, in seconds; None if that is not known.
     """
 
     adapter: str
@@ -159,7 +159,7 @@ class AdapterProgressed(Event, frozen=True, kw_only=True):
 
 
 class AdapterFileChecked(Event, frozen=True, kw_only=True):
-    """The Lua file of an adapter was loaded; `fault` says what is wrong with it, None where nothing is. Internal."""
+    """The Lua file of an adapter was loaded; `fault` is its first fault, or None. Internal."""
 
     adapter: str
     fault: str | None
@@ -174,7 +174,7 @@ class AdapterErrored(Event, frozen=True, kw_only=True):
 
 
 class CommandStarted(Event, frozen=True, kw_only=True):
-    """A command to one device is about to be sent. Internal: what the device shows from now on may be its effect."""
+    """A command to one device is about to be sent. Internal: later values of the device can be its effect."""
 
     source: str
     device_id: str
@@ -184,7 +184,7 @@ class CommandStarted(Event, frozen=True, kw_only=True):
 class CommandEnded(Event, frozen=True, kw_only=True):
     """A command to one device has ended. Internal: for the audit; the device's own event shows the effect.
 
-    `source` is `device`, `room`, `group`, `scene:<id>` or `automation:<id>`; `room_id` is where the device was.
+    `source` is `device`, `room`, `group`, `scene:<id>` or `automation:<id>`; `room_id` is the device's room then.
     """
 
     at: datetime
@@ -209,13 +209,13 @@ class ObservationDropped(Event, frozen=True, kw_only=True):
 
 
 class VariableChanged(Event, frozen=True, kw_only=True):
-    """A variable of the automations has another value; null where it was removed."""
+    """A variable of the automations has another value; null if it was removed."""
 
     name: str
     value: Value
     previous: Value
     known: tuple[Value, ...] = ()
-    """Its last value before, over removals; after one that is not a number also its last number."""
+    """Its last value before, over removals; after a value that is not a number also its last number."""
 
 
 class TimerFired(Event, frozen=True, kw_only=True):
@@ -231,9 +231,9 @@ class TimerFired(Event, frozen=True, kw_only=True):
 
 
 class HookCalled(Event, frozen=True, kw_only=True):
-    """Somebody called a hook. Internal: it fires triggers.
+    """A hook was called. Internal: it fires triggers.
 
-    `data` is what the body stated, None where there was none; `query` is that of the address, without a key.
+    `data` is the content of the body, None without one; `query` is from the address, without a key.
     """
 
     hook: str
@@ -254,7 +254,7 @@ class CatalogReloadStarted(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloaded(Event, frozen=True, kw_only=True):
-    """A reload succeeded, and what it read is in force; `faults` is empty.
+    """A reload succeeded, and its files are in force; `faults` is empty.
 
     Of `adapters`, `sections` are the changes by section, `next_start` the keys that wait for the next start.
     """
@@ -268,7 +268,7 @@ class CatalogReloaded(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloadFailed(Event, frozen=True, kw_only=True):
-    """A reload failed with these faults; what was in force before stays, of `adapters` each file by itself."""
+    """A reload failed with these faults; the previous files stay in force, for `adapters` each file on its own."""
 
     target: str
     loaded_count: int

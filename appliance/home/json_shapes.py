@@ -30,7 +30,7 @@ _INFO_FIELDS: Mapping[str, Schema | Part] = {
     "class": Part(TEXT, "device_class"),
 }
 
-INFO = Record("Info", {}, _INFO_FIELDS, "What the vendor says of the device; what it does not say is absent.")
+INFO = Record("Info", {}, _INFO_FIELDS, "The vendor's description of the device; unknown fields are absent.")
 
 COMMAND_SPEC = record(
     "CommandSpec", capability=TEXT, actions=array_of(TEXT), schema=Part(COMMAND_SCHEMA, lambda spec: spec)
@@ -70,7 +70,7 @@ _ALIAS: Mapping[str, Schema | Part] = {
 }
 
 DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS, _ALIAS)
-"""A device without `last_seen`, the last of its fields and the one that every observation moves."""
+"""A device without `last_seen`, its last field, which every observation changes."""
 
 DEVICE_COMMANDS = array_of(COMMAND_SPEC)
 
@@ -80,24 +80,24 @@ DEVICE = Record(
     {
         **_ALIAS,
         "commands": Part(
-            {**DEVICE_COMMANDS, "description": "Only where the query says include=commands."},
+            {**DEVICE_COMMANDS, "description": "Only with include=commands in the query."},
             lambda device: DEVICE_COMMANDS(device.commands or ()),
         ),
         "labels": {
-            "description": "What the vendor calls attributes, where that says more; only with include=commands.",
+            "description": "The vendor's labels of attributes; only with include=commands.",
             "type": "object",
             "additionalProperties": TEXT,
         },
     },
 )
-"""A device with what it can be commanded, sorted by capability, and what its vendor calls its attributes."""
+"""A device with its commands, sorted by capability, and its vendor's labels of attributes."""
 
 ROOM = record("Room", id=identifier.schema, name=name.schema)
 GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT))
 
 _TRANSITION = maybe({**NUMBER, "minimum": 0})
 
-_CODE = maybe({**TEXT, "description": "What a lock or an alarm panel asks for."})
+_CODE = maybe({**TEXT, "description": "The code of a lock or an alarm panel."})
 
 STATED_COMMAND = Record(
     "StatedCommand", {"capability": TEXT, "action": TEXT}, {"value": ANY, "transition_secs": NUMBER}
@@ -108,13 +108,13 @@ COMMAND = Check(
     run=Command.parse,
     schema={
         "title": "Command",
-        "description": "GET /capabilities says which actions a capability has, and what its values look like.",
+        "description": "GET /capabilities lists the actions of each capability and the form of its values.",
         "type": "object",
         "required": ["capability", "action"],
         "properties": {
             "capability": one_of(*CAPABILITIES),
             "action": one_of(*sorted({action for each in CAPABILITIES.values() for action in each.actions})),
-            "value": {"description": "What set, increase and decrease need, and no other action takes."},
+            "value": {"description": "Only for set, increase and decrease, which need it."},
             "transition_secs": _TRANSITION,
             "code": _CODE,
         },
@@ -128,7 +128,7 @@ COMMAND = Check(
 
 _CUSTOM_COMMAND: Schema = {
     "title": "CustomCommand",
-    "description": "For what no capability covers, as the device's commands name it (include=commands).",
+    "description": "A custom attribute, as the device's commands name it (include=commands).",
     "type": "object",
     "required": ["capability", "action"],
     "properties": {

@@ -42,7 +42,8 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def keeps(self, device_id: str) -> bool:
-        """Whether people gave the device, present or absent, a room, a name, an alias, or a place in a group."""
+        """Return whether people gave the device, present or absent, a room, a name, an alias, or a place in a
+        group."""
         is_member = any(device_id in group.members for group in self.groups.values())
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
@@ -51,17 +52,17 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:
-        """The devices in the room, present or not, by id."""
+        """Return the devices in the room, present or not, by id."""
         return self._by_room.get(room_id, [])
 
     def get_room(self, room_id: str) -> Room:
-        """The room of this id."""
+        """Return the room of this id."""
         if room_id not in self.rooms:
             raise NotFound("room", room_id)
         return self.rooms[room_id]
 
     def get_group(self, group_id: str) -> Group:
-        """The group of this id."""
+        """Return the group of this id."""
         if group_id not in self.groups:
             raise NotFound("group", group_id)
         return self.groups[group_id]
@@ -102,7 +103,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(aliases={device_id: alias})
 
     def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Devices) -> Layout:
-        """With this group; members left out (None) are those that it had, none in a new one."""
+        """Return the layout with this group; without members (None), it keeps its own, and a new one is empty."""
         previous = self.groups.get(group_id, Group(id=group_id, name=name))
         kept = previous.members if members is None else self._checked(members, devices, previous.members)
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
@@ -125,7 +126,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return ids
 
     def _with(self, **changes: Mapping[str, Any]) -> Layout:
-        """The layout with other values; None removes."""
+        """Return the layout with other values; None removes."""
         merged = {name: getattr(self, name) | changed for name, changed in changes.items()}
         for name, changed in changes.items():
             for key in [key for key, value in changed.items() if value is None]:
@@ -159,7 +160,7 @@ def describe_id(device: Device) -> str:
 
 
 class LayoutChange(Struct, frozen=True, kw_only=True):
-    """A new layout, and its differences from the one before by id; None for what is gone."""
+    """A new layout, and its differences from the previous one by id; None for a removal."""
 
     layout: Layout
     rooms: Mapping[str, Room | None]

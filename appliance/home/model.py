@@ -33,7 +33,7 @@ class DeviceKind(StrEnum):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """What is known of a device beside its canonical state: the adapter it came from and the vendor's data."""
+    """Data in addition to the canonical state: the adapter of the device, and the vendor's data."""
 
     source: str
     accuracy: float | None = None
@@ -41,10 +41,10 @@ class Metadata(Struct, frozen=True, kw_only=True):
 
 
 class Info(Struct, frozen=True, kw_only=True):
-    """What the vendor says of a device beside its state; None where it says nothing.
+    """The vendor's description of a device; absent parts are None.
 
-    `parent_id` is the device that this one is a part of, `area` where the vendor says that it stands,
-    `device_class` what it is in more words than `DeviceKind` has (`cover`, `plug`, `media_player` …).
+    `parent_id` is the device that contains this one, `area` its place in the vendor's words, `device_class` its kind
+    in more detail than `DeviceKind` (`cover`, `plug`, `media_player` …).
     """
 
     manufacturer: str | None = None
@@ -63,8 +63,8 @@ class Device(Struct, frozen=True, kw_only=True):
     People chose `person_name` and `alias`; `vendor_name` comes from the vendor. `commands` are sorted by capability;
     None while they are unknown, after a start from data of an earlier version.
 
-    `last` holds what attributes showed before a gap, newest first: of an attribute that shows nothing now its last
-    value, and of one whose newest value is not a number its last number.
+    `last` holds values from before a gap, newest first: the last value of an attribute without a present one, and the
+    last number of an attribute whose newest value is not a number.
     """
 
     id: str
@@ -82,12 +82,12 @@ class Device(Struct, frozen=True, kw_only=True):
     last: LastValues = field(default_factory=dict)
 
     def known(self, attribute: str) -> tuple[Value, ...]:
-        """Return the attribute's last value, over gaps; after one that is not a number also its last number."""
+        """Return the attribute's last value, over gaps; if that is not a number, also its last number."""
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
     def is_alarm(self, attribute: str) -> bool:
-        """Return whether the attribute reports a danger: smoke, a leak, gas, or what the adapter lists."""
+        """Return whether the attribute reports a danger: smoke, a leak, gas, or one that the adapter lists."""
         if attribute in ALARM_ATTRIBUTES:
             return True
         listed = self.metadata.vendor_specific.get("alarms")
@@ -98,24 +98,24 @@ class Device(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What people call it, else what the vendor does, else its id."""
+        """The person's name, otherwise the vendor's, otherwise the id."""
         return self.person_name or self.vendor_name or self.id
 
     @property
     def labels(self) -> Mapping[str, Value] | None:
-        """What the vendor calls attributes, by attribute, where it says more than their names; None where nothing."""
+        """The vendor's labels by attribute, if they add to the attribute names; otherwise None."""
         found = self.metadata.vendor_specific.get("labels")
         return found if isinstance(found, dict) and found else None
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The events that the vendor says it sends; empty where it says of none."""
+        """The events that the vendor announces."""
         found = self.metadata.vendor_specific.get("events")
         return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 
 def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
-    """Return the attributes that differ, including those that one of the two does not show."""
+    """Return the attributes that differ, including new and missing ones."""
     old: Mapping[str, Value] = {} if before is None else before.attributes
     new = after.attributes
     gone = [name for name in old if name not in new]
@@ -141,7 +141,7 @@ class Room(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """A named set of devices, in the order in which they were given."""
+    """A named set of devices, in the given order."""
 
     id: str
     name: str
@@ -154,8 +154,8 @@ class Observation(Struct, frozen=True, kw_only=True):
     A device that is not `is_available` exists, and its bridge or broker does not reach it. `wrong` has the attributes
     that the device shows in a way that cannot be read, each with a sentence; they stay as they were.
 
-    `kept` names attributes that repeat what was stored at the last stop: the device has not reported them since the
-    start. `pushed` names those that the device sent by itself just now; a polled or retained value is not one.
+    `kept` names attributes that repeat stored values: the device has not reported them since the start. `pushed`
+    names attributes that the device sent by itself just now, neither polled nor retained.
     """
 
     device_id: str
@@ -172,10 +172,10 @@ class Observation(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What an adapter observed: some of its devices, and which of them exist.
+    """The observations of an adapter: some of its devices, and the ids of all that exist.
 
-    A device in `present` without an observation exists and was unreadable: it keeps its last state. Where `present`
-    is None the report is incomplete, and other devices stay as they are.
+    A device in `present` without an observation exists and was unreadable: it keeps its last state. If `present` is
+    None, the report is incomplete, and other devices stay as they are.
     """
 
     adapter: str

@@ -1,4 +1,4 @@
-"""Validation of observations: what the catalog does not allow is dropped."""
+"""Validation of observations: values that the catalog does not allow are dropped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
 
 Dropped = dict[str, str]
-"""What was dropped: the name of the attribute or field, and the reason, which continues a sentence."""
+"""Dropped attributes or fields, each with the reason, which continues a sentence."""
 
 _SCALARS = (str, int, float, bool)
 
@@ -24,9 +24,9 @@ MAX_COMMANDS = 1000
 
 
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
-    """The valid attributes in canonical form; the others are noted in `dropped`.
+    """Return the valid attributes in canonical form; the others are noted in `dropped`.
 
-    `known` is what the device showed before: what is the same has been checked.
+    `known` has the device's attributes before: equal values are valid already.
     """
     if not isinstance(seen, Mapping):
         dropped["attributes"] = f"must be an object, not {shown(seen)}"
@@ -46,7 +46,7 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 
 
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
-    """The device after the observation, in this `state`; raises `Invalid` where the kind is none.
+    """Return the device after the observation, in this `state`; raises `Invalid` for an unknown kind.
 
     What else is not valid is noted in `dropped`.
     An attribute that is dropped, and a name or info that the observation lacks, stay as they were; parts that are
@@ -94,7 +94,7 @@ def check_device_id(device_id: Any) -> None:
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
-    """The name and the data of an event at a device; `Invalid` where they cannot be that."""
+    """Return the name and the data of an event at a device; `Invalid` if they cannot be that."""
     if not isinstance(event, str) or strip_id(event) != event:
         raise Invalid(f"{shown(event)} cannot be the name of an event")
     if not isinstance(data, Mapping):
@@ -136,7 +136,7 @@ def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
 
 
 def _check_info(info: Any, dropped: Dropped) -> Info | None:
-    """The valid parts; None where they say nothing."""
+    """Return the valid parts; None if all are empty."""
     if not isinstance(info, Info):
         dropped["info"] = f"must be an Info, not {shown(info)}"
         return None
@@ -147,7 +147,7 @@ def _check_info(info: Any, dropped: Dropped) -> Info | None:
 def _check_commands(
     commands: Any, known: tuple[CommandSpec, ...] | None, dropped: Dropped
 ) -> tuple[CommandSpec, ...]:
-    """The commands, sorted by capability."""
+    """Return the commands, sorted by capability."""
     is_tuple = isinstance(commands, tuple)
     if is_tuple and known is not None and len(commands) == len(known) and all(map(commands.__contains__, known)):
         return known

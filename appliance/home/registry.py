@@ -103,7 +103,7 @@ class Registry:
         return missing_device(word, self._devices)
 
     def get_kept(self, device_id: str) -> Device:
-        """Return the device; an absent one that people gave a place without attributes."""
+        """Return the device; an absent one with a place has no attributes."""
         if (device := self._devices.get(device_id)) is not None:
             return device
         if not self.layout.keeps(device_id):
@@ -111,24 +111,24 @@ class Registry:
         return self._known(device_id, device_id.partition(":")[0], self._clock.now())
 
     def get_room(self, room_id: str) -> Room:
-        """The room of this id."""
+        """Return the room of this id."""
         return self.layout.get_room(room_id)
 
     def get_group(self, group_id: str) -> Group:
-        """The group of this id."""
+        """Return the group of this id."""
         return self.layout.get_group(group_id)
 
     def list_room_devices(self, room_id: str) -> list[Device]:
-        """The devices in the room, by id."""
+        """Return the devices in the room, by id."""
         self.get_room(room_id)
         return self.find_devices(self.layout.devices_in(room_id))
 
     def list_group_devices(self, group_id: str) -> list[Device]:
-        """The group's devices that exist at present, in membership order."""
+        """Return the group's devices that exist at present, in membership order."""
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply what an adapter saw; of a complete report, the adapter's devices that are not present are removed.
+        """Apply an adapter's report; a complete one removes the adapter's devices that are not present.
 
         Values that the catalog does not allow are dropped and published as `ObservationDropped`; such an attribute
         stays as it was.
@@ -143,8 +143,8 @@ class Registry:
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Apply some attributes that one device of the adapter sent by itself; the others stay as they are.
 
-        None removes an attribute. The device is online. One that the adapter does not have is ignored: it must be
-        observed in full first.
+        None removes an attribute. The device is online. An unknown device is ignored: it must be observed in full
+        first.
         """
         if device_id not in self.ids_of(adapter):
             return
@@ -163,7 +163,7 @@ class Registry:
         self._show(device, shown, now, now, observed | {"state"}, observed)
 
     def remove(self, adapter: str, device_id: str) -> None:
-        """Remove a device of the adapter; one that it does not have is not an error."""
+        """Remove a device of the adapter; an unknown one is ignored."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
@@ -201,7 +201,7 @@ class Registry:
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid, alias=alias))
 
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
-        """Set the state to what was stored, at the start; nothing is published."""
+        """Restore the stored state at the start; nothing is published."""
         self.layout = layout
         self._devices = {device.id: device for device in devices}
         self._unobserved = {id_: frozenset([*each.attributes, *each.last]) for id_, each in self._devices.items()}
@@ -255,7 +255,7 @@ class Registry:
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
-        """The device, or one that has shown nothing where it is new; `Invalid` where it cannot be the adapter's."""
+        """Return the device, or a new one without attributes; raises `Invalid` if it cannot be the adapter's."""
         device = self._devices.get(device_id) if isinstance(device_id, str) else None
         if device is None:
             check_device_id(device_id)
@@ -288,7 +288,7 @@ class Registry:
         observed: frozenset[str],
         pushed: frozenset[str],
     ) -> None:
-        """Set the device's attributes, and publish what that changes."""
+        """Set the device's attributes, and publish the change."""
         after, changed = device, _NO_ATTRIBUTES
         if attributes != device.attributes:
             after = replace(device, attributes=attributes, updated_at=now, last_seen=last_seen)
@@ -327,7 +327,7 @@ class Registry:
         return device
 
     def _report_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
-        """Publish what was dropped, once for each device and attribute."""
+        """Publish the dropped values, once per device and attribute."""
         for attribute, reason in dropped.items():
             key = (adapter, device_id, attribute)
             if key not in self._dropped and len(self._dropped) < MAX_REPORTED_DROPS:
@@ -367,12 +367,12 @@ class Registry:
                 self._bus.publish(events.GroupMembersChanged(group_id=group_id, members=group.members))
 
     def ids_of(self, adapter: str) -> Mapping[str, None]:
-        """The ids of the adapter's devices; read only until the next change."""
+        """Return the ids of the adapter's devices; read only until the next change."""
         return self._by_adapter[adapter]
 
 
 def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], Device]:
-    """Return which attributes differ, and the second device with the last values of those that it shows no longer."""
+    """Return the attributes that differ, and the second device with the last values of the missing ones."""
     if after.attributes is before.attributes:
         return _NO_ATTRIBUTES, after
     changed = changed_attributes(before, after)

@@ -14,10 +14,10 @@ MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000
 
 DEVICE_HOOK_PREFIX = "device:"
-"""What the id of a hook begins with that a device listens to; the device's id follows."""
+"""The prefix of the id of a device's hook; the device's id follows."""
 
 _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""White space that may stand around a text: Unicode's (White_Space), but for control characters."""
+"""White space around a text that is trimmed: Unicode's (White_Space) without control characters."""
 
 _JOINERS = "\u200c\u200d"
 """Invisible, and part of how some scripts are written and some emoji are made: names may have them."""
@@ -32,12 +32,12 @@ _PATHS = frozenset({".", ".."})
 
 
 def refuse_control(text: str) -> str:
-    """The text; raises `Invalid` for control characters, and for what is invisible or turns the text around it."""
+    """Return the text; raises `Invalid` for control, invisible, and direction characters."""
     return text if text.isascii() and text.isprintable() else _refuse(text, is_id=False)
 
 
 def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
-    """The text without the white space around it, if that leaves 1 to so many visible characters; else `Invalid`.
+    """Return the trimmed text; raises `Invalid` unless it has 1 to `max_chars` visible characters.
 
     An id may hold no invisible character at all, no unassigned or private one, and is neither `.` nor `..`.
     """
@@ -56,7 +56,7 @@ def strip_id(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _refuse(text: str, *, is_id: bool) -> str:
-    """The text; raises `Invalid` where it holds what it may not, or nothing that can be seen."""
+    """Return the text; raises `Invalid` if it has forbidden characters, or no visible ones."""
     kinds = {each: unicodedata.category(each) for each in text}
     for each, kind in kinds.items():
         if kind in ("Cc", "Cs"):
@@ -66,7 +66,7 @@ def _refuse(text: str, *, is_id: bool) -> str:
         if (kind in ("Cf", "Zl", "Zp") and not is_joiner) or is_noncharacter:
             raise Invalid(f"must not contain the invisible character U+{ord(each):04X}")
         if is_id and kind in ("Cn", "Co"):
-            raise Invalid(f"must not contain U+{ord(each):04X}, which is no character that all programs know")
+            raise Invalid(f"must not contain U+{ord(each):04X}, an unassigned character")
     if text and all(kind[0] in "MZ" or kind == "Cf" or each in _FILLERS for each, kind in kinds.items()):
         raise Invalid("must contain a character that can be seen")
     return text
@@ -76,7 +76,7 @@ def _refuse(text: str, *, is_id: bool) -> str:
 def clean_text(text: str, max_chars: int) -> str | None:
     """Return a text from a device without invisible and control characters, shortened; None if nothing is left.
 
-    White space within the text, also that of line breaks, becomes single spaces.
+    White space inside the text, also line breaks, becomes single spaces.
     """
     kept = text if text.isascii() and text.isprintable() else "".join(filter(_is_kept, _SPACES.sub(" ", text)))
     shortened = " ".join(kept.split())[:max_chars].rstrip()
@@ -87,7 +87,7 @@ def clean_text(text: str, max_chars: int) -> str | None:
 
 
 def _is_kept(char: str) -> bool:
-    """Whether a name may contain the character."""
+    """Return whether a name may contain the character."""
     try:
         return bool(_refuse(f"a{char}", is_id=False))
     except Invalid:
@@ -95,7 +95,7 @@ def _is_kept(char: str) -> bool:
 
 
 def text(max_chars: int, *, is_id: bool = False) -> Check:
-    """A check: a string that `strip_text` takes."""
+    """Return a check: a string that `strip_text` takes."""
     said = "White space around it is cut; control characters and invisible ones are refused."
     schema = {**TEXT, "minLength": 1, "maxLength": max_chars, "description": said}
     return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars, is_id=is_id))

@@ -1,7 +1,7 @@
 """The types of value that capability schemas name, and how each is checked.
 
-A check takes a JSON value and returns it in canonical form (an integral float becomes an integer), or
-raises `Invalid` with a sentence that says what was expected.
+A check takes a JSON value and returns it in canonical form (an integral float becomes an integer), or raises
+`Invalid` with the expected value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_JSON_DEPTH = 32
 
 
 def to_bytes(value: Value) -> bytes:
-    """The value as JSON, copied to be kept: the bytes that orjson returns occupy at least 4 KiB.
+    """Return the value as JSON, copied to be kept: the bytes that orjson returns occupy at least 4 KiB.
 
     Raises `TypeError` for what JSON cannot hold.
     """
@@ -62,7 +62,7 @@ def kelvin_of(mired: float) -> int:
 
 
 def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
-    """A deep copy of the value; raises `Invalid` for what JSON cannot hold."""
+    """Return a deep copy of the value; raises `Invalid` for what JSON cannot hold."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_unicode(value):
@@ -111,7 +111,7 @@ def _integer_between(low: int, high: int) -> Check:
 
 
 def _object(title: str, /, **fields: Check) -> Check:
-    """A check for an object of these fields; others that it holds are dropped."""
+    """Return a check for an object of these fields; others that it holds are dropped."""
     checks = {name: check.run for name, check in fields.items()}
 
     def run(value: Value) -> dict[str, Value]:

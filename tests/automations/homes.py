@@ -35,13 +35,13 @@ NOWHERE = Locale(timezone=load_zone("Europe/Berlin"))
 
 
 def at(text: str) -> datetime:
-    """The instant that this text states, in UTC unless it says otherwise."""
+    """Return the instant that this text states, in UTC unless it says otherwise."""
     instant = datetime.fromisoformat(text)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 
 
 def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
-    """A device that shows these attributes."""
+    """Return a device that shows these attributes."""
     return Device(
         id=device_id,
         room_id=None,
@@ -54,7 +54,7 @@ def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
 
 
 def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id: str = LAMP) -> DeviceStateChanged:
-    """The event that a device went from one set of attributes (None: did not exist) to another."""
+    """Return the event that a device went from one set of attributes (None: did not exist) to another."""
     previous = None if before is None else device(before, device_id)
     now = device(after, device_id)
     return DeviceStateChanged(device=now, previous=previous, changed=changed_attributes(previous, now))
@@ -82,7 +82,7 @@ async def _put_nothing(values: Mapping[str, Any]) -> None:
 
 
 def home(*devices: Device, **state: Any) -> Environment:
-    """A home with these devices; `state` as of `environment_of`."""
+    """Return a home with these devices; `state` as of `environment_of`."""
     bus, clock = Bus(), VirtualClock(NOW)
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, devices)
@@ -91,7 +91,7 @@ def home(*devices: Device, **state: Any) -> Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What became of an automation's table: the definition, None where it has faults; and sentences about it."""
+    """What became of an automation's table: the definition, None if it has faults; and sentences about it."""
 
     definition: AutomationDefinition | None
     faults: tuple[str, ...]

@@ -81,7 +81,7 @@ class Bench:
         self.registry.apply(Report(adapter="desk", observations=(seen,)))
 
     def since(self, times: ChangeTimes, comparison: Comparison = POWER) -> float:
-        """The second since which it holds, or at which the power last changed."""
+        """Return the second since which it holds, or at which the power last changed."""
         return (times.get(self.registry.get_device(LAMP), comparison) - START).total_seconds()
 
 

@@ -106,7 +106,7 @@ def test_what_is_wanted_and_what_there_is_are_told_in_words() -> None:
 
 
 def state(attribute: str, matcher: Matcher) -> DeviceState:
-    """A condition on the lamp."""
+    """Return a condition on the lamp."""
     return DeviceState(device_id=LAMP, attribute=attribute, matcher=matcher)
 
 
@@ -314,7 +314,7 @@ FACTS = st.fixed_dictionaries({name: st.booleans() for name in LEAVES if name !=
 
 
 def stated(tree: Any) -> Any:
-    """The tree as a definition states it."""
+    """Return the tree as a definition states it."""
     if isinstance(tree, str):
         return LEAVES[tree]
     return {"type": tree[0], "conditions": [stated(each) for each in tree[1]]}
@@ -329,8 +329,7 @@ def truth(tree: Any, facts: Mapping[str, bool]) -> bool:
 
 
 def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
-    """The way to the one that decides that not all hold: of `all` the first that does not, of `none` the first that
-    does, of `any` itself."""
+    """Return the path to the deciding condition: in `all` the first that fails, in `none` the first that holds."""
     number = next(n for n, tree in enumerate(trees, 1) if not truth(tree, facts))
     tree = trees[number - 1]
     if isinstance(tree, str) or tree[0] == "any":
@@ -341,7 +340,7 @@ def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
 
 
 def instant_of(facts: Mapping[str, bool]) -> datetime:
-    """An instant at which the facts about the time are so."""
+    """Return an instant at which the facts about the time are so."""
     month = 6 if facts["june"] else 7
     day = next(day for day in range(1, 28) if (date(2026, month, day).weekday() == 0) is facts["monday"])
     hours = {(True, True): 12, (True, False): 0, (False, True): 18, (False, False): 22}

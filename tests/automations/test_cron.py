@@ -85,9 +85,9 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
         ("* * * * * 0", "weekday must be from 1 to 7, 1 is SUN and 7 is SAT, not 0"),
         ("* * * * * 8", "weekday must be from 1 to 7, 1 is SUN and 7 is SAT, not 8"),
         ("* * * * * * 2100", "year must be from 1970 to 2099, not 2100"),
-        ("*/0 * * * * *", "second needs a whole number from 1 on behind the slash, not '0'"),
-        ("*/ * * * * *", "second needs a whole number from 1 on behind the slash, not ''"),
-        ("*/5/2 * * * * *", "second needs a whole number from 1 on behind the slash, not '5/2'"),
+        ("*/0 * * * * *", "second needs a whole number of at least 1 after the slash, not '0'"),
+        ("*/ * * * * *", "second needs a whole number of at least 1 after the slash, not ''"),
+        ("*/5/2 * * * * *", "second needs a whole number of at least 1 after the slash, not '5/2'"),
         ("1,,2 * * * * *", "second has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"),
         ("-5 * * * * *", "second has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"),
         ("1.5 * * * * *", "second '1.5' is unknown; write *, numbers, ranges like 1-5, steps like */5, lists"),
@@ -160,7 +160,7 @@ class Made:
     allowed: tuple[frozenset[int], ...]
 
     def after(self, instant: datetime) -> datetime | None:
-        """The first match after the instant, day by day and then second by second of the few that are allowed."""
+        """Return the first match after the instant, day by day and then second by second."""
         day = instant.date()
         while day.year <= LAST_YEAR:
             if self._has_day(day):
@@ -186,7 +186,7 @@ class Made:
 
 
 def make(chance: random.Random) -> Made:
-    """An expression of the dialect, made of all that it offers."""
+    """Return an expression of the dialect, made of all that it offers."""
     parts = [make_field(chance, index) for index in range(7)]
     if chance.random() < 0.4:
         parts[6] = ("", frozenset(range(FIRST_YEAR, LAST_YEAR + 1)))
@@ -221,7 +221,7 @@ def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]
 
 
 def name(chance: random.Random, index: int, number: int) -> str:
-    """The number, or a name that stands for it."""
+    """Return the number, or a name that stands for it."""
     names = {4: CRON_MONTHS, 5: CRON_WEEKDAYS}.get(index)
     if names is None or chance.random() < 0.5:
         return str(number)

@@ -26,7 +26,7 @@ BRIGHTNESS = POWER | {"attribute": "brightness"}
 
 
 def table(**fields: Any) -> dict[str, Any]:
-    """An automation's table, with some fields other than usual."""
+    """Return an automation's table, with some fields other than usual."""
     return {"id": "a", "name": "A", "trigger": EVERY, "execute": Function(1), **fields}
 
 
@@ -38,7 +38,7 @@ def read(raw: Any, locale: Any = BERLIN) -> Parsed:
 
 
 def definition(**fields: Any) -> AutomationDefinition:
-    """The definition of a table without faults."""
+    """Return the definition of a table without faults."""
     parsed = read(table(**fields))
     assert parsed.faults == ()
     assert parsed.definition is not None
@@ -151,10 +151,10 @@ KINDS = (
             BRIGHTNESS | {"above": 30, "below": 30},
             ["below must be greater than above (30), or no number lies between"],
         ),
-        (BRIGHTNESS | {"equals": 5, "above": 3}, ["equals cannot stand beside above or below; choose one"]),
+        (BRIGHTNESS | {"equals": 5, "above": 3}, ["equals cannot be used together with above or below; choose one"]),
         (
             BRIGHTNESS | {"debounce_secs": 1, "duration_secs": 1},
-            ["duration_secs cannot stand beside debounce_secs; choose one wait"],
+            ["duration_secs cannot be used together with debounce_secs; choose one"],
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "equals": "on"},
@@ -176,17 +176,20 @@ KINDS = (
         ),
         (
             {"type": "wall_clock", "time": "07:00", "hour": 7, "minute": 0},
-            ["hour cannot stand beside time; choose one", "minute cannot stand beside time; choose one"],
+            [
+                "hour cannot be used together with time; choose one",
+                "minute cannot be used together with time; choose one",
+            ],
         ),
-        (POWER | {"room_id": "r"}, ["room_id cannot stand beside device_id; choose one"]),
+        (POWER | {"room_id": "r"}, ["room_id cannot be used together with device_id; choose one"]),
         (
             {"type": "device_event", "device_id": []},
             ["device_id must be a string or a list of at most 1000 strings, not a list"],
         ),
-        ({"type": "cron", "expression": 5}, ["expression is no cron expression: must be a string, not 5"]),
+        ({"type": "cron", "expression": 5}, ["expression is not a cron expression: must be a string, not 5"]),
         (
             {"type": "cron", "expression": "0 0 30 * * *"},
-            ["expression is no cron expression: hour must be from 0 to 23, not 30"],
+            ["expression is not a cron expression: hour must be from 0 to 23, not 30"],
         ),
         ({"type": "cron", "expression": "0 0 0 30 2 *"}, ["expression never comes again up to the year 2099"]),
         ({"type": "cron", "expression": "* * * * * * 2025"}, ["expression never comes again up to the year 2099"]),
@@ -206,7 +209,7 @@ def test_faults_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
 @each_row(
     ("stated", "sentence"),
     [
-        ({"trigger": EVERY, "triggers": [EVERY]}, "triggers cannot stand beside trigger; choose one"),
+        ({"trigger": EVERY, "triggers": [EVERY]}, "triggers cannot be used together with trigger; choose one"),
         ({"trigger": None}, "trigger is missing"),
         ({"trigger": None, "triggers": []}, "triggers must hold at least one trigger"),
         (
@@ -239,7 +242,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
             STATE | {"equals": "on", "below": 5},
             [
                 "below needs an attribute that is a number, which power is not",
-                "equals cannot stand beside above or below; choose one",
+                "equals cannot be used together with above or below; choose one",
             ],
         ),
         (STATE | {"equals": "dim"}, ["equals must be one of on, off, not 'dim', for power"]),

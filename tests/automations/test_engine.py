@@ -28,22 +28,22 @@ def stamp(instant: datetime) -> str:
 
 
 def after(**span: float) -> str:
-    """The instant so long after the start, as events tell it."""
+    """Return the instant so long after the start, as events tell it."""
     return stamp(NOW + timedelta(**span))
 
 
 def every(seconds: float) -> dict[str, Any]:
-    """An interval."""
+    """Return an interval."""
     return {"type": "interval", "every_secs": seconds}
 
 
 def cron(expression: str) -> dict[str, Any]:
-    """A cron trigger."""
+    """Return a cron trigger."""
     return {"type": "cron", "expression": expression}
 
 
 def wall(hour: int, minute: int) -> dict[str, Any]:
-    """A time of day in Berlin, which in June is two hours ahead."""
+    """Return a time of day in Berlin, which in June is two hours ahead."""
     return {"type": "wall_clock", "hour": hour, "minute": minute}
 
 

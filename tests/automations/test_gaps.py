@@ -28,7 +28,7 @@ class Pushed(Struct, frozen=True):
 
 
 def trigger_of(attribute: str, **more: Any) -> dict[str, Any]:
-    """A trigger of the sensor's attribute."""
+    """Return a trigger of the sensor's attribute."""
     return {"type": "device_state_change", "device_id": SENSOR, "attribute": attribute, **more}
 
 
@@ -223,7 +223,7 @@ class Model(Struct):
     fired: list[Any] = field(default_factory=list)
 
     def previous(self) -> Any:
-        """The last value that can be compared."""
+        """Return the last value that can be compared."""
         return next((each for each in reversed(self.known) if self.matcher.is_usable(each)), None)
 
     def pass_to(self, now: datetime) -> None:

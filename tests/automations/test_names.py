@@ -41,7 +41,7 @@ BUTTON_ITSELF = replace(
 
 
 def names(*called: Source) -> HomeNames:
-    """A home with three devices, two variables, two timers and two scenes."""
+    """Return a home with three devices, two variables, two timers and two scenes."""
     return HomeNames(
         adapters=("mqtt", "desk", "phone"),
         operations={"phone": {"send", "sound"}},

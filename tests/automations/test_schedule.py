@@ -37,7 +37,7 @@ class Each:
     last: datetime = datetime(2100, 1, 1, tzinfo=UTC)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The next multiple."""
+        """Return the next multiple."""
         occurrence = BOOT + self.past + ((instant - BOOT - self.past) // self.span + 1) * self.span
         return occurrence if occurrence <= self.last else None
 
@@ -76,7 +76,7 @@ class Bench:
 
 
 def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: datetime | None = None) -> Environment:
-    """An empty home whose clock is believed so."""
+    """Return an empty home whose clock is believed so."""
     bus, nothing = Bus(), Card()
     storage = Storage(stored=nothing, remember=nothing.remember, put=nothing.put)
     trust = ClockTrust(clock, believed_after)
@@ -87,7 +87,7 @@ def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: da
 async def bench(
     start: datetime = NOON, believed_after: datetime = LONG_AGO, stopped_at: datetime | None = None
 ) -> AsyncIterator[Bench]:
-    """A bench whose clock starts so."""
+    """Return a bench whose clock starts so."""
     clock = VirtualClock(start)
     async with Scheduler(environment_of(clock, believed_after, stopped_at)) as scheduler:
         scheduler.after("the end of time", FOREVER, lambda late: None)

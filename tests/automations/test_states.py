@@ -36,7 +36,7 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 
 
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
-    """Why each event may not run the automation, empty where it may.
+    """Why each event may not run the automation, empty if it may.
 
     A step is the second of an event, `A` unless it is a pair of both; or what happens: a policy by a reload, a pair
     of "ok" and the second at which the run ends well, "fails", "never began" (of `B`), "restart".
@@ -160,7 +160,7 @@ def test_no_more_than_so_many_events_are_remembered_and_none_that_expired() -> N
 
 
 def states(card: Card) -> States:
-    """The states that the card tells."""
+    """Return the states that the card tells."""
     return States(Storage(stored=card, remember=card.remember, put=card.put))
 
 

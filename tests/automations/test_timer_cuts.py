@@ -157,7 +157,7 @@ async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> 
 
 
 async def begin(folder: Path) -> Cut:
-    """A home in which the timer was started."""
+    """Return a home in which the timer was started."""
     life = Life(Cut(card="{}", begun=frozenset(), acted=()))
     async with bench(folder, *AUTOMATIONS, card=life.card, stage=life.stage) as it:
         await it.parts.timers.start("off", SECS, {"lamp": 1}, "automation:x")

@@ -20,7 +20,7 @@ from tests.fakes.rows import each_row
 
 
 def window(text: str) -> TimeWindow:
-    """The window that a text like `22:00 to 06:00` states."""
+    """Return the window that a text like `22:00 to 06:00` states."""
     start, _, end = text.partition(" to ")
     return TimeWindow(start=parse_time(start), end=parse_time(end), locale=BERLIN)
 
@@ -138,7 +138,7 @@ def rows() -> Iterator[tuple[Locale, SunEvent, datetime]]:
 
 
 def to_the_minute(instant: datetime) -> datetime:
-    """The nearest whole minute."""
+    """Return the nearest whole minute."""
     return (instant + MINUTE / 2).replace(second=0, microsecond=0)
 
 
@@ -238,7 +238,7 @@ REYKJAVIK = Locale(timezone=load_zone("Atlantic/Reykjavik"), latitude=64.13, lon
 
 
 def edge(text: str | None) -> Edge | None:
-    """The edge that a text like `sunset-30` states."""
+    """Return the edge that a text like `sunset-30` states."""
     if text is None:
         return None
     name = "sunrise" if text.startswith("sunrise") else "sunset"
@@ -246,12 +246,12 @@ def edge(text: str | None) -> Edge | None:
 
 
 def position(after: str | None, before: str | None, locale: Locale = BERLIN) -> SunCondition:
-    """The position between these edges."""
+    """Return the position between these edges."""
     return SunCondition(after=edge(after), before=edge(before), locale=locale)
 
 
 def local(text: str, locale: Locale = BERLIN) -> datetime:
-    """The instant at which the home's clocks show this."""
+    """Return the instant at which the home's clocks show this."""
     return datetime.fromisoformat(text).replace(tzinfo=locale.timezone)
 
 

@@ -28,7 +28,7 @@ ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", matcher=Matc
 def brightness(
     matcher: Matcher, debounce_secs: float | None = None, duration_secs: float | None = None
 ) -> DeviceTrigger:
-    """A trigger on the lamp's brightness."""
+    """Return a trigger on the lamp's brightness."""
     return DeviceTrigger(
         devices=Devices(ids=(LAMP,)),
         attribute="brightness",
@@ -39,7 +39,7 @@ def brightness(
 
 
 def shift(before: Any, after: Any, attribute: str = "brightness") -> DeviceStateChanged:
-    """The attribute's value changed; None is a device that lacks it."""
+    """Return the attribute's value changed; None is a device that lacks it."""
 
     def shown(value: Any) -> dict[str, Any]:
         return {"state": "online"} if value is None else {"state": "online", attribute: value}
@@ -48,7 +48,7 @@ def shift(before: Any, after: Any, attribute: str = "brightness") -> DeviceState
 
 
 def celsius(value: float) -> dict[str, Any]:
-    """A measurement."""
+    """Return a measurement."""
     return {"value": value, "unit": "celsius"}
 
 

@@ -33,7 +33,7 @@ class Shift:
 
 
 def shifts_of(zone: ZoneInfo) -> tuple[Shift, ...]:
-    """The clock changes of the twenty years; two within a day, which no zone has had, would be taken for one."""
+    """Return the clock changes of the twenty years; two within one day would count as one."""
     found, day = [], FIRST
     while day < LAST:
         before, after = day.astimezone(zone).utcoffset(), (day + DAY).astimezone(zone).utcoffset()
@@ -65,14 +65,14 @@ def moments(zone: ZoneInfo, start: datetime, end: datetime) -> dict[datetime, da
 def expected_times(
     found: Mapping[datetime, datetime], at_time: time, weekdays: frozenset[int], start: datetime
 ) -> list[datetime]:
-    """The moments after the start at which the clocks come to this time, on the wanted local dates."""
+    """Return the moments after the start at which the clocks come to this time, on the wanted local dates."""
     days = sorted({shown.date() for shown in found})
     dues = [found.get(datetime.combine(day, at_time)) for day in days if not weekdays or day.weekday() in weekdays]
     return [due for due in dues if due is not None and due > start]
 
 
 def listed(trigger: TimedTrigger, start: datetime, end: datetime) -> list[datetime]:
-    """The due times of the trigger between the two."""
+    """Return the due times of the trigger between the two."""
     found, instant = [], start
     while (due := trigger.next_after(instant)) is not None and due < end:
         found.append(due)
@@ -106,7 +106,7 @@ def compare(zone: ZoneInfo, shift: Shift) -> int:
 
 
 def distinct_zones() -> dict[tuple[Shift, ...], str]:
-    """A zone for each course that clocks take in the twenty years."""
+    """Return a zone for each course that clocks take in the twenty years."""
     return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)}
 
 

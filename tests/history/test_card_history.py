@@ -56,7 +56,7 @@ class Box:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[Box]:
-        """A run of the hub; the last thing it does is to write."""
+        """Return a run of the hub; the last thing it does is to write."""
         self.bus = Bus()
         self.devices: dict[str, Device] = {}
 
@@ -93,7 +93,7 @@ class Box:
     async def values(
         self, attribute: str, resolution: Resolution = Resolution.RAW, device_id: str = "lamp", period: Period = ALL
     ) -> list[Any]:
-        """The entries' values, newest first, with minimum and maximum where they have them."""
+        """Return the entries' values, newest first, with minimum and maximum where they have them."""
         found = await self.history.attributes.list_values(device_id, attribute, period, resolution)
         return [_told(entry) for entry in found.entries]
 
@@ -411,7 +411,7 @@ async def test_months_that_are_not_needed_are_not_read(tmp_path: Path) -> None:
         for _ in range(2):
             asked.clear()
             found = await box.values("brightness", period=Period(start=end - timedelta(days=3), end=end))
-            assert len(found) == 4 and asked == ["2027-01"] and starts[-1] > 1000, "read from where it was written"
+            assert len(found) == 4 and asked == ["2027-01"] and starts[-1] > 1000, "read from if it was written"
         box.show(brightness=7)
         await box.card.write()
         today = Period(start=box.clock.now() - timedelta(days=1), limit=10)

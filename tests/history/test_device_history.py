@@ -59,7 +59,7 @@ class Home:
 
 
 def _a_device() -> Device:
-    """A device with every field that there is."""
+    """Return a device with every field that there is."""
     registry = PromptRegistry(Bus(), VirtualClock(NOON))
     seen = Observation(device_id="x:1", kind=DeviceKind.SENSOR, attributes={}, vendor_specific={})
     registry.apply(Report(adapter="x", present=frozenset({"x:1"}), observations=(seen,)))
@@ -81,7 +81,7 @@ def test_a_series_gives_every_value_back_as_it_was(values: list[Any]) -> None:
 
 
 def _ordered(value: Any) -> Any:
-    """A measurement as it comes back: its number first."""
+    """Return a measurement as it comes back: its number first."""
     is_measurement = isinstance(value, dict) and type(value.get("value")) in (int, float)
     is_measurement = is_measurement and abs(value["value"]) <= 1 << 53
     return {"value": value["value"], **value} if is_measurement else value

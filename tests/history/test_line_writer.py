@@ -96,7 +96,7 @@ class Home:
         await _settle()
 
     def received(self) -> dict[int, float]:
-        """The numbers that the server has, by their milliseconds."""
+        """Return the numbers that the server has, by their milliseconds."""
         found = self.server.points.items()
         return {at // 1_000_000: fields["value"] for (name, _, at), fields in found if name == "power"}
 

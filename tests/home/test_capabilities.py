@@ -59,7 +59,7 @@ access-control: lock (enum locked, unlocked, jammed; lock, unlock)
 access-control: door, garage_door (enum open, closed, opening, closing, stopped, jammed; open, close, stop)
 access-control: cover_position, cover_tilt (percentage; open, close, stop, set)
 """
-"""Domain: keys (type and values; actions; `ro` where it is read only)."""
+"""Domain: keys (type and values; actions; `ro` if it is read only)."""
 
 ROW = re.compile(r"(.+): ([^(]+) \((\w+) ?(.*?); (.+?)(; ro)?\)")
 

@@ -20,12 +20,12 @@ BUTTON = CommandSpec(capability="custom.mqtt.restart", actions=("press",))
 
 
 def body(spec: CommandSpec, value: Value, action: str = "set") -> Command:
-    """A command of the spec's capability."""
+    """Return a command of the spec's capability."""
     return Command(capability=spec.capability, action=action, value=value)
 
 
 def measured(value: Value, unit: str) -> Value:
-    """A value with its unit."""
+    """Return a value with its unit."""
     return {"value": value, "unit": unit}
 
 

@@ -36,18 +36,18 @@ PAIRS = [(key, action) for key, entry in CAPABILITIES.items() for action in entr
 
 
 def command(capability: Any, action: Any, **more: Any) -> dict[str, Any]:
-    """A command as JSON."""
+    """Return a command as JSON."""
     return {"capability": capability, "action": action, **more}
 
 
 def sample(key: str) -> Any:
-    """A value that the capability takes."""
+    """Return a value that the capability takes."""
     entry = CAPABILITIES[key]
     return entry.values[0] if entry.values else SAMPLES[entry.type]
 
 
 def refusal(raw: Any) -> str:
-    """The sentence with which it is refused."""
+    """Return the sentence with which it is refused."""
     with pytest.raises(Invalid) as refused:
         Command.parse(raw)
     return str(refused.value)

@@ -29,7 +29,7 @@ class TickingClock(Clock):
         self.looks = 0
 
     def now(self) -> datetime:
-        """The next second."""
+        """Return the next second."""
         self.looks += 1
         return NOON + timedelta(seconds=self.looks)
 
@@ -54,19 +54,19 @@ class Home:
         return published
 
     def device(self, device_id: str = "a:1") -> Device:
-        """The device."""
+        """Return the device."""
         return self.registry.get_device(device_id)
 
 
 def seen(device_id: str = "a:1", note: Any = None, **attributes: Any) -> Observation:
-    """An observation of a light; `note` is the vendor's own data."""
+    """Return an observation of a light; `note` is the vendor's own data."""
     return Observation(
         device_id=device_id, kind=DeviceKind.LIGHT, attributes=attributes, vendor_specific={"note": note}
     )
 
 
 def report(*observations: Observation, adapter: str = "a", also: Iterable[str] = ()) -> Report:
-    """A report of these, and of those that are there and could not be read."""
+    """Return a report of these, and of those that are there and could not be read."""
     present = frozenset({*(each.device_id for each in observations), *also})
     return Report(adapter=adapter, present=present, observations=observations)
 

@@ -24,12 +24,12 @@ ODD_UNITS: list[Any] = [None, "", "K", "Kelvin", "kelvin ", "mired", 1, ["kelvin
 
 
 def kelvin(value: Any) -> dict[str, Any]:
-    """A colour temperature in kelvin."""
+    """Return a colour temperature in kelvin."""
     return {"value": value, "unit": "kelvin"}
 
 
 def mireds(value: Any) -> dict[str, Any]:
-    """A colour temperature in mireds."""
+    """Return a colour temperature in mireds."""
     return {"value": value, "unit": "mireds"}
 
 

@@ -309,11 +309,11 @@ async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(app: App
         ("roku_tv:probe", attribute) for attribute in ("brightness", "colour", "humidity")
     ]
     assert dropped[0]["reason"] == "must be an integer from 0 to 100, not 300"
-    lost = events.ObservationDropped(adapter="roku_tv", device_id="roku_tv:lost", attribute="x", reason="is no JSON")
+    lost = events.ObservationDropped(adapter="roku_tv", device_id="roku_tv:lost", attribute="x", reason="is not JSON")
     app.hub.bus.publish(lost)
     for id_, sentence in (
         ("roku_tv:probe", "brightness was dropped: must be an integer from 0 to 100, not 300"),
-        ("roku_tv:lost", "x was dropped: is no JSON"),
+        ("roku_tv:lost", "x was dropped: is not JSON"),
         ("roku_tv", "GET /adapters/roku_tv lists all that it could not use"),
     ):
         assert sentence in (await app.get(f"/why?id={id_}")).json["summary"]

@@ -1,4 +1,4 @@
-"""The parts that all conditions have: what they compare, and the sentences about it."""
+"""The parts of all conditions: the comparison, and its sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from appliance.tables.fields import Table
 class ConditionResult(Struct, frozen=True, kw_only=True):
     """Whether something holds, and why not, with the values compared; the reason is empty when it does.
 
-    `branch` is the way to the condition within a combination that decided, `1.2`; empty where it is the thing itself.
+    `branch` is the way to the condition within a combination that decided, `1.2`; empty if that is the condition
+    itself.
     """
 
     holds: bool
@@ -34,10 +35,10 @@ def refused(reason: str, branch: str = "") -> ConditionResult:
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """What a condition compares now: `name` has `value` and must be `needs`; the one place for its sentences.
+    """A comparison: `name` has `value` and must be `needs`; the one place for its sentences.
 
-    `told` takes the place of name and value where those do not fit: a device that is missing, a clock that is not
-    trusted. Without `needs` it stands for itself.
+    `told` replaces name and value if they do not fit: for a missing device, or an untrusted clock. Without `needs` it
+    stands for itself.
     """
 
     holds: bool
@@ -50,7 +51,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def past(self) -> str:
-        """What was: `brightness was 20`, `variable 'mode' was 'home'`."""
+        """The past form: `brightness was 20`, `variable 'mode' was 'home'`."""
         return self.told or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
 
     @property
@@ -60,7 +61,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def present(self) -> str:
-        """What is: `brightness of 'desk:light:0' = 20`."""
+        """The present form: `brightness of 'desk:light:0' = 20`."""
         return self.told or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
 
 
@@ -71,10 +72,8 @@ class Condition(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        """Read the condition of this type that a table states, for a home at this place; None if something is wrong.
-
-        What is wrong is noted. `depth` is how deep it is nested, from 1.
-        """
+        """Read the condition of this type that a table states, for a home at this place; None if something is
+        wrong. `depth` is how deep it is nested, from 1."""
         raise NotImplementedError
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
@@ -87,5 +86,5 @@ class Condition(Struct, frozen=True, kw_only=True):
         return HOLDS if fact.holds else refused(fact.refusal)
 
     def names(self) -> list[NamedThing]:
-        """What of the home it names; those within it do so on their own."""
+        """Return the things of the home that it names, without its inner conditions."""
         return []

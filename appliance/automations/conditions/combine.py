@@ -36,7 +36,7 @@ class Combination(Condition, frozen=True, kw_only=True):
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Whether it is so; where not, `branch` is the way to the one that decided, where one did."""
+        """Return whether it holds; otherwise `branch` is the path to the condition that decided, if one did."""
         return _COMBINE[self.type](self.conditions, home, instant)
 
 
@@ -52,7 +52,7 @@ _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_posi
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
-    """The field `conditions`, a list of tables; what is wrong with one is noted, and it is left out."""
+    """Read the field `conditions`, a list of tables; a faulty one is noted and left out."""
     tables = table.tables("conditions", "{ { type = … }, … }")
     found = [_parse(each, locale, depth) for each in tables]
     return tuple(condition for condition in found if condition is not None)
@@ -68,7 +68,7 @@ def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
 
 
 def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """The conditions, and those within them."""
+    """Yield the conditions, and those within them."""
     for condition in conditions:
         yield condition
         if isinstance(condition, Combination):
@@ -76,7 +76,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class Demand(Enum):
-    """What is asked of a condition within others."""
+    """The demand on a condition within others."""
 
     MUST = "must be"
     MUST_NOT = "must not be"
@@ -125,7 +125,8 @@ def _needs(fact: Fact, demand: Demand) -> str:
 
 
 def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness was …`.
+    """Return whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness
+    was …`.
 
     `instant` is None while the clock is not trusted.
     """
@@ -142,7 +143,7 @@ def _all(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """The reason of none is the reason of all: none holds, each for its own."""
+    """Return the reason of none is the reason of all: none holds, each for its own."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)

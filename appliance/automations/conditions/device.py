@@ -76,7 +76,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare since when it has held, which nobody knows while the clock is not trusted."""
+        """Compare since when it has held; unknown without a trusted clock."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, told=UNTRUSTED, needs=needs)
@@ -89,12 +89,12 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
     @property
     def comparison(self) -> Comparison:
-        """What must hold for so long."""
+        """The comparison that must hold for `for_secs`."""
         return Comparison(self.attribute, self.matcher)
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """A room or a group has at least and at most so many devices; None is no bound."""
+    """A room or a group has from `min_devices` to `max_devices` devices; None is unbounded."""
 
     type: str = "room_state"
     place_id: str
@@ -154,7 +154,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
         return [NamedThing("name", "variable", self.name)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the variable; one that is not set does not match."""
+        """Compare the variable; an unset one does not match."""
         value = home.variables.find(self.name)
         if value is None:
             return Fact(holds=False, told=f"variable '{self.name}' is not set", needs=str(self.matcher))

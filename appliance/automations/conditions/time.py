@@ -22,14 +22,14 @@ _DAYS_BEFORE, _DAYS_AFTER = 3, 2
 
 
 class Edge(Struct, frozen=True, kw_only=True):
-    """Sunrise or sunset, moved by so many minutes."""
+    """Sunrise or sunset with an offset in minutes."""
 
     event: SunEvent
     offset_mins: int = 0
 
     @classmethod
     def parse(cls, table: Table, end: str) -> Edge | None:
-        """What the field of this name states, `after` or `before`, and the one with its offset."""
+        """Read the field of this name, `after` or `before`, and its offset."""
         word = table.take(end, one_of(*SunEvent))
         offset = table.take(f"{end}_offset_mins", check.offset)
         if table.has(f"{end}_offset_mins") and not table.has(end):
@@ -37,7 +37,7 @@ class Edge(Struct, frozen=True, kw_only=True):
         return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
 
     def instant_on(self, day: SunDay) -> datetime | None:
-        """When it is on this day; None where the day has none."""
+        """Return its time on this day; None on a day without it."""
         found = day.instant_of(self.event)
         return None if found is None else found + timedelta(minutes=self.offset_mins)
 
@@ -67,11 +67,11 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def value(self, instant: datetime) -> str:
-        """Return what is compared, as it is at the instant."""
+        """Return the compared value at the instant."""
         return self.locale.clock(instant)
 
     def needs(self, instant: datetime) -> str:
-        """Return what it must be."""
+        """Return the value that it needs."""
         return str(self)
 
 
@@ -215,7 +215,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """Yield from when to when it holds if one end is given, near these days; None is no start, or no end."""
+        """Yield the spans near these days in which it holds if one end is given; None is an open end."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]

@@ -1,4 +1,4 @@
-"""The parts that all triggers have: their type, what they listen to, and the event table that Lua gets."""
+"""The parts of all triggers: type, subjects, and the event table that Lua gets."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
-        """The trigger of this type that a table states, for a home at this place; None where something is wrong.
+        """Return the trigger of this type that a table states, for a home at this place; None if something is wrong.
 
-        What is wrong is noted, as is what never comes after `now`.
+        The table notes its faults, also a schedule that never comes after `now`.
         """
         raise NotImplementedError
 
     def names(self) -> list[NamedThing]:
-        """What of the home it names."""
+        """Return the things of the home that it names."""
         return []
 
     def subjects(self) -> list[Subject]:
-        """What it listens to: what it names, where nothing else is said."""
+        """Return the subjects that it listens to; by default the things that it names."""
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        """What it waits for, with the values of now; `instant` is None while the clock is not trusted."""
+        """Describe it with present values; `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
 
@@ -64,21 +64,21 @@ class EventTrigger(Trigger, frozen=True, kw_only=True):
     """A trigger that events match."""
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is what it waits for."""
+        """Return the match if the event matches."""
         raise NotImplementedError
 
 
 class TimedTrigger(Trigger, frozen=True, kw_only=True):
-    """A trigger that falls due. All but intervals follow the calendar, and say whether they come once a day."""
+    """A trigger that falls due. All except intervals follow the calendar; `is_daily` ones come once per day."""
 
     is_daily: ClassVar[bool] = False
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first due time after the instant, in UTC; None if there is none any more."""
+        """Return the first due time after the instant, in UTC; None if none comes."""
         raise NotImplementedError
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """The event table of this due time."""
+        """Return the event table of this due time."""
         return {"type": self.type, "scheduled_at": timestamp(due)}
 
     def describe(self, home: Environment, instant: datetime | None) -> str:

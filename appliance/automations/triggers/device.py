@@ -34,7 +34,7 @@ from appliance.tables.fields import Table
 _NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs", "at_start")
 
 MAX_TOLD_EVENTS = 10
-"""Names of events that are told of a device."""
+"""Names of events in a sentence about a device."""
 
 ANY_DEVICE: Subject = ("home", "")
 """The owner of an attribute that any device may show."""
@@ -64,13 +64,13 @@ class Devices(Struct, frozen=True, kw_only=True):
             table.fault("device_id", "is missing")
             return None
         if len(stated) > 1:
-            table.fault(stated[1], f"cannot stand beside {stated[0]}; choose one")
+            table.fault(stated[1], f"cannot be used together with {stated[0]}; choose one")
         if ids is None and room_id is None and group_id is None:
             return None
         return cls(ids=ids or (), room_id=room_id, group_id=group_id)
 
     def names(self) -> list[NamedThing]:
-        """The devices, the room or the group."""
+        """Return the devices, the room or the group."""
         places = (("room", self.room_id), ("group", self.group_id))
         found = [*(("device", id_) for id_ in self.ids), *((kind, id_) for kind, id_ in places if id_ is not None)]
         return [NamedThing(f"{kind}_id", kind, id_) for kind, id_ in found]
@@ -90,7 +90,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def tell(self, home: Environment, told: Callable[[Device], str]) -> str:
-        """What is told of each that is named by its id, behind semicolons; nothing where that is an empty text."""
+        """Return a sentence for each device named by its id, each after a semicolon; empty ones are omitted."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
@@ -105,7 +105,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return "".join(sentences)
 
     def include(self, device: Device, registry: Registry) -> bool:
-        """Whether the device is one of them now."""
+        """Return whether the device is one of them now."""
         if self.room_id is not None:
             return device.room_id == self.room_id
         if self.group_id is not None:
@@ -114,17 +114,17 @@ class Devices(Struct, frozen=True, kw_only=True):
         return self.is_any or self.name(device.id, device.alias)
 
     def name(self, device_id: str, alias: str | None) -> bool:
-        """Whether the ids have the device, by its id or its alias."""
+        """Return whether the ids have the device, by its id or its alias."""
         return device_id in self.ids or alias in self.ids
 
 
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     """An attribute of a device comes to match; without `attribute`, anything about its state changes.
 
-    With one of the waits, in seconds, `match` only begins it: `follow` returns with every further event of the
-    device what is being waited for, and `resolve` what to fire in the end. `debounce_secs` waits until the value has
-    not changed for so long, `duration_secs` until it has matched for so long. The caller asks `devices` whether the
-    event's device is one of them.
+    With a wait, `match` only begins it: `follow` returns the pending match after every further event of the device,
+    and `resolve` the match to fire at the end. `debounce_secs`: the value has not changed for this time;
+    `duration_secs`: it has matched for this time. The caller asks `devices` whether the event's device is one of
+    them.
 
     The last value that can be compared counts as the previous one, over gaps, outages and restarts. `at_start`: a
     change between the stored value and the first observation after a start counts, and so does a first value ever.
@@ -147,7 +147,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         duration = table.take("duration_secs", check.seconds)
         at_start = table.take("at_start", boolean)
         if table.has("debounce_secs") and table.has("duration_secs"):
-            table.fault("duration_secs", "cannot stand beside debounce_secs; choose one wait")
+            table.fault("duration_secs", "cannot be used together with debounce_secs; choose one")
         needing = [name for name in _NEED_ATTRIBUTE if table.has(name)]
         if not table.has("attribute") and needing:
             table.fault("attribute", f"is missing; {', '.join(needing)} must know which attribute is meant")
@@ -220,7 +220,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def match(self, event: Event) -> Match | None:
         """Return the event table if the event is a change to a value that matches.
 
-        A first value and a baseline are no changes, except for alarms and with `at_start`.
+        A first value or a baseline does not count, except for alarms and with `at_start`.
         """
         if not isinstance(event, DeviceStateChanged):
             return None
@@ -244,7 +244,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
-        """Return what is waited for after this event of a device, given the pending match; None is nothing.
+        """Return the pending match after this event of a device; None ends the wait.
 
         The very same object: wait on, also over a gap. Another: wait the whole time from now on.
         """
@@ -262,9 +262,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=self._table(event.device, previous)) if is_new else pending
 
     def resume(self, pending: Match, device: Device) -> Match | None:
-        """Return what a wait that a stop interrupted waits for, given the first observation after it.
+        """Return the pending match of a wait from before a stop, given the first observation after it.
 
-        As of `follow`: the same object continues, another one begins now, None is nothing.
+        As in `follow`, the same object continues, another one begins now, and None ends the wait.
         """
         value, previous = self._last_value(device), pending.event.get("value")
         if not self.matcher.holds(value):
@@ -298,7 +298,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
-    """Something happens at a device, a button is pressed, say; without `event`, anything does.
+    """A device sends an event, such as a pressed button; without `event`, any event counts.
 
     The caller asks `devices` whether the event's device is one of them.
     """
@@ -322,7 +322,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"waits until {self.devices} sends {self.event or 'any event'}{told}"
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is of this name."""
+        """Return the event table if the event is of this name."""
         if not isinstance(event, DeviceEvent) or self.event not in (None, event.event):
             return None
         if self.devices.ids and not self.devices.name(event.device_id, event.alias):

@@ -1,4 +1,4 @@
-"""Triggers of events that are no device's: variables, timers, hooks, adapters, errors."""
+"""Triggers of other events: variables, timers, hooks, adapters, errors."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
-    """Somebody calls the hook of this id."""
+    """The hook of this id is called."""
 
     type: str = "webhook"
     hook: str
@@ -154,10 +154,10 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
         return [("hook", self.hook)]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        return f"waits until somebody calls the hook '{self.hook}'"
+        return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:
-        """As ever; `data` is absent where the body stated nothing."""
+        """Return the match; `data` is absent without a body."""
         if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}
@@ -180,4 +180,4 @@ SUBJECTS: Mapping[type[Event], Callable[[Any], Subject]] = {
     events.AdapterStarted: lambda event: ("adapter", ""),
     events.SystemErrorReported: lambda event: ("error", ""),
 }
-"""What an event that is no device's is about: what a trigger listens to that is for it."""
+"""The subject of each event that does not belong to a device."""

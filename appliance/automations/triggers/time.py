@@ -45,7 +45,7 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
         if table.has("time"):
             for name in ("hour", "minute"):
                 if table.raw(name) is not None:
-                    table.fault(name, "cannot stand beside time; choose one")
+                    table.fault(name, "cannot be used together with time; choose one")
         else:
             hour = table.need("hour", check.integer_from(0, 23))
             minute = table.need("minute", check.integer_from(0, 59))
@@ -67,10 +67,10 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 
 
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Whenever the expression matches: in UTC, or, with a `locale`, what the clocks in the home show.
+    """Whenever the expression matches, in UTC, or, with a `locale`, on the home's clocks.
 
-    A time that the home's clocks skip is the first instant after the gap. Of one that they show twice, the first
-    counts; both do if the expression has `*` or a step in the hour.
+    A time that the home's clocks skip is the first instant after the gap. A doubled time counts once, or twice if the
+    expression has `*` or a step in the hour.
     """
 
     type: str = "cron"
@@ -109,7 +109,7 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
         return self._next_shown(self.locale.local(back).replace(tzinfo=None) - timedelta(seconds=1), back - _SECOND)
 
     def _next_shown(self, since: datetime, instant: datetime) -> datetime | None:
-        """Return the first instant after the given one at which the home's clocks show a match after `since`."""
+        """Return the first instant after the given one with a match on the home's clocks after `since`."""
         assert self.locale is not None
         zone = self.locale.timezone
         while (shown := self.cron.next_shown(since)) is not None:
@@ -131,9 +131,9 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """At sunrise or sunset (`type`), `offset_mins` later (negative is before); not on a day that has none.
+    """At sunrise or sunset (`type`), `offset_mins` later (negative is before); skipped on a day without it.
 
-    `weekdays` are those of the sun's event by the home's clocks, before the offset; all if empty.
+    `weekdays` count by the local date of the sun's event, before the offset; empty means all.
     """
 
     is_daily: ClassVar[bool] = True
@@ -195,7 +195,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
         for year in years:
             try:
                 day = date(year, self.month, self.day)
-            except ValueError:  # the 29th of February of a year that has none
+            except ValueError:  # 29 February of another year
                 continue
             due = instant_of(day, self.at, self.locale.timezone)
             if due is not None and due > instant:
@@ -231,7 +231,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """The first due time after the instant of those since `since`; None begins them at the instant."""
+        """Return the first due time after the instant of those since `since`; None begins them at the instant."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:
             return (since or instant) + every
@@ -245,7 +245,7 @@ def _expression(value: Value) -> Cron:
     try:
         return Cron.parse(string(value))
     except Invalid as fault:
-        raise Invalid(f"is no cron expression: {fault}") from None
+        raise Invalid(f"is not a cron expression: {fault}") from None
 
 
 def _other_hour(cron: Cron, locale: Locale, now: datetime) -> str | None:

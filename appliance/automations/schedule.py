@@ -131,6 +131,7 @@ class Scheduler:
         self._alarms: dict[Alarm, None] = {}
         self._is_trusted = trust.is_trusted()
         self._on_trust: list[Callable[[], None]] = []
+        self._awaits_trust = False
         self._on_step: list[Callable[[], None]] = []
         self._changed = asyncio.Event()
         self._tasks = Tasks()
@@ -192,6 +193,11 @@ class Scheduler:
         if not self._is_trusted:
             self._on_trust.append(do)
 
+    def await_trust(self) -> None:
+        """Look at the clock until it is trusted, even if nothing is scheduled."""
+        self._awaits_trust = True
+        self._changed.set()
+
     def on_step(self, do: Callable[[], None]) -> None:
         """Do this whenever the clock was set."""
         self._on_step.append(do)
@@ -248,7 +254,7 @@ class Scheduler:
             self._left_at = None if self._is_trusted else self._left_at
             self._fire_timers()
             self._fire_alarms()
-            if self._timers or self._alarms or not self._is_trusted:
+            if self._timers or self._alarms or (self._awaits_trust and not self._is_trusted):
                 await self._clock.wait(self._changed, self._secs_to_next())
             else:
                 await self._changed.wait()

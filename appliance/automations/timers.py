@@ -146,6 +146,8 @@ class Timers:
             self._run(timer, self._clock.monotonic() + timer.secs)
         if self._trust.is_trusted():
             self._resume_stored()
+        elif self._list(TimerState.STORED):
+            scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
         """Let none fire until `resume` was called for each reason; what falls due stays on the card."""

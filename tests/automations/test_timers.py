@@ -373,3 +373,14 @@ async def test_a_timer_is_due_by_the_clock_once_it_is_trusted_though_the_adapter
         it.clock.recheck_secs = 3600.0
         await it.pass_by(3600)
         assert it.fired == ["a"]
+
+
+async def test_a_timer_resumes_in_a_home_without_anything_scheduled_once_the_clock_is_trusted(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await start(it, secs=600)
+    async with bench(tmp_path, automation(OFF), card=card, start=BOOT, believed_after=NOW, is_idle=True) as it:
+        await it.set(NOW + timedelta(seconds=300))
+        await it.clock.run(it.clock.sleep(301))
+        await it.drain()
+        assert it.fired == ["a"]

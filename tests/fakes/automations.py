@@ -250,6 +250,7 @@ async def bench(
     locale: Any = BERLIN,
     stopped_at: datetime | None = None,
     stage: Stage | None = None,
+    is_idle: bool = False,
 ) -> AsyncIterator[Bench]:
     """The automations of these definitions, armed. A lamp that is off was seen, unless the card tells of devices.
 
@@ -268,7 +269,8 @@ async def bench(
     )
     executor = Executor(cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock, history)
     async with Automations(catalog, environment, executor) as parts:
-        parts.scheduler.after("the end of time", FOREVER, lambda late: None)
+        if not is_idle:
+            parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(
             clock=clock,
             registry=registry,

@@ -35,7 +35,7 @@ NOWHERE = Locale(timezone=load_zone("Europe/Berlin"))
 
 
 def at(text: str) -> datetime:
-    """Return the instant that this text states, in UTC unless it says otherwise."""
+    """Return the instant of this text, in UTC by default."""
     instant = datetime.fromisoformat(text)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 
@@ -68,7 +68,7 @@ def environment_of(
     variables: Mapping[str, Value] | None = None,
     changed: Mapping[str, Mapping[str, datetime]] | None = None,
 ) -> Environment:
-    """What automations live in, with these variables, and devices whose attributes changed then; it keeps nothing."""
+    """Return an environment with these variables, and devices whose attributes changed then; it stores nothing."""
     values = {f"variable/{name}": orjson.dumps({"value": value}) for name, value in (variables or {}).items()}
     for device_id, times in (changed or {}).items():
         millis = {attribute: to_millis(at) for attribute, at in times.items()}
@@ -99,7 +99,7 @@ class Parsed:
 
 
 def parse(raw: dict[str, Any], locale: Locale = BERLIN, now: datetime = NOW) -> Parsed:
-    """What becomes of the table."""
+    """Return the definition of the table, with its faults and warnings."""
     findings = Findings(LUA)
     definition = definitions.parse(Table(raw, findings), locale, now, 8)
     faults, warnings = tuple(map(str, findings.faults)), tuple(map(str, findings.warnings))

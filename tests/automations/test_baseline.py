@@ -1,4 +1,4 @@
-"""Since when something is as it is: what a restored device shows first is no change, and times of change are kept."""
+"""The first value of a restored device does not count as a change, and times of change are kept."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Bench:
         """As after a start."""
 
         async def put(_: Any) -> None:
-            raise AssertionError("nobody waits for the card")
+            raise AssertionError("no caller awaits the card")
 
         storage = Storage(stored=self.card, remember=self.card.values.__setitem__, put=put)
         times = ChangeTimes(storage, self.registry, self.bus, self.clock)
@@ -75,13 +75,13 @@ class Bench:
         return times
 
     def show(self, **attributes: Any) -> None:
-        """Let the lamp show this, a second after the last time."""
+        """Let the lamp show these attributes, a second later."""
         self.clock.suspend(1)
         seen = Observation(device_id=LAMP, kind=DeviceKind.LIGHT, attributes=attributes)
         self.registry.apply(Report(adapter="desk", observations=(seen,)))
 
     def since(self, times: ChangeTimes, comparison: Comparison = POWER) -> float:
-        """Return the second since which it holds, or at which the power last changed."""
+        """Return since which second it holds, or the second of the last change of power."""
         return (times.get(self.registry.get_device(LAMP), comparison) - START).total_seconds()
 
 
@@ -99,7 +99,7 @@ def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart()
     behind = it.times()
     it.clock.set(START)
     it.clock.suspend(7200)
-    assert it.since(behind) == -3598, "a start whose clock is behind knows nothing better"
+    assert it.since(behind) == -3598, "after a start with a late clock, the stored time is all there is"
 
 
 def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() -> None:

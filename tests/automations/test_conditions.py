@@ -182,12 +182,12 @@ BASE = {"id": "a", "name": "A", "trigger": {"type": "interval", "every_secs": 1}
 
 
 def parsed(*conditions: Any) -> Any:
-    """What a definition with these conditions comes to, without its missing `execute`."""
+    """Parse a definition with these conditions, ignoring its missing `execute`."""
     return parse({**BASE, "conditions": list(conditions)})
 
 
 def faults(*conditions: Any) -> list[str]:
-    """What is wrong with the conditions."""
+    """Return the faults of the conditions."""
     return [fault for fault in parsed(*conditions).faults if not fault.startswith("execute")]
 
 
@@ -321,7 +321,7 @@ def stated(tree: Any) -> Any:
 
 
 def truth(tree: Any, facts: Mapping[str, bool]) -> bool:
-    """What the tree comes to, evaluated directly."""
+    """Return the value of the tree, evaluated directly."""
     if isinstance(tree, str):
         return facts.get(tree, False)
     inner = [truth(each, facts) for each in tree[1]]
@@ -340,7 +340,7 @@ def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
 
 
 def instant_of(facts: Mapping[str, bool]) -> datetime:
-    """Return an instant at which the facts about the time are so."""
+    """Return an instant with these facts about the time."""
     month = 6 if facts["june"] else 7
     day = next(day for day in range(1, 28) if (date(2026, month, day).weekday() == 0) is facts["monday"])
     hours = {(True, True): 12, (True, False): 0, (False, True): 18, (False, False): 22}

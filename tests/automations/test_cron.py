@@ -1,4 +1,4 @@
-"""Cron: what is accepted and refused and how it is told, and agreement with a plain enumeration of all seconds."""
+"""Cron: accepted and rejected expressions with their sentences, and agreement with an enumeration of all seconds."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def make(chance: random.Random) -> Made:
 
 
 def make_field(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
-    """One field: a word and the numbers that it means."""
+    """Make one field: a word and its numbers."""
     low, high = BOUNDS[index]
     if chance.random() < (0.35, 0.3, 0.3, 0.4, 0.5, 0.5, 0.3)[index]:
         return chance.choice("*?"), frozenset(range(low, high + 1))
@@ -203,7 +203,7 @@ def make_field(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
 
 
 def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
-    """One element of a list."""
+    """Make one element of a list."""
     low, high = (2025, 2060) if index == 6 else BOUNDS[index]
     first, last = sorted((chance.randint(low, high), chance.randint(low, high)))
     step = chance.choice((1, 2, 3, 5, 7, 15, 40))
@@ -229,7 +229,8 @@ def name(chance: random.Random, index: int, number: int) -> str:
 
 
 def check(seed: int, count: int) -> int:
-    """Compare so many expressions with the enumeration, each through several occurrences; how many were compared."""
+    """Compare this number of expressions with the enumeration, each through several occurrences; return their
+    number."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Whether a trigger becomes a run, what it is told if not, and what a run's end does to the next one."""
+"""The decision to run after a trigger, the reason against it, and the effect of an end on the next run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OK = ("ok", None)
 
 
 def cooling(secs: int) -> tuple[str, str]:
-    """What is told of a trigger that came so many seconds too early."""
+    """Return the outcome of a trigger that came these seconds too early."""
     return "skipped", f"cooldown: {secs} s more"
 
 
@@ -30,14 +30,14 @@ IN_PROGRESS = ("skipped", "cooldown: 60 s after the run that is in progress")
 
 
 def burst(it: Bench, times: int = 1) -> None:
-    """Switch the lamp off and on again, so often."""
+    """Switch the lamp off and on again, this number of times."""
     for _ in range(times):
         it.show(power="off")
         it.show(power="on")
 
 
 async def hold(it: Bench) -> None:
-    """Runs go on until they are ended, from now on."""
+    """Let runs continue until the test ends them, from now on."""
     await it.drain()
     it.stage.ends_at_once = False
 
@@ -153,7 +153,7 @@ async def test_beyond_what_the_mode_admits_triggers_are_dropped_and_told(
 
 
 class CountedId(str):
-    """An id that counts how often one that equals it is compared with it."""
+    """An id that counts the comparisons with equal ids."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -245,7 +245,7 @@ async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
         assert await by_hand(it) == OK == it.outcomes()[-1]
 
 
-# --- what is shown -------------------------------------------------------------------------------
+# --- views -------------------------------------------------------------------------------
 
 
 async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicate_afterwards(

@@ -1,4 +1,4 @@
-"""Definitions: what a table may say, and every fault in it as a sentence that names the field."""
+"""Definitions: valid tables, and every fault as a sentence with the field."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(**fields: Any) -> dict[str, Any]:
 
 
 def read(raw: Any, locale: Any = BERLIN) -> Parsed:
-    """What becomes of the table."""
+    """Parse the table."""
     parsed = parse(raw, locale)
     assert (parsed.definition is None) is (parsed.faults != ())
     return parsed
@@ -49,7 +49,7 @@ ONE = "one table (a list of them is called triggers)"
 
 
 def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
-    """What is wrong with the table."""
+    """Return the faults of the table."""
     return list(read(raw, locale).faults)
 
 

@@ -1,4 +1,4 @@
-"""The engine fires what is due and what happened, once, over reloads, restarts and whatever is done to the clock."""
+"""The engine fires each due time and each event once, over reloads, restarts, and clock changes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DURATION = {**ON, "duration_secs": 60}
 
 
 def stamp(instant: datetime) -> str:
-    """As events tell it."""
+    """Return it as events state it."""
     return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def after(**span: float) -> str:
-    """Return the instant so long after the start, as events tell it."""
+    """Return the instant this long after the start, as events state it."""
     return stamp(NOW + timedelta(**span))
 
 
@@ -382,7 +382,7 @@ async def test_after_the_end_nothing_fires_and_nobody_waits(tmp_path: Path, capl
     assert it.fired == [] and it.clock.sleepers == 0
 
 
-# --- what is told --------------------------------------------------------------------------------
+# --- figures --------------------------------------------------------------------------------
 
 
 async def test_figures_tell_what_is_armed_what_waits_and_when_each_fires_next(tmp_path: Path) -> None:

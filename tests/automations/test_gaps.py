@@ -48,7 +48,7 @@ def observe(it: Bench, attribute: str, shown: Any, device_class: str | None = No
 
 
 async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_class: str | None = None) -> list[Any]:
-    """Return the events after these steps: values, gaps, restarts, and pauses of so many seconds as text."""
+    """Return the events after these steps: values, gaps, restarts, and pauses as text."""
     card, now, stopped_at, fired = Card(devices=[device({}, "desk:other")]), NOW, NOW, []
     attribute = trigger["attribute"]
     remaining = list(steps)
@@ -84,7 +84,7 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         (trigger_of(VALUE, equals="open"), ["open", GAP, "open"], 0),
         (trigger_of(VALUE), [1, GAP, 1], 0),
         (trigger_of(VALUE), [1, GAP, 2], 1),
-        # a first value is no change, except for alarms
+        # a first value does not count as a change, except for alarms
         (trigger_of(VALUE, equals="open"), ["open"], 0),
         (trigger_of(VALUE, equals=True), [GAP, True], 0),
         (trigger_of("water_leak", equals=True), [GAP, True], 1),

@@ -1,4 +1,4 @@
-"""Each wrong name is told with the nearest right one; `lares why` says what is waited for and needed."""
+"""Each wrong name has a warning with the nearest right one; `lares why` describes triggers and conditions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def names(*called: Source) -> HomeNames:
 
 
 def sentences(known: HomeNames, **fields: Any) -> list[str]:
-    """What is told of an automation."""
+    """Return the warnings about an automation."""
     fields = {"trigger": {"type": "interval", "every_secs": 60}, **fields}
     definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
     assert definition is not None
@@ -348,7 +348,7 @@ def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -
 
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
-    """What is told of an automation, on a Monday at 14:00 in Berlin."""
+    """Return the sentences about an automation, on a Monday at 14:00 in Berlin."""
     app = home(device({"occupancy": "unoccupied"}, MOTION), BUTTON_ITSELF, variables={"mode": "away"})
     fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
     definition = parse(fields).definition

@@ -1,4 +1,4 @@
-"""The scheduler fires what is due, once, whatever is done to the clock."""
+"""The scheduler fires each due time once, over all clock changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds; a timer of so many keeps the scheduler on the clock, so that a test can tell when it sleeps again."""
+"""Seconds of a timer that keeps the scheduler on the clock, so that a test can wait until it sleeps again."""
 
 NOON = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,12 +56,12 @@ class Bench:
         self.late: list[float] = []
 
     def note(self, occurrence: datetime) -> None:
-        """An alarm fires."""
+        """Note that an alarm fires."""
         self.fired.append(occurrence)
         self.fired_at.append(self.clock.now())
 
     def note_late(self, late: float) -> None:
-        """A timer fires."""
+        """Note that a timer fires."""
         self.late.append(late)
         self.fired_at.append(self.clock.now())
 
@@ -134,17 +134,17 @@ async def test_a_ring_that_fails_silences_nobody(caplog: pytest.LogCaptureFixtur
 @pytest.mark.parametrize(
     ("schedule", "keeps", "moves", "fires"),
     [
-        # set forward: what is passed over by at most five minutes fires once, at once; older ones never
+        # set forward: an occurrence missed by at most five minutes fires once, at once; older ones never
         (Each(HOUR), False, [("set", 8 * HOUR + 30 * MINUTE)], []),
         (Each(HOUR), False, [("set", 8 * HOUR + 4 * MINUTE)], [8 * HOUR]),
         (Each(HOUR), False, [("set", 8 * HOUR + 6 * MINUTE)], []),
         (Each(SECOND), False, [("set", 4 * MINUTE)], [4 * MINUTE]),
         (DAILY, True, [("set", 8 * HOUR)], []),
         (DAILY, True, [("set", 33 * MINUTE)], [30 * MINUTE]),
-        # set back: an hourly one fires as the clock says; a daily one not a second time on the same day
+        # set back: an hourly one follows the clock; a daily one fires once on the same day
         (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
-        # set back to just before an occurrence that comes before anybody has noticed
+        # set back to just before an occurrence that comes before the step is noticed
         (
             Each(HOUR),
             False,
@@ -190,7 +190,7 @@ async def test_steps_of_the_clock_make_neither_burst_nor_silence(
 async def until(happened: Callable[[], bool]) -> None:
     """Let the loop go round until it has happened."""
     async with asyncio.timeout(20):
-        while not happened():  # noqa: ASYNC110 - a line of the log wakes nobody
+        while not happened():  # noqa: ASYNC110 - the log has no event to await
             await asyncio.sleep(0)
 
 
@@ -201,7 +201,7 @@ async def test_what_is_passed_over_is_counted_in_the_log(caplog: pytest.LogCaptu
         await it.pass_by(timedelta())
         await it.set(NOON + 8.5 * HOUR)
         assert len(it.fired) <= 16
-        assert "not run later: 1000" not in caplog.text, "very many are counted beside everything else"
+        assert "not run later: 1000" not in caplog.text, "many are counted in the background"
         await until(lambda: "not run later: 1000" in caplog.text)
     assert "the clock was set by +30600.0 s" in caplog.text
     assert "automation 'bell': occurrences missed and not run later: 8" in caplog.text
@@ -237,7 +237,7 @@ async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
 
 @pytest.mark.parametrize(
     ("last", "first"),
-    [(1, 2), (1000, 1)],  # the same never twice; and one that only a wrong clock can have shown is forgotten
+    [(1, 2), (1000, 1)],  # the same never twice; an occurrence from a wrong clock is forgotten
 )
 async def test_one_that_keeps_rings_after_its_last(last: int, first: int) -> None:
     async with bench() as it:
@@ -323,7 +323,7 @@ async def test_what_fell_into_a_stop_of_at_most_five_minutes_rings_once(minutes:
         assert it.fired == ([NOON] if fires else []) and alarm.find_missed() == (None if fires else NOON)
         assert it.scheduler.at("c", Each(HOUR), it.note).find_missed() is None
         await it.pass_by(MINUTE)
-        assert len(it.fired) == fires, "what is armed by a reload begins with the present"
+        assert len(it.fired) == fires, "a schedule armed by a reload begins now"
 
 
 async def test_what_fell_into_a_stop_rings_when_the_clock_is_synchronised_soon_after_the_start() -> None:

@@ -1,4 +1,4 @@
-"""Cooldown and dedupe, and what is remembered of automations: over restarts, and when the clock is wrong."""
+"""Cooldown and dedupe, and the states of automations, over restarts and with a wrong clock."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
     """Why each event may not run the automation, empty if it may.
 
-    A step is the second of an event, `A` unless it is a pair of both; or what happens: a policy by a reload, a pair
-    of "ok" and the second at which the run ends well, "fails", "never began" (of `B`), "restart".
+    A step is the second of an event (`A`, or a pair of both), a new policy, a pair of "ok" and the second of a good
+    end, "fails", "never began" (of `B`), or "restart".
     """
     found, memory = [], memory or Memory()
     for step in steps:
@@ -63,12 +63,12 @@ def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[
 
 
 def cooling(secs: int) -> str:
-    """What is said of an event that comes so many seconds too early."""
+    """Return the refusal of an event that comes these seconds too early."""
     return f"cooldown: {secs} s more"
 
 
 def duplicate(ago: int, more: int) -> str:
-    """What is said of an event that came a while ago."""
+    """Return the refusal of an event that came a while ago."""
     return f"duplicate: the same event came {ago} s ago, {more} s more"
 
 
@@ -82,10 +82,10 @@ YEARS = 56 * 365 * 86_400
         (FREE, (0, 0, ("ok", 1), 1), ["", "", ""]),
         # the cooldown is taken at the decision, so that a burst runs once
         (COOL, (0, 0, (0.001, B)), ["", IN_PROGRESS, IN_PROGRESS]),
-        # it counts from the end of a good run, and what it suppresses does not prolong it
+        # it counts from the end of a good run, and suppressed events do not prolong it
         (COOL, (0, ("ok", 100), 119, 159.1, 159.999, 160), ["", cooling(41), cooling(1), cooling(1), ""]),
         (COOL, (0, "fails", 0.1), ["", ""]),
-        # a run that fails does not give back its event, but one that never began does
+        # a failed run keeps its event, a run that never began does not
         (BOTH, (0, "fails", 1, (1, B), "never began", (2, B)), ["", duplicate(1, 59), "", ""]),
         # the same event runs once a window, which is not prolonged
         (ONCE, (0, (0, B), 30.5, 59.9, 60, 119), ["", "", duplicate(30, 30), duplicate(59, 1), "", duplicate(59, 1)]),
@@ -99,7 +99,7 @@ YEARS = 56 * 365 * 86_400
         (COOL, (YEARS, ("ok", YEARS), 0, 60), ["", cooling(60), ""]),
         (ONCE, (-YEARS, 0), ["", ""]),
         (ONCE, (YEARS, 0, 60), ["", duplicate(0, 60), ""]),
-        # a step back starts the count anew
+        # a step back restarts the count
         (COOL, (0, ("ok", 0), -3600, -3541, -3540), ["", cooling(60), cooling(1), ""]),
         # a policy that a reload switches off or shortens is so at once
         (COOL, (0, FREE, 1), ["", ""]),
@@ -160,7 +160,7 @@ def test_no_more_than_so_many_events_are_remembered_and_none_that_expired() -> N
 
 
 def states(card: Card) -> States:
-    """Return the states that the card tells."""
+    """Return the states on the card."""
     return States(Storage(stored=card, remember=card.remember, put=card.put))
 
 
@@ -276,7 +276,7 @@ STEPS = ("flush", "card", "one", "two")
 async def test_a_wait_that_fires_is_off_the_card_before_its_execution_begins_wherever_a_flush_stands(
     steps: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Two waits of one automation; a flush begins, the card takes what it was given, one wait fires, or both do."""
+    """Play two waits of one automation with a flush, a slow card, and one or both waits firing."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:

@@ -35,7 +35,8 @@ NEVER = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """What a cut leaves: the card, and which automations' runs had begun and acted by then, over all starts."""
+    """The state after a cut: the card, and the automations whose runs had begun and acted by then, over all
+    starts."""
 
     card: str
     begun: frozenset[str]
@@ -44,8 +45,8 @@ class Cut:
 
 @dataclass
 class SlowCard(Card):
-    """A card that stores what it is handed in that order, each `slow` steps of the loop later. What is remembered
-    waits for the flush, as the recorder's does. `look` is called around each write."""
+    """A card that stores values in order, each `slow` steps of the loop later. Remembered values wait for the
+    flush, as in the recorder. `look` is called around each write."""
 
     slow: int = 2
     handed: dict[str, Any] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class SlowCard(Card):
             self.handed = handed | self.handed
 
     async def put(self, values: Mapping[str, Any]) -> None:
-        """As the document's: all at once, and told only then."""
+        """Store all at once, and return only then, as the document does."""
         before, done = self.last, asyncio.Event()
         self.last = done
         void = {key: self.handed.pop(key) for key in values if key in self.handed}
@@ -98,7 +99,7 @@ class Acting(Stage):
         self._acts: set[asyncio.Task[None]] = set()
 
     def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, on_end: Any) -> Play:
-        """Begin a run whose calls wait as those of the context it is given."""
+        """Begin a run that acts at once."""
         play = super().start(source, context, event, name=name, on_end=on_end)
         unused = cast("Any", None)
         calls = Context(unused, unused, Clock(), name, {"act": self._act})
@@ -121,7 +122,7 @@ async def _steps(count: int) -> None:
 
 
 class Life:
-    """One run of the hub on what a cut left; `cuts` are all that may be left of it in turn."""
+    """One run of the hub after a cut; `cuts` has every state that another cut can leave."""
 
     def __init__(self, before: Cut) -> None:
         self._before = before
@@ -130,14 +131,14 @@ class Life:
         self.stage = Acting(self.look)
 
     def look(self) -> None:
-        """Note what a cut leaves now."""
+        """Note the state that a cut leaves now."""
         begun = self._before.begun | {play.name for play in self.stage.plays}
         acted = tuple(sorted((*self._before.acted, *self.stage.acted)))
         self.end = Cut(card=json.dumps(self.card.values, sort_keys=True), begun=begun, acted=acted)
         self.cuts[self.end] = None
 
     async def step(self, work: Coroutine[object, object, object], flush_after: int) -> None:
-        """Do the work step by step, and look at each; the flush comes so many steps later."""
+        """Do the work step by step, and look at each; the flush comes after `flush_after` steps."""
         tasks = [asyncio.ensure_future(work)]
         for number in range(80):
             if number == flush_after:
@@ -149,7 +150,7 @@ class Life:
 
 
 async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> tuple[list[Cut], Cut]:
-    """Let a hub run on what was left until the timer is long over: every cut, and the end."""
+    """Run a hub on this state until long after the timer; return every cut, and the end."""
     life = Life(before)
     async with bench(folder, *AUTOMATIONS, card=life.card, start=start, stage=life.stage) as it:
         await life.step(it.pass_by(SECS), flush_after)
@@ -157,7 +158,7 @@ async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> 
 
 
 async def begin(folder: Path) -> Cut:
-    """Return a home in which the timer was started."""
+    """Return a home with a started timer."""
     life = Life(Cut(card="{}", begun=frozenset(), acted=()))
     async with bench(folder, *AUTOMATIONS, card=life.card, stage=life.stage) as it:
         await it.parts.timers.start("off", SECS, {"lamp": 1}, "automation:x")
@@ -167,7 +168,7 @@ async def begin(folder: Path) -> Cut:
 
 
 def judge(cut: Cut, end: Cut) -> list[str]:
-    """What is wrong with a life that went from the cut to that end."""
+    """Return the faults of a life from the cut to that end."""
     wrong = [f"{id_} acted twice" for id_, count in Counter(end.acted).items() if count > 1]
     if "timer/off" in json.loads(cut.card) and cut.begun:
         wrong.append("runs began before the end of the timer was durable")

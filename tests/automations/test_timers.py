@@ -19,7 +19,7 @@ BOOT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SlowCard(Card):
-    """A card that puts nothing while `may_write` is not set; what is remembered meanwhile comes after it."""
+    """A card that stores nothing until `may_write` is set; values remembered meanwhile follow."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -128,7 +128,7 @@ ZERO, DAY, MINUTE = timedelta(), timedelta(days=1), timedelta(minutes=1)
 
 
 def rows() -> Iterator[tuple[Locale, SunEvent, datetime]]:
-    """What the observatory says: the minute of each event, on its UTC date."""
+    """Read the observatory's tables: the minute of each event, on its UTC date."""
     lines = (line for line in TABLES.read_text().splitlines() if not line.startswith("#"))
     for day, latitude, longitude, kind, *times in csv.reader(lines):
         assert kind == "NORMAL"
@@ -251,7 +251,7 @@ def position(after: str | None, before: str | None, locale: Locale = BERLIN) -> 
 
 
 def local(text: str, locale: Locale = BERLIN) -> datetime:
-    """Return the instant at which the home's clocks show this."""
+    """Return the instant of this local time."""
     return datetime.fromisoformat(text).replace(tzinfo=locale.timezone)
 
 

@@ -1,4 +1,4 @@
-"""Triggers of events: which change matches, which wait goes on, and the table that Lua gets."""
+"""Triggers of events: matching changes, the course of waits, and the table that Lua gets."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_without_an_attribute_every_change_of_the_device_matches_once_and_has_no
 
 
 def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
-    """What becomes of the wait as the brightness goes through these values."""
+    """Return the course of the wait as the brightness takes these values."""
     pending: Match | None = None
     matched = []
     last: LastValues = {}

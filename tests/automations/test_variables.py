@@ -1,4 +1,4 @@
-"""Variables: what may be set, who learns of it, and what outlives a restart."""
+"""Variables: allowed values, their events, and restarts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHO = "variables"
 
 
 class Shelf:
-    """Variables on a card, and what the bus told of them."""
+    """Variables on a card, and their events."""
 
     def __init__(self, card: Card | None = None) -> None:
         self.card = card or Card()

@@ -25,7 +25,7 @@ NAMES = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A clock change: its first minute, and what the zone was ahead of UTC before and after it."""
+    """A clock change: its first minute, and the offset from UTC before and after it."""
 
     at: datetime
     before: timedelta | None
@@ -49,7 +49,7 @@ def shifts_of(zone: ZoneInfo) -> tuple[Shift, ...]:
 
 
 def moments(zone: ZoneInfo, start: datetime, end: datetime) -> dict[datetime, datetime]:
-    """When the zone's clocks come to show each minute or skip it, found by walking from minute to minute."""
+    """Return the instant of each shown or skipped minute of the zone, found by a walk from minute to minute."""
     found: dict[datetime, datetime] = {}
     reached = start.astimezone(zone).replace(tzinfo=None)
     instant = start
@@ -65,7 +65,7 @@ def moments(zone: ZoneInfo, start: datetime, end: datetime) -> dict[datetime, da
 def expected_times(
     found: Mapping[datetime, datetime], at_time: time, weekdays: frozenset[int], start: datetime
 ) -> list[datetime]:
-    """Return the moments after the start at which the clocks come to this time, on the wanted local dates."""
+    """Return the moments after the start with this local time, on the wanted local dates."""
     days = sorted({shown.date() for shown in found})
     dues = [found.get(datetime.combine(day, at_time)) for day in days if not weekdays or day.weekday() in weekdays]
     return [due for due in dues if due is not None and due > start]
@@ -81,7 +81,7 @@ def listed(trigger: TimedTrigger, start: datetime, end: datetime) -> list[dateti
 
 
 def compare(zone: ZoneInfo, shift: Shift) -> int:
-    """Around the clock change every way of saying a time agrees with the walk; how many cases there were."""
+    """Compare every kind of time with the walk around the clock change; return the number of cases."""
     locale = Locale(timezone=zone)
     start, end = shift.at - DAY, shift.at + 2 * DAY
     found = moments(zone, start - DAY, end)
@@ -158,7 +158,7 @@ def test_a_local_cron_of_every_hour_runs_through_a_doubled_hour(name: str, expre
         due, instant = [], start
         while (instant := instant + MINUTE) < end:
             shown = locale.local(instant).replace(tzinfo=None)
-            first = locale.local(instant - MINUTE).replace(tzinfo=None) + MINUTE  # earlier than shown behind a gap
+            first = locale.local(instant - MINUTE).replace(tzinfo=None) + MINUTE  # earlier than shown after a gap
             found = cron.next_shown(min(first, shown) - timedelta(seconds=1))
             if found is not None and found <= shown and (first <= shown or found == shown):
                 due.append(instant)

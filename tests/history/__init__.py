@@ -1,1 +1,1 @@
-"""What the hub remembers."""
+"""Tests of the history."""

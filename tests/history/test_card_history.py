@@ -1,4 +1,4 @@
-"""History on the card: what is written when, within which bytes; what comes back; clocks and cards that misbehave."""
+"""History on the card: writings and their bytes, reads, and faulty clocks and cards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BEFORE_2030 = Period(end=datetime(2030, 1, 1, tzinfo=UTC), limit=1000)
 
 
 def no_server(url: str, token: str | None) -> Any:
-    """There is none."""
+    """Fail: the test uses no server."""
     raise AssertionError(url)
 
 
@@ -77,7 +77,7 @@ class Box:
             yield self
 
     def show(self, device_id: str = "lamp", **attributes: Any) -> None:
-        """Let the device show this now, beside what it showed."""
+        """Let the device show these attributes now, in addition to its others."""
         previous, now = self.devices.get(device_id), self.clock.now()
         shown = {"state": "online", **({} if previous is None else previous.attributes), **attributes}
         device = replace(previous or self._shape, id=device_id, attributes=shown, updated_at=now, last_seen=now)
@@ -93,7 +93,7 @@ class Box:
     async def values(
         self, attribute: str, resolution: Resolution = Resolution.RAW, device_id: str = "lamp", period: Period = ALL
     ) -> list[Any]:
-        """Return the entries' values, newest first, with minimum and maximum where they have them."""
+        """Return the entries' values, newest first, with minimum and maximum if present."""
         found = await self.history.attributes.list_values(device_id, attribute, period, resolution)
         return [_told(entry) for entry in found.entries]
 
@@ -361,7 +361,7 @@ async def test_the_clock_may_jump_by_years(tmp_path: Path) -> None:
         box.is_trusted = True
         box.show(brightness=99)
         values = await box.values("brightness", period=BEFORE_2030)
-        assert (values[0], values[-1], len(values)) == (99, 3, 16), "the card has what was before"
+        assert (values[0], values[-1], len(values)) == (99, 3, 16), "the card has the older values"
     async with box.run():
         values = await box.values("brightness", period=BEFORE_2030)
         assert values[0] == (99, 99, 99) and len(values) == 15, "1970 was no time at all"

@@ -54,12 +54,12 @@ class Home:
         )
 
     def values(self, device_id: str, attribute: str, period: Period = ALL, *more: Resolution) -> list[Any]:
-        """What the history tells of the attribute, newest first."""
+        """Return the attribute's values in the history, newest first."""
         return [entry.value for entry in self.history.list_values(device_id, attribute, period, *more)]
 
 
 def _a_device() -> Device:
-    """Return a device with every field that there is."""
+    """Return a device with every field."""
     registry = PromptRegistry(Bus(), VirtualClock(NOON))
     seen = Observation(device_id="x:1", kind=DeviceKind.SENSOR, attributes={}, vendor_specific={})
     registry.apply(Report(adapter="x", present=frozenset({"x:1"}), observations=(seen,)))
@@ -67,7 +67,7 @@ def _a_device() -> Device:
 
 
 def after(seconds: float) -> datetime:
-    """So many seconds after noon."""
+    """Return the instant these seconds after noon."""
     return NOON + timedelta(seconds=seconds)
 
 
@@ -142,7 +142,7 @@ def test_one_chatty_sensor_takes_nothing_from_the_others() -> None:
     for quiet in range(10):
         assert len(home.values(f"quiet:{quiet}", "temperature")) == 40
     hours = home.values("chatty:1", "battery", ALL, Resolution.HOUR)
-    assert len(hours) == 40, "old values of the chatty one have thinned out to one an hour"
+    assert len(hours) == 40, "old values of the chatty device have thinned out to one per hour"
     assert home.history.figures()["bytes"] <= 96 << 10
 
 
@@ -181,7 +181,7 @@ def test_a_month_of_a_usual_home_stays_useful_within_four_megabytes(
 
 
 def _report(home: Home, rng: random.Random, events: int, step: float) -> None:
-    """Let the devices show so many changes, one each `step` seconds."""
+    """Let the devices show this number of changes, one per `step` seconds."""
     units = [{"unit": "celsius"}, {"unit": "percent"}, {"unit": "lux"}]
     devices = [[f"custom.d.{number}" for number in range(3 + (index % 3 == 0))] for index in range(60)]
     shown: list[dict[str, Any]] = [dict.fromkeys(names, 0) for names in devices]

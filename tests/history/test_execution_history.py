@@ -1,4 +1,4 @@
-"""What was executed and commanded: the newest first, within a period, and bounded whatever happens."""
+"""Past executions and commands: newest first, within a period, and always bounded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def entry(subject: str, number: int, results: int = 0) -> ExecutionEntry:
-    """One that ran so many seconds after noon."""
+    """Return an execution these seconds after noon."""
     return ExecutionEntry(
         subject=subject,
         executed_at=NOON + timedelta(seconds=number, microseconds=900),
@@ -91,7 +91,7 @@ def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was
 
 
 def send(bus: Bus, second: int, device_id: str, message: str | None = None) -> None:
-    """Let a command to the device end so many seconds after noon."""
+    """Let a command to the device end these seconds after noon."""
     at, sent = NOON + timedelta(seconds=second), Command(capability="brightness", action="set", value=40)
     ended = {"source": "device", "room_id": "hall", "device_id": device_id, "command": sent, "message": message}
     bus.publish(CommandEnded(at=at, status="ok" if message is None else "error", **ended))  # type: ignore[arg-type]

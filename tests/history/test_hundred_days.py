@@ -57,7 +57,7 @@ class Home:
         self._is_on = [False] * SWITCHES
 
     def live(self) -> None:
-        """One beat: five minutes."""
+        """Let one beat of five minutes pass."""
         at = to_millis(self._clock.now())
         for number in range(SENSORS):
             hours = self._collector._find_numbers((f"virtual:d{number}", "temperature"), {"unit": "celsius"})

@@ -1,4 +1,4 @@
-"""The stream to a server of line protocol: what it is sent is understood, and nothing is lost while it is away."""
+"""The stream to a server of line protocol: valid lines, and no loss while the server is away."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_whatever_is_shown_the_strict_server_understands(
 
 
 class Home:
-    """A device, a writer and a server; time goes by as the test says."""
+    """A device, a writer and a server; the test moves the time."""
 
     def __init__(self, server: LineServer, post: PostLines | None = None, clock: Clock | None = None) -> None:
         self.server = server
@@ -89,7 +89,7 @@ class Home:
         self.shown[round(now.timestamp() * 1000)] = number
 
     async def pass_time(self, seconds: float) -> None:
-        """Let the clock go on, and all do what they then do."""
+        """Move the clock, and let all tasks work."""
         assert isinstance(self.clock, VirtualClock)
         await _settle()
         await self.clock.advance(seconds, sleepers=0)

@@ -7,7 +7,7 @@ from appliance.home.bus import Bus
 
 
 def news(number: int) -> events.Event:
-    """One of many different events."""
+    """Return one of many different events."""
     return events.SystemErrorReported(message=str(number))
 
 

@@ -1,4 +1,4 @@
-"""Commands: what a JSON object must hold to be one, and the sentence when it does not."""
+"""Commands: the fields of a JSON object, and the sentence about a wrong one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sample(key: str) -> Any:
 
 
 def refusal(raw: Any) -> str:
-    """Return the sentence with which it is refused."""
+    """Return the sentence of its rejection."""
     with pytest.raises(Invalid) as refused:
         Command.parse(raw)
     return str(refused.value)
@@ -127,7 +127,7 @@ UNSOUND: dict[str, list[Any]] = {
         command("effect", "set", value="disco")
     ],
 }
-"""What is no command, by the sentence with which it is refused."""
+"""Wrong commands, by the sentence of their rejection."""
 
 
 def test_an_unsound_command_is_refused_with_what_is_wrong_and_what_there_is() -> None:

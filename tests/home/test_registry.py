@@ -1,4 +1,4 @@
-"""The registry: what a change leaves behind, which events are published, in which order, and what leaves no trace."""
+"""The registry: the state after a change, the published events in order, and changes without a trace."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Home:
         self.news()
 
     def news(self) -> list[events.Event]:
-        """What was published since the last call."""
+        """Return the events since the last call."""
         published = self.received[:]
         self.received.clear()
         return published
@@ -66,13 +66,13 @@ def seen(device_id: str = "a:1", note: Any = None, **attributes: Any) -> Observa
 
 
 def report(*observations: Observation, adapter: str = "a", also: Iterable[str] = ()) -> Report:
-    """Return a report of these, and of those that are there and could not be read."""
+    """Return a report of these devices, and of present ones that could not be read."""
     present = frozenset({*(each.device_id for each in observations), *also})
     return Report(adapter=adapter, present=present, observations=observations)
 
 
 class TestReports:
-    """What an adapter saw becomes what the home knows."""
+    """Observations become the state of the home."""
 
     def test_an_attribute_that_is_dropped_stays_as_it_was(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))

@@ -1,4 +1,4 @@
-"""The schema types: what each takes before, at and after every edge, and the form in which it gives it back."""
+"""The schema types: accepted values before, at and after every bound, and their canonical form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAN, INF = math.nan, math.inf
 
 
 ODD: list[Any] = [True, False, None, "5", "", [], [5], {}, NAN, INF, -INF, 2**64, -(2**63) - 1, 10**400]
-"""What no kind of number is."""
+"""Values that are not numbers."""
 
 ODD_UNITS: list[Any] = [None, "", "K", "Kelvin", "kelvin ", "mired", 1, ["kelvin"], {}]
 
@@ -51,7 +51,7 @@ ACCEPTED: dict[str, list[Any]] = {
         *map(mireds, (153, 154, 556)),
     ],
 }
-"""What comes back as it is, by type."""
+"""Values that stay as they are, by type."""
 
 MADE_CANONICAL: list[tuple[str, Any, Any]] = [
     ("integer", 50.0, 50),

@@ -61,7 +61,7 @@ def build_app(
     parts = ApiParts(
         hub=hub,
         encoder=encoder,
-        hooks=Hooks(hub.registry, hub.bus, hub.dispatcher, hub.automations.engine.hears_hook),
+        hooks=Hooks(hub.registry, hub.bus, hub.dispatcher, hub.automations.engine.has_hook_listener),
         keyring=keyring,
         metrics=Metrics(hub, requests, stream, app.ctx.connections),
         stream=stream,

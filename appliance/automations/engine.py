@@ -106,7 +106,7 @@ class Engine:
         """Return whether an automation that is switched on listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
 
-    def hears_hook(self, hook: str) -> bool:
+    def has_hook_listener(self, hook: str) -> bool:
         """Return whether an automation, switched on or not, has a trigger for the hook of this id."""
         return bool(self._index.of_subject("hook", hook))
 

@@ -136,7 +136,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return " and ".join(f"{name} {bound}" for name, bound in ends if bound is not None)
 
 
-def wanted(name: str, matcher: Matcher) -> str:
+def describe_demand(name: str, matcher: Matcher) -> str:
     """Return the demand as text: `power = on`, `brightness above 50`, or `any change of power`."""
     if matcher.is_any:
         return f"any change of {name}"
@@ -144,10 +144,10 @@ def wanted(name: str, matcher: Matcher) -> str:
 
 
 ONLY_A_CHANGE = " already; it must change first"
-"""What `present` adds to a value that matches already."""
+"""What `describe_present` adds to a value that matches already."""
 
 
-def present(value: Value, matcher: Matcher) -> str:
+def describe_present(value: Value, matcher: Matcher) -> str:
     """Return the present value for people; if a trigger would match it, with the note that it must change first."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
     return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")

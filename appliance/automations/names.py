@@ -50,7 +50,7 @@ SETTLING_SECS = 60.0
 TOLERANCE_SECS = 0.5
 """By how much the loop's clock may be ahead of the hub's then."""
 
-MAX_TOLD_NAMES = 10
+MAX_LISTED_NAMES = 10
 """Names of attributes or events that a sentence lists."""
 
 MAX_PAST_NAMES = 100
@@ -260,7 +260,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         if id_ in (self.devices or {}):
             return None
         if named := self.named.get(name.casefold()):
-            return f"names {name!r}, which is the name of {' or '.join([*named][:MAX_TOLD_NAMES])}; write that id"
+            return f"names {name!r}, which is the name of {' or '.join([*named][:MAX_LISTED_NAMES])}; write that id"
         if id_ in self.removed:
             return f"names {name!r}, which {self.removed[id_]}"
         if ":" in id_ and (message := self._missing_section(id_)) is not None:
@@ -362,7 +362,7 @@ def _type_of(value: Value) -> str | None:
 
 
 def _list(names: Collection[str]) -> str:
-    return ", ".join(sorted(names)[:MAX_TOLD_NAMES])
+    return ", ".join(sorted(names)[:MAX_LISTED_NAMES])
 
 
 def read_past(stored: DocumentReader) -> dict[str, PastNames]:

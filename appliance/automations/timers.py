@@ -64,7 +64,7 @@ class TimerState(Enum):
     STORED = "a trusted clock"
     RUNNING = "its end"
     HELD = "the end of a pause"
-    UNHEARD = "an automation that listens for it"
+    UNCLAIMED = "an automation that listens for it"
 
 
 class RunningTimer(Struct, eq=False, kw_only=True):
@@ -161,7 +161,7 @@ class Timers:
 
     def recheck(self) -> None:
         """Fire timers that waited for an automation that listens for them, if one does now."""
-        for timer in self._list(TimerState.UNHEARD):
+        for timer in self._list(TimerState.UNCLAIMED):
             if self._has_listener(timer.name):
                 self._end(timer)
 
@@ -321,7 +321,7 @@ class Timers:
             timer.state, timer.is_late = TimerState.HELD, True
             return False
         if not self._has_listener(timer.name):
-            self._await_listener(timer)
+            self._wait_for_listener(timer)
             return False
         return True
 
@@ -337,10 +337,10 @@ class Timers:
         log.debug("timer '%s' is over", timer.name)
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
-    def _await_listener(self, timer: RunningTimer) -> None:
+    def _wait_for_listener(self, timer: RunningTimer) -> None:
         """Keep it for up to a day after its end."""
         now = self._clock.monotonic()
-        timer.state, timer.is_late = TimerState.UNHEARD, True
+        timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unheard_since is None:
             log.info("timer '%s' is over, and no automation that is switched on listens for it yet", timer.name)
             timer.unheard_since = now

@@ -25,7 +25,7 @@ from appliance.history.card_lines import (
     decode_hours,
     month_at,
 )
-from appliance.history.device_history import Beside
+from appliance.history.device_history import ValueParts
 from appliance.history.hours import Hour, join_all
 from appliance.store.disk import Disk
 from appliance.store.lock import holder_of
@@ -75,7 +75,7 @@ class _Export:
         self._months = months
         self._start = start
         self._end = end
-        self._open: dict[tuple[str, str], tuple[Beside, Hour]] = {}
+        self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
         """The last hour of each attribute: another part of it may follow."""
         self.bad = 0
 
@@ -105,15 +105,15 @@ class _Export:
             return []
 
     def _hour_rows(self, line: Mapping[str, Any]) -> Iterator[Row]:
-        for beside, hour in decode_hours(line):
+        for parts, hour in decode_hours(line):
             key = (line["d"], line["a"])
             before = self._open.get(key)
-            if before is not None and before[0] == beside and before[1].start == hour.start:
-                self._open[key] = (beside, join_all(hour.start, (before[1], hour)))
+            if before is not None and before[0] == parts and before[1].start == hour.start:
+                self._open[key] = (parts, join_all(hour.start, (before[1], hour)))
                 continue
             if before is not None:
                 yield _hour_row(key, *before)
-            self._open[key] = (beside, hour)
+            self._open[key] = (parts, hour)
 
     def _rest(self) -> Iterator[Row]:
         rest, self._open = self._open, {}
@@ -136,9 +136,9 @@ def _row(at: float, kind: str, line: Mapping[str, Any], **fields: Any) -> Row:
     }
 
 
-def _hour_row(key: tuple[str, str], beside: Beside, hour: Hour) -> Row:
+def _hour_row(key: tuple[str, str], parts: ValueParts, hour: Hour) -> Row:
     fields = {"value": hour.value, "min": hour.low, "max": hour.high, "secs": hour.secs}
-    unit = {"unit": beside["unit"]} if beside is not None and "unit" in beside else {}
+    unit = {"unit": parts["unit"]} if parts is not None and "unit" in parts else {}
     gain = {} if hour.gain is None else {"increase": hour.gain}
     return _row(hour.start, "hour", {"d": key[0], "a": key[1]}, **fields, **unit, **gain)
 

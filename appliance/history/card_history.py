@@ -26,7 +26,7 @@ from appliance.history.card_lines import (
 )
 from appliance.history.card_writer import PERIOD_MS, CardWriter, WritingIndex, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
-from appliance.history.device_history import Beside
+from appliance.history.device_history import ValueParts
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
 from appliance.history.period import FIRST_DATED_MS, Period
@@ -130,7 +130,7 @@ class CardHistory:
         async with self._lock:  # while they are written, entries are in neither place
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
             lines = await self._find(period, attribute_beginning(*key), enough)
-        hours: list[tuple[Beside, Hour]] = []
+        hours: list[tuple[ValueParts, Hour]] = []
         changes: list[ValueChange] = []
         for line in lines:
             try:
@@ -142,7 +142,7 @@ class CardHistory:
         changes += [each for each in fresh_changes if each[0] >= FIRST_DATED_MS]
         first, last = period.bounds_ms()
         return CardValues(
-            hours=[(beside, h) for beside, h in hours if first <= h.start * 1000 <= last],
+            hours=[(parts, h) for parts, h in hours if first <= h.start * 1000 <= last],
             changes=[change for change in changes if first <= change[0] <= last],
         )
 
@@ -275,7 +275,7 @@ class CardValues(Struct, frozen=True, kw_only=True):
     """The values of an attribute on the card and in the collector: hours with the parts next to their numbers, and
     changes."""
 
-    hours: list[tuple[Beside, Hour]]
+    hours: list[tuple[ValueParts, Hour]]
     changes: list[ValueChange]
 
 

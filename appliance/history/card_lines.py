@@ -25,7 +25,7 @@ from typing import Any
 import orjson
 
 from appliance.clock import timestamp
-from appliance.history.device_history import Beside
+from appliance.history.device_history import ValueParts
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour
 from appliance.home.events import CommandEnded
@@ -66,7 +66,7 @@ def execution_beginning(kind: str, id_: str) -> bytes:
 
 
 def encode_hours(
-    device_id: str, attribute: str, beside: Beside, hours: Iterable[Hour]
+    device_id: str, attribute: str, parts: ValueParts, hours: Iterable[Hour]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the lines of these hours, one for each month, with that month."""
     for month, found in groupby(hours, lambda hour: month_of(hour.start)):
@@ -76,7 +76,7 @@ def encode_hours(
             row = [(hour.start - first) / 3600, hour.secs, hour.low, hour.value, hour.high]
             row[0] = int(row[0]) if row[0] == int(row[0]) else row[0]
             rows.append(row if hour.gain is None else [*row, hour.gain])
-        rest = orjson.dumps({"u": beside, "t": first, "h": rows})
+        rest = orjson.dumps({"u": parts, "t": first, "h": rows})
         yield month, attribute_beginning(device_id, attribute) + rest[1:]
 
 
@@ -117,15 +117,15 @@ def encode_written(at: int, used: int, days: int) -> bytes:
     return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
 
 
-def decode_hours(line: Mapping[str, Any]) -> list[tuple[Beside, Hour]]:
+def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
     """Return the hours of a line, each with the parts next to its numbers; empty for another line. Raises
     `Faulty`."""
     if "h" not in line:
         return []
-    beside, first = line["u"], line["t"]
+    parts, first = line["u"], line["t"]
     return [
         (
-            beside,
+            parts,
             Hour(
                 start=int(first + 3600 * row[0]),
                 secs=row[1],

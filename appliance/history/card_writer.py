@@ -85,8 +85,8 @@ def _of_hours(found: CollectedHours) -> _Candidate:
     return _Candidate(
         key=found.key,
         frequency=found.reports,
-        lines=_bodies(encode_hours(*found.key, found.beside, found.hours)),
-        coarse=_bodies(encode_hours(*found.key, found.beside, coarse)),
+        lines=_bodies(encode_hours(*found.key, found.parts, found.hours)),
+        coarse=_bodies(encode_hours(*found.key, found.parts, coarse)),
     )
 
 

@@ -17,7 +17,7 @@ from appliance.history.card_lines import (
     fit_for_card,
     month_of,
 )
-from appliance.history.device_history import Beside, Series, split_number
+from appliance.history.device_history import Series, ValueParts, split_number
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
 from appliance.home.bus import Bus
@@ -58,7 +58,7 @@ class CollectedHours(Struct, frozen=True, kw_only=True):
     """Hours of an attribute, and how many numbers they were made of."""
 
     key: AttributeKey
-    beside: Beside
+    parts: ValueParts
     hours: list[Hour]
     reports: int
 
@@ -80,7 +80,7 @@ class Collected(Struct, kw_only=True):
         for each in self.hours:
             for month in dict.fromkeys(month_of(hour.start) for hour in each.hours):
                 hours = [hour for hour in each.hours if month_of(hour.start) == month]
-                kept = CollectedHours(key=each.key, beside=each.beside, hours=hours, reports=each.reports)
+                kept = CollectedHours(key=each.key, parts=each.parts, hours=hours, reports=each.reports)
                 of(hours[0].start).hours.append(kept)
         for key, changes in self.changes.items():
             for change in changes:
@@ -133,7 +133,7 @@ class Collector:
         self._count = sum(map(len, self._numbers.values()))
         taken = Collected(
             hours=[
-                CollectedHours(key=key, beside=each.beside, hours=hours, reports=reports)
+                CollectedHours(key=key, parts=each.parts, hours=hours, reports=reports)
                 for key, each, reports, hours in found
                 if hours
             ],
@@ -146,7 +146,7 @@ class Collector:
     def give_back(self, taken: Collected, at: int) -> None:
         """Take back data that could not be written; `at` is the present."""
         for each in taken.hours:
-            numbers = self._find_numbers(each.key, each.beside)
+            numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:
                 numbers.give_back(each.hours)
         for key, changes in taken.changes.items():
@@ -157,11 +157,11 @@ class Collector:
         self._entry_bytes += sum(len(each.body) for each in taken.entries)
         self._bound_entries()
 
-    def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[Beside, Hour]]:
+    def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
         """Return the hours of the attribute that were not taken yet, the present one as far as it has come."""
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
-        return [(each.beside, hour) for each in numbers for hour in each.peek(at)]
+        return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
         """Return the changes of the attribute that were not taken yet, in order of time."""
@@ -217,11 +217,11 @@ class Collector:
         else:
             numbers.pause(at)
 
-    def _find_numbers(self, key: AttributeKey, beside: Beside) -> NumberHours | None:
+    def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
         """Return the hours of the attribute, new ones if there were none of this unit; None if there is no room."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
-        if numbers is None or numbers.beside != beside:
+        if numbers is None or numbers.parts != parts:
             if numbers is not None:
                 self._ended.append((key, numbers))
             elif self._count >= MAX_ATTRIBUTES:
@@ -229,7 +229,7 @@ class Collector:
                 return None
             else:
                 self._count += 1
-            numbers = device[key[1]] = NumberHours(beside, self._grid_ms)
+            numbers = device[key[1]] = NumberHours(parts, self._grid_ms)
         return numbers
 
     def _add_change(self, key: AttributeKey, at: int, value: Any) -> None:

@@ -38,7 +38,7 @@ MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 _MAX_EXACT = 1 << 53
 """Integers beyond this are not exact as floats."""
 
-Beside = Mapping[str, Any] | None
+ValueParts = Mapping[str, Any] | None
 """The parts next to the number in a value, such as its unit; None for a number alone."""
 
 _Form = tuple[type[Any], str]
@@ -131,7 +131,7 @@ class Series:
         return index
 
 
-def split_number(value: Any) -> tuple[Beside, int | float] | None:
+def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
     """Return a value's number and its other parts; None for a word, a boolean or anything else."""
     if _is_exact(value):
         return None, value
@@ -145,8 +145,8 @@ def _split(value: Any) -> tuple[_Form, float]:
     """Return the value as a form and a number."""
     if (split := split_number(value)) is None:
         return (str, _encode(value)), 0.0
-    beside, number = split
-    return (type(number), "" if beside is None else _encode(beside)), number
+    parts, number = split
+    return (type(number), "" if parts is None else _encode(parts)), number
 
 
 def _encode(value: Any) -> str:
@@ -160,10 +160,10 @@ def _is_exact(value: Any) -> TypeGuard[int | float]:
 
 
 def _join(form: _Form, number: float) -> Any:
-    kind, beside = form
+    kind, parts = form
     if kind is str:
-        return json.loads(beside)
-    return {"value": kind(number), **json.loads(beside)} if beside else kind(number)
+        return json.loads(parts)
+    return {"value": kind(number), **json.loads(parts)} if parts else kind(number)
 
 
 MIN_SHARE_BYTES = 2048

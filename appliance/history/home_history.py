@@ -16,7 +16,14 @@ from appliance.clock import Clock, from_millis, to_millis
 from appliance.history.card_history import CardHistory, CardValues
 from appliance.history.card_lines import ValueChange
 from appliance.history.card_writer import Written
-from appliance.history.device_history import HOUR_MS, AttributeEntry, Beside, DeviceHistory, Resolution, split_number
+from appliance.history.device_history import (
+    HOUR_MS,
+    AttributeEntry,
+    DeviceHistory,
+    Resolution,
+    ValueParts,
+    split_number,
+)
 from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory
 from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.line_writer import LineWriter, PostLines
@@ -177,11 +184,11 @@ class AttributeReader:
             if split is None:
                 changes.append((at, entry.value))
                 continue
-            if not numbers or numbers[-1].beside != split[0]:
+            if not numbers or numbers[-1].parts != split[0]:
                 numbers.append(NumberHours(split[0], self._grid_ms))
             numbers[-1].report(at, split[1], numbers[-1].last)
         now = to_millis(_earlier(period.end, self._clock.now()))
-        return CardValues(hours=[(each.beside, hour) for each in numbers for hour in each.take(now)], changes=changes)
+        return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
         """Return the start of the moment's day; both in seconds since 1970."""
@@ -199,10 +206,10 @@ def _in_spans(
     """Return one entry per hour or day: the summary of numbers, or the last change."""
     entries: list[AttributeEntry] = []
     ordered = sorted(known.hours, key=lambda each: each[1].start)
-    for beside, found in groupby(ordered, lambda each: each[0]):
+    for parts, found in groupby(ordered, lambda each: each[0]):
         hours = merge(hour for _, hour in found)
         for start, each in groupby(hours, lambda hour: start_of_hours(hour.start)):
-            entries.append(_entry(beside, join_all(start, each)))
+            entries.append(_entry(parts, join_all(start, each)))
     by_span = {
         start_of_changes(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])
     }
@@ -213,13 +220,13 @@ def _of_changes(changes: Iterable[ValueChange]) -> list[AttributeEntry]:
     return [AttributeEntry(observed_at=from_millis(at), value=value) for at, value in changes if value is not None]
 
 
-def _entry(beside: Beside, hour: Hour) -> AttributeEntry:
+def _entry(parts: ValueParts, hour: Hour) -> AttributeEntry:
     return AttributeEntry(
         observed_at=datetime.fromtimestamp(hour.start, UTC),
-        value=join_number(beside, hour.value),
-        low=join_number(beside, hour.low),
-        high=join_number(beside, hour.high),
-        gain=None if hour.gain is None else join_number(beside, hour.gain),
+        value=join_number(parts, hour.value),
+        low=join_number(parts, hour.low),
+        high=join_number(parts, hour.high),
+        gain=None if hour.gain is None else join_number(parts, hour.gain),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from appliance.history.device_history import HOUR_MS, Beside
+from appliance.history.device_history import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
 """Units of meters that count up: the use in an hour is the difference, not the mean."""
@@ -34,14 +34,14 @@ class Hour(Struct, frozen=True, kw_only=True):
     gain: float | None = None
 
 
-def join_number(beside: Beside, number: float) -> Any:
+def join_number(parts: ValueParts, number: float) -> Any:
     """Return the value with this number and these other parts."""
-    return number if beside is None else {"value": number, **beside}
+    return number if parts is None else {"value": number, **parts}
 
 
-def is_meter(beside: Beside) -> bool:
+def is_meter(parts: ValueParts) -> bool:
     """Return whether the number belongs to a meter, which counts up."""
-    return beside is not None and ("period" in beside or beside.get("unit") in METER_UNITS)
+    return parts is not None and ("period" in parts or parts.get("unit") in METER_UNITS)
 
 
 def gain_of(before: float, now: float) -> float:
@@ -82,7 +82,7 @@ class NumberHours(Struct):
     last number still holds.
     """
 
-    beside: Beside
+    parts: ValueParts
     grid_ms: int = 0
     is_meter: bool = False
     reports: int = 0
@@ -100,7 +100,7 @@ class NumberHours(Struct):
     _known_ms: int = 0
 
     def __post_init__(self) -> None:
-        self.is_meter = is_meter(self.beside)
+        self.is_meter = is_meter(self.parts)
 
     @property
     def last(self) -> float | None:

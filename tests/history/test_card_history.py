@@ -453,7 +453,7 @@ def collected(*, attributes: int, entries: int) -> Collected:
     hours = [Hour(start=3600 * hour, secs=3600, low=1.5, value=2.5, high=3.5) for hour in range(6)]
     return Collected(
         hours=[
-            CollectedHours(key=("lamp", f"a{number}"), beside=None, hours=hours, reports=1000 - number)
+            CollectedHours(key=("lamp", f"a{number}"), parts=None, hours=hours, reports=1000 - number)
             for number in range(attributes)
         ],
         changes={("lamp", "power"): [(1000 * number, "on") for number in range(50)]},

@@ -37,22 +37,22 @@ def refused(reason: str, branch: str = "") -> ConditionResult:
 class Fact(Struct, frozen=True, kw_only=True):
     """A comparison: `name` has `value` and must be `needs`; the one place for its sentences.
 
-    `told` replaces name and value if they do not fit: for a missing device, or an untrusted clock. Without `needs` it
-    stands for itself.
+    `sentence` replaces name and value if they do not fit: for a missing device, or an untrusted clock. Without
+    `needs` it stands for itself.
     """
 
     holds: bool
     name: str = ""
     value: str = ""
     needs: str = ""
-    told: str = ""
+    sentence: str = ""
     kind: str = ""
     device_id: str = ""
 
     @property
     def past(self) -> str:
         """The past form: `brightness was 20`, `variable 'mode' was 'home'`."""
-        return self.told or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
+        return self.sentence or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
 
     @property
     def refusal(self) -> str:
@@ -62,7 +62,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     @property
     def present(self) -> str:
         """The present form: `brightness of 'desk:light:0' = 20`."""
-        return self.told or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
+        return self.sentence or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
 
 
 class Condition(Struct, frozen=True, kw_only=True):

@@ -68,10 +68,10 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         """Compare the attribute; a missing device or attribute does not match."""
         devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
         if not devices:
-            return Fact(holds=False, told=str(home.registry.no_device(self.device_id)))
+            return Fact(holds=False, sentence=str(home.registry.no_device(self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
-            return Fact(holds=False, told=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
+            return Fact(holds=False, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
         fact = replace(_compare(self.attribute, value, self.matcher), device_id=self.device_id)
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
@@ -79,13 +79,13 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         """Compare since when it has held; unknown without a trusted clock."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
-            return Fact(holds=False, told=UNTRUSTED, needs=needs)
+            return Fact(holds=False, sentence=UNTRUSTED, needs=needs)
         since = max(timedelta(), instant - home.change_times.get(device, self.comparison))
         if since >= timedelta(seconds=self.for_secs):
             return replace(fact, needs=needs)
         secs = f"{since.total_seconds():.0f} s"
         held = f"was {self.matcher} for {secs}" if self.matcher.is_range else f"changed {secs} ago"
-        return Fact(holds=False, told=f"{self.attribute} {held}", needs=needs)
+        return Fact(holds=False, sentence=f"{self.attribute} {held}", needs=needs)
 
     @property
     def comparison(self) -> Comparison:
@@ -127,10 +127,10 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         try:
             count = len(list_devices(self.place_id))
         except NotFound as error:
-            return Fact(holds=False, told=str(error))
+            return Fact(holds=False, sentence=str(error))
         is_met = count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices)
         devices = "1 device" if count == 1 else f"{count} devices"
-        return Fact(holds=is_met, told=f"{self.place} '{self.place_id}' had {devices}", needs=self._bounds())
+        return Fact(holds=is_met, sentence=f"{self.place} '{self.place_id}' had {devices}", needs=self._bounds())
 
     def _bounds(self) -> str:
         bounds = (("at least", self.min_devices), ("at most", self.max_devices))
@@ -157,7 +157,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
         """Compare the variable; an unset one does not match."""
         value = home.variables.find(self.name)
         if value is None:
-            return Fact(holds=False, told=f"variable '{self.name}' is not set", needs=str(self.matcher))
+            return Fact(holds=False, sentence=f"variable '{self.name}' is not set", needs=str(self.matcher))
         return _compare(self.name, value, self.matcher, kind="variable")
 
 

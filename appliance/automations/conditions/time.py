@@ -57,7 +57,7 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
         if instant is None:
-            return Fact(holds=False, told=UNTRUSTED, needs=str(self))
+            return Fact(holds=False, sentence=UNTRUSTED, needs=str(self))
         is_met = self.is_met(instant)
         needs = str(self) if is_met else self.needs(instant)
         return Fact(holds=is_met, name=self.name, value=self.value(instant), needs=needs)

@@ -16,11 +16,11 @@ from appliance.automations.fields import (
     Matcher,
     NamedThing,
     Subject,
-    present,
+    describe_demand,
+    describe_present,
     same,
     take_attribute,
     take_matcher,
-    wanted,
 )
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
@@ -33,13 +33,13 @@ from appliance.tables.fields import Table
 
 _NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs", "at_start")
 
-MAX_TOLD_EVENTS = 10
+MAX_LISTED_EVENTS = 10
 """Names of events in a sentence about a device."""
 
 ANY_DEVICE: Subject = ("home", "")
 """The owner of an attribute that any device may show."""
 
-_WHOSE = ("device_id", "room_id", "group_id")
+_DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         """
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
-        stated = [name for name in _WHOSE if table.has(name)]
+        stated = [name for name in _DEVICE_FIELDS if table.has(name)]
         if not stated and may_be_any:
             return cls()
         if not stated:
@@ -89,7 +89,7 @@ class Devices(Struct, frozen=True, kw_only=True):
             return f"a device of group '{self.group_id}'"
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
-    def tell(self, home: Environment, told: Callable[[Device], str]) -> str:
+    def describe_each(self, home: Environment, describe: Callable[[Device], str]) -> str:
         """Return a sentence for each device named by its id, each after a semicolon; empty ones are omitted."""
         sentences = []
         for device_id in self.ids:
@@ -100,7 +100,7 @@ class Devices(Struct, frozen=True, kw_only=True):
                 continue
             if (state := found[0].attributes.get("state")) in (OFFLINE, UNAVAILABLE):
                 sentences.append(f"; {whose} is {state} now (`lares why {device_id}`)")
-            if sentence := told(found[0]):
+            if sentence := describe(found[0]):
                 sentences.append(f"; {whose} {sentence}")
         return "".join(sentences)
 
@@ -181,15 +181,15 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         change = f"{self.devices} changes"
         if self.attribute is not None:
             secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
-            change = f"{self.devices} shows {wanted(self.attribute, self.matcher)}{secs}"
-        return f"waits until {change}{self.devices.tell(home, self._shown)}"
+            change = f"{self.devices} shows {describe_demand(self.attribute, self.matcher)}{secs}"
+        return f"waits until {change}{self.devices.describe_each(home, self._shown)}"
 
     def _shown(self, device: Device) -> str:
         if self.attribute is None:
             return ""
         value = device.attributes.get(self.attribute)
         if value is not None:
-            return f"shows {self.attribute} = {present(value, self.matcher)}"
+            return f"shows {self.attribute} = {describe_present(value, self.matcher)}"
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
         shown = f"shows no {self.attribute}, but {names}" if names else "shows nothing now"
         return shown + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
@@ -318,8 +318,8 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         return whose + [NamedThing(field or each.field, "event", self.event or "", each.subject) for each in whose]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        told = self.devices.tell(home, _sent)
-        return f"waits until {self.devices} sends {self.event or 'any event'}{told}"
+        devices = self.devices.describe_each(home, _sent)
+        return f"waits until {self.devices} sends {self.event or 'any event'}{devices}"
 
     def match(self, event: Event) -> Match | None:
         """Return the event table if the event is of this name."""
@@ -332,7 +332,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 def _sent(device: Device) -> str:
-    return f"sends {', '.join(device.events[:MAX_TOLD_EVENTS])}" if device.events else ""
+    return f"sends {', '.join(device.events[:MAX_LISTED_EVENTS])}" if device.events else ""
 
 
 DEVICE_TRIGGERS: Mapping[str, type[Trigger]] = {

@@ -8,7 +8,16 @@ from typing import Any
 
 from appliance.automations import fields as check
 from appliance.automations.environment import Environment
-from appliance.automations.fields import UNTRUSTED, Matcher, NamedThing, Subject, present, same, take_matcher, wanted
+from appliance.automations.fields import (
+    UNTRUSTED,
+    Matcher,
+    NamedThing,
+    Subject,
+    describe_demand,
+    describe_present,
+    same,
+    take_matcher,
+)
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
 from appliance.home import events
@@ -91,8 +100,8 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
         value = home.variables.find(self.name)
-        shown = "is not set" if value is None else f"is {present(value, self.matcher)}"
-        change = f"{self.name} changes" if self.matcher.is_any else wanted(self.name, self.matcher)
+        shown = "is not set" if value is None else f"is {describe_present(value, self.matcher)}"
+        change = f"{self.name} changes" if self.matcher.is_any else describe_demand(self.name, self.matcher)
         return f"waits until variable {change}; it {shown}"
 
     def match(self, event: Event) -> Match | None:

@@ -267,8 +267,9 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes of the device in a report; with `state` if its bridge does not reach it."""
+    """Return the attributes that a report has of the device; with `state` if its bridge does not reach it."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}
-    return seen.attributes if seen.is_available else {**seen.attributes, "state": UNAVAILABLE}
+    reported = {name: each for name, each in seen.attributes.items() if name not in seen.kept}
+    return reported if seen.is_available else {**reported, "state": UNAVAILABLE}

@@ -20,7 +20,6 @@ from appliance.adapters.base import (
     Operation,
 )
 from appliance.adapters.done import ExpectedState
-from appliance.adapters.lua_kinds.calls import FunctionCalls
 from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.functions import HELLO, PATH, KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
@@ -82,7 +81,7 @@ class LuaAdapter(PollingAdapter):
         self._interval = self.poll_interval
         self._logged: set[str] = set()
         self._has_polled = False
-        self._last_poll: FunctionCalls | None = None
+        self._answer = ""
         self._lists_devices = True
         self._push_error: AdapterFailed | None = None
         self._unpublished: list[ReadEvent] = []
@@ -153,7 +152,8 @@ class LuaAdapter(PollingAdapter):
         read, devices = ReadDevices(), await self.functions.redacted(found["first"])
         await self._read("poll", self._reader.read_list(devices, "poll", read))
         self._unpublished += read.events
-        self._last_poll, self._lists_devices = calls, devices is not None
+        self._lists_devices = devices is not None
+        self._answer = calls.describe_answers() if not read.ids and self._lists_devices else ""
         observations = tuple(self._reader.observations(read))
         return Report(adapter=self.name, present=frozenset(read.ids), observations=observations)
 
@@ -165,8 +165,8 @@ class LuaAdapter(PollingAdapter):
         return float(self._interval)
 
     def describe_answer(self) -> str:
-        """Return which fields the answers to the last poll contained."""
-        return "" if self._last_poll is None else self.redact(self._last_poll.describe_answers())
+        """Return which fields the answers to the last poll contained, if it yielded no device."""
+        return self.redact(self._answer)
 
     def _report_empty(self, *, is_empty: bool) -> None:
         """Report an empty list; a kind without devices returns nothing instead."""

@@ -555,6 +555,18 @@ async def test_an_answer_to_a_write_that_cannot_be_read_is_read_back(
     assert it.registry.get_device("it:a").attributes["power"] == state["power"]
 
 
+async def test_a_row_without_attributes_proves_no_command(pool: WorkerPool, tmp_path: Path) -> None:
+    """The device shows `off` from before; the poll after the command reports nothing of it."""
+    poll = f"""
+      ctx.memory.n = (ctx.memory.n or 0) + 1
+      if ctx.memory.n > 1 then return {{ {{ id = "a", name = "B" }} }} end
+      return {{ {DEVICE} }}
+    """
+    it = await start(pool, tmp_path, kind(poll, "command = function() end,"), Vendor({}))
+    await it.poll()
+    assert await it.command("a", "power", "off") == "it:a was sent power off but shows nothing"
+
+
 @pytest.mark.parametrize(("action", "once"), [("on", False), ("toggle", True), ("next", True)])
 async def test_what_has_an_effect_each_time_is_never_sent_again(
     pool: WorkerPool, tmp_path: Path, action: str, once: bool

@@ -15,6 +15,7 @@ from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptions, keep_connected
 from appliance.adapters.mqtt.broker_session import MQTT_RESULT_SECS, LiveDevices
+from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.entities.pictures import PictureStore
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Reports
@@ -22,6 +23,7 @@ from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
+from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -55,6 +57,16 @@ LIMIT_SECS = 3 * MQTT_RESULT_SECS
 BATCH = 50
 """Messages that are taken from the inbox at once."""
 
+COSTS_TOO_MUCH = (
+    "they take more than their share of the hub's time; they wait, and of each topic only the newest counts"
+)
+
+DROPPED_SECS = 60.0
+"""Seconds between two log lines about dropped messages."""
+
+MAX_COSTLY = 1_000
+"""Devices and topics that are named for that."""
+
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
 """The module that the first template imports, which takes a fifth of a second."""
 
@@ -87,11 +99,12 @@ class MqttAdapter(Adapter):
         self._is_complete = False
         self._seen_configs: set[str] = set()
         self._asked: set[str] = set()
-        self._late_configs: dict[str, Received] = {}
+        self._budget = Budget(self.clock, self._report_parked)
+        self._costly: set[str] = set()
         self._subscriptions: Subscriptions
         self._has_read = False
         self._has_warned = False
-        self._dropped = 0
+        self._dropped, self._dropped_at = 0, -math.inf
         self._pictures: PictureStore | None = None
         self._reports = Reports(self.publish, self.clock)
 
@@ -165,7 +178,7 @@ class MqttAdapter(Adapter):
         self._is_born = self._is_complete = False
         self._seen_configs.clear()
         self._asked.clear()
-        self._late_configs.clear()
+        self._budget.parked.clear()
         self.live.catalog.names.known = {
             device.id.removeprefix(f"{self.name}:"): identifier
             for device in self.publish.devices().values()
@@ -287,7 +300,7 @@ class MqttAdapter(Adapter):
         while True:
             await self.inbox.wait()
             batch = self.inbox.take(BATCH)
-            if COMPILER not in sys.modules and any(map(self._may_have_templates, batch)):
+            if COMPILER not in sys.modules and any(map(self._needs_compiler, batch)):
                 await import_ahead([COMPILER])
             await in_steps(self.clock, self._reading_all(batch))
             self._has_read = True
@@ -297,13 +310,14 @@ class MqttAdapter(Adapter):
 
     def _reading_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
-            yield from self._reading(received)
+            yield from self._budget.run(received.topic, self._reading(received))
             yield
 
-    def _may_have_templates(self, received: Received) -> bool:
-        """Whether it is a configuration with templates: of them, or ours for a Tasmota."""
-        is_tasmota = received.topic.startswith(tasmota.DISCOVERY_PREFIX)
-        return is_tasmota or (b"{{" in received.payload or b"{%" in received.payload)
+    def _needs_compiler(self, received: Received) -> bool:
+        """Return whether a configuration may have templates that are more than a path."""
+        if b"{%" in received.payload:
+            return True
+        return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
 
     def _reading(self, received: Received) -> Iterator[None]:
         if not self.live.catalog.is_config(received.topic):
@@ -312,13 +326,6 @@ class MqttAdapter(Adapter):
         if received.payload:
             self._seen_configs.add(received.topic)
         self._config_at = self.clock.monotonic()
-        self._late_configs.pop(received.topic, None)
-        if received.payload and self.live.has_to_wait(received.topic):
-            self._late_configs[received.topic] = received
-            return
-        yield from self.live.shares.counting(received.topic, self._taking_config(received))
-
-    def _taking_config(self, received: Received) -> Iterator[None]:
         if len(received.payload) > MAX_QUICK_CHARS:
             with contextlib.suppress(Invalid):
                 yield from preparing(parse_config(received.payload))
@@ -326,20 +333,19 @@ class MqttAdapter(Adapter):
         if self.live.catalog.take_config(received.topic, received.payload):
             self._has_new_configs = True
 
-    def _reading_late(self) -> Iterator[None]:
-        """Take in the newest configurations of the topics that had to wait, as far as they have time again."""
-        for received in list(self._late_configs.values()):
-            is_newest = self._late_configs.get(received.topic) is received
-            if is_newest and not self.live.shares.is_over(received.topic):
-                yield from self._reading(received)
+    def _report_parked(self, topic: str) -> None:
+        """Name a device, or the topic of a configuration, whose messages cost too much; once."""
+        announcer = self.live.reader_of(topic)
+        if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
+            self._costly.add(announcer)
+            self.publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
 
     async def _keep_time(self) -> None:
         noted_at = self.clock.monotonic()
         while True:
             await self.clock.sleep(TICK_SECS)
             self.live.tick()
-            await in_steps(self.clock, self.live.taking_waiting())
-            await in_steps(self.clock, self._reading_late())
+            await in_steps(self.clock, self._budget.resume())
             if self._has_read and self.clock.monotonic() - noted_at >= ANSWERED_SECS:
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
@@ -348,10 +354,14 @@ class MqttAdapter(Adapter):
             await in_steps(self.clock, self.live.flushing())
 
     def _report_dropped(self) -> None:
-        """Log once that more came than could be processed."""
-        if self.inbox.dropped and not self._dropped:
-            log.warning("%s: the broker sends more than can be taken in; only the newest of it counts", self.name)
-        self._dropped = self.inbox.dropped
+        """Log how many messages were dropped, at most once a minute."""
+        dropped, now = self.inbox.dropped + self._budget.dropped, self.clock.monotonic()
+        if dropped > self._dropped and now - self._dropped_at >= DROPPED_SECS:
+            log.warning(
+                "%s: %d messages were dropped: more come than the hub can process; of each topic the newest counts",
+                *(self.name, dropped - self._dropped),
+            )
+            self._dropped, self._dropped_at = dropped, now
 
 
 def _topics_of(device: Device) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import random
 import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
@@ -16,12 +15,13 @@ from typing import Any
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
+from appliance.adapters.link import keep_open
 from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.clock import Clock
-from appliance.errors import Unreachable
+from appliance.clock import Clock, back_off
+from appliance.errors import AdapterFailed, Unreachable
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import run_together
 
@@ -231,34 +231,42 @@ async def keep_connected(
 ) -> None:
     """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
 
-    Pauses double from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`, less a random part up to a quarter. A connection ends
-    them, unless another client takes the session over and over: two hubs would throw each other out without end.
+    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A connection ends the growth, unless another client takes
+    the session again and again: two hubs would end each other's connections without end.
     """
-    pause, taken_at = MIN_PAUSE_SECS, -math.inf
-    while True:
+    failures, taken_at, pause = 0, -math.inf, MIN_PAUSE_SECS
+
+    async def connect() -> None:
+        nonlocal failures, taken_at
         began = -math.inf
         try:
             async with broker.connect() as connection:
                 began = clock.monotonic()
-                if clock.monotonic() - taken_at > TAKEN_WITHIN_SECS + pause:
-                    pause = MIN_PAUSE_SECS
+                if began - taken_at > TAKEN_WITHIN_SECS + pause:
+                    failures = 0
                 await run_together(connection.until_lost(), session(connection))
         except Unreachable as error:
-            if isinstance(error, BrokerRefused):
-                pause = MAX_PAUSE_SECS
+            is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
             if began == -math.inf:
-                taken_at = -math.inf  # a broker that does not answer had ended by itself
-            elif (
-                not isinstance(error, NoBroker)
-                and clock.monotonic() - began <= MAX_TAKEN_SECS
-                and not await broker.has_ended()
-            ):
-                if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
-                    error = Unreachable(broker.conflict())
+                taken_at = -math.inf  # a broker that does not answer has ended by itself
+            elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
+                is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
                 taken_at = clock.monotonic()
+                if is_again:
+                    raise Unreachable(broker.conflict()) from None
+            raise
+
+    def on_end(error: AdapterFailed | None, _: int) -> float:
+        nonlocal failures, pause
+        failures += 1
+        pause = back_off(failures, MIN_PAUSE_SECS, MAX_PAUSE_SECS)
+        if isinstance(error, Unreachable):
             on_lost(error)
-        await clock.sleep(pause * (1 - 0.25 * random.random()))
-        pause = min(pause * 2, MAX_PAUSE_SECS)
+        if isinstance(error, BrokerRefused):
+            pause = MAX_PAUSE_SECS
+        return pause
+
+    await keep_open(clock, connect, on_end)
 
 
 def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:

@@ -26,7 +26,7 @@ from appliance.adapters.mqtt.entities.pictures import PictureStore, StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Duplicates, PendingCommand, Refusal
-from appliance.adapters.mqtt.inbox import Received, TimeShares
+from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
@@ -38,16 +38,6 @@ from appliance.home.registry import UNAVAILABLE
 
 MQTT_RESULT_SECS = 5.0
 """Seconds within which a device must show the result of a command, once that is sent."""
-
-TAKES_TOO_LONG = (
-    "they take more than their share of the hub's time; they wait, and of each topic only the newest counts"
-)
-
-MAX_WAITING_ENTITIES = 10_000
-"""Entities whose newest message waits because their announcers have taken too much time."""
-
-MAX_WAITING_PRESSES, MAX_PRESS_CHARS = 10, 1_024
-"""Messages that wait of an entity that reports events, the latest ones, and their characters."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of the newest messages that are kept, so that a device that is announced anew has its state at once."""
@@ -84,10 +74,6 @@ class LiveDevices:
         self._publish = publish
         self._clock = clock
         self._zone = zone
-        self.shares = TimeShares(clock)
-        self._waiting: dict[tuple[str, str, str], str] = {}
-        self._presses: dict[tuple[str, str, str], list[Message]] = {}
-        self._named: set[str] = set()
         self._changed: dict[str, Changes] = {}
         self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
@@ -112,7 +98,7 @@ class LiveDevices:
             yield from self._taking_text(received, texts)
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
-        """Keep a picture; it needs no share of the time, since nothing of it is decoded before somebody asks."""
+        """Keep a picture as it came; it is decoded only when it is asked for."""
         try:
             shown = self.pictures.take(device.id, entity, received)
         except Invalid as fault:
@@ -124,7 +110,7 @@ class LiveDevices:
         try:
             message = self._message(received)
         except Invalid as fault:
-            refusal = Refusal(self._reader_of(received.topic), "message", str(fault))
+            refusal = Refusal(self.reader_of(received.topic), "message", str(fault))
             if len(self.catalog.refused) < MAX_UNREADABLE_TOPICS:
                 self.catalog.refused.setdefault(received.topic, refusal)
             return
@@ -136,59 +122,19 @@ class LiveDevices:
             self._take_for(message, pattern, newest, newest.find(entity.announcement.key) or entity)
             yield
 
-    def taking_waiting(self) -> Iterator[None]:
-        """Process the newest messages that had to wait, one entity a step, as far as their announcers have time."""
-        for device_id, key, pattern in list(self._waiting):
-            topic = self._waiting.get((device_id, key, pattern), "")
-            device, received = self.catalog.devices.get(device_id), self._remembered.get(topic)
-            if device is None or received is None:
-                self._waiting.pop((device_id, key, pattern), None)
-            elif not self.shares.is_over(device.parent_id or device.id):
-                if (entity := device.find(key)) is not None:
-                    self._take_for(self._message(received), pattern, device, entity)
-                yield
-        for device_id, key, pattern in list(self._presses):
-            for message in self._presses.pop((device_id, key, pattern), ()):
-                device = self.catalog.devices.get(device_id)
-                if device is not None and (entity := device.find(key)) is not None:
-                    self._take_for(message, pattern, device, entity)  # in order: behind one that waits again, all do
-            yield
-        self.shares.forget_idle()
-
     def _take_for(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
-        """Process a message for one entity; it waits where the messages of its device have taken too much time."""
-        announcer, waiting = device.parent_id or device.id, (device.id, entity.announcement.key, pattern)
-        if self.has_to_wait(announcer) or self.shares.is_crowded_out(announcer) or waiting in self._presses:
-            if entity.reports_events and len(message.text) <= MAX_PRESS_CHARS:
-                if len(self._presses) < MAX_WAITING_ENTITIES // 10 or waiting in self._presses:
-                    known = self._presses.get(waiting, [])
-                    self._presses[waiting] = [*known, message][-MAX_WAITING_PRESSES:]
-            elif len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
-                self._waiting[waiting] = message.topic
-            return
-        self._waiting.pop(waiting, None)
         changes = self._changed.get(device.id)
         if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
             self._publish_changes(device.id)
-        with self.shares.spending(announcer):
-            for change in self.catalog.changes_of(pattern, message, device, entity):
-                self._take(device, entity, change, is_live=not message.is_retained)
-
-    def has_to_wait(self, announcer: str) -> bool:
-        """Whether a device, or a configuration's topic, has taken too much time; it is named once."""
-        if not self.shares.is_over(announcer):
-            return False
-        if announcer not in self._named:
-            self._named.add(announcer)
-            self._publish.dropped(announcer[:200], "messages", TAKES_TOO_LONG)
-        return True
+        for change in self.catalog.changes_of(pattern, message, device, entity):
+            self._take(device, entity, change, is_live=not message.is_retained)
 
     def _message(self, received: Received) -> Message:
         """The message, received now. Raises `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
-    def _reader_of(self, topic: str) -> str:
+    def reader_of(self, topic: str) -> str:
         """The id of a device that reads a topic, else the topic."""
         return next((device.id for _, device, _ in self.catalog.readers(topic)), topic)
 

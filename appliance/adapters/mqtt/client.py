@@ -165,8 +165,10 @@ class Client(aiomqtt.Client):
         try:
             await super().__aenter__()
         except MqttConnectError:
+            self._client._sock_close()  # noqa: SLF001 - the library leaves the socket open
             raise
         except aiomqtt.MqttError as error:
+            self._client._sock_close()  # noqa: SLF001
             raise aiomqtt.MqttError(str(end.exception() or error if end.done() else error)) from None
         if end.done() and (cause := end.exception()) is not None:
             await self.__aexit__(None, None, None)

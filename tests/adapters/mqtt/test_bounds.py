@@ -12,21 +12,17 @@ import pytest
 
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt import broker_session, entity_catalog, payloads
-from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements import announced
-from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.held_back import MAX_PRESSES, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
-from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
+from appliance.adapters.mqtt.inbox import ENTRY_BYTES
 from appliance.adapters.mqtt.payloads import parse_json
 from appliance.adapters.mqtt.templates import template
 from appliance.errors import Invalid
 from appliance.log_buffer import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import hear, live_devices, new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
-from tests.fakes.context import context_of
 from tests.fakes.rows import each_row
 
 
@@ -200,31 +196,6 @@ def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
         assert len(known) >= 8 and [each() for each in known] == [None] * len(known)
     finally:
         gc.enable()
-
-
-async def test_configurations_that_take_too_much_time_wait_and_the_newest_is_taken_in_later(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
-    adapter = MqttAdapter(context_of("mqtt", session, clock), PLAIN)
-    live = adapter.live = LiveDevices(new_catalog(), adapter.publish, clock)
-
-    def names() -> list[str]:
-        rebuild(live.catalog)
-        return [device.name for device in live.catalog.devices.values()]
-
-    def announce(name: str) -> None:
-        sent = config("sensor", name=name)
-        list(adapter._reading(Received(sent.topic, sent.payload, is_retained=True)))
-
-    announce("first")
-    live.shares.spend("homeassistant/sensor/e/config", 1.1)
-    announce("second")
-    announce("third")
-    list(adapter._reading_late())
-    assert names() == ["first"]
-    await clock.advance(10.5, sleepers=0)
-    list(adapter._reading_late())
-    assert (names(), adapter._late_configs) == (["third"], {})
 
 
 def test_what_is_no_json_is_read_once_however_many_entities_read_its_topic(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,17 +17,16 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, RETURN_SECS, MqttAdapter
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.broker import Subscriptions
-from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
+from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.held_back import Refusal
-from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received, TimeShares
+from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.out.components import hub_announcement
 from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
-from appliance.home.events import DeviceEvent
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import Noted, announce, config, hear, live_devices, new_catalog, rebuild, take
@@ -407,38 +406,6 @@ def test_two_ids_share_no_topic_of_a_configuration() -> None:
     assert len({discovery_id(each) for each in short}) == len(short)
 
 
-async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_delays_no_other(
-    clock: VirtualClock,
-) -> None:
-    live, dropped, pressed = live_devices(clock), list[str](), list[str]()
-    live._publish._bus.listen(lambda event: dropped.append(getattr(event, "reason", "")))
-    live._publish._bus.listen(lambda event: pressed.append(getattr(event, "event", "")), DeviceEvent)
-    remote = {"state_topic": "greedy/p", "event_types": ["hold"], "device": {"identifiers": ["greedy"]}}
-    announce(live, sensor("greedy"), sensor("modest"), config("event/p", **remote))
-
-    def shown(identifier: str) -> Any:
-        return live.catalog.devices[f"mqtt:{identifier}"].attributes.get("custom.mqtt.t")
-
-    def send(payload: str) -> None:
-        for identifier in ("greedy", "modest"):
-            hear(live, f"{identifier}/t", payload.encode())
-
-    send("1")
-    live.shares.spend("mqtt:greedy", 1.1)
-    send("2")
-    send("3")
-    for each in ("hold", "release", ""):
-        hear(live, "greedy/p", json.dumps({"event_type": each}).encode())
-    list(live.taking_waiting())
-    assert (shown("greedy"), shown("modest"), pressed) == ("1", "3", [])
-    await clock.advance(10.5, sleepers=0)
-    list(live.taking_waiting())
-    assert (shown("greedy"), shown("modest"), pressed) == ("3", "3", ["hold", "release"])
-    assert [each for each in dropped if each] == [TAKES_TOO_LONG]
-    send("4")
-    assert (shown("greedy"), shown("modest")) == ("4", "4")
-
-
 def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_templates_are_taken_in_steps(
     clock: VirtualClock,
 ) -> None:
@@ -447,32 +414,3 @@ def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_template
     assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 150
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(preparing({"components": {"a": templates}}))) == 20
-
-
-@each_row(("heavy", "share"), [(1, 0.1), (3, 0.3), (20, 0.4), (150, 0.4)])
-def test_however_many_take_much_time_who_takes_little_never_waits(heavy: int, share: float) -> None:
-    clock = VirtualClock()
-    shares, spent, at = TimeShares(clock), 0.0, 0.0
-    while at < 300:
-        shares.spend("quiet", 0.0002)
-        assert not shares.is_over("quiet")
-        for number in range(heavy):
-            if not shares.is_over(f"heavy{number}"):
-                shares.spend(f"heavy{number}", 0.02)
-                spent += 0.02
-        at += 0.1
-        clock.suspend(0.1)
-    assert 0.5 * share < spent / at < 1.3 * share + 0.1
-
-
-def test_while_many_take_all_there_is_only_those_pass_who_are_known_to_take_little() -> None:
-    clock = VirtualClock()
-    shares = TimeShares(clock)
-    shares.spend("quiet", 0.0002)
-    assert not shares.is_crowded_out("new")
-    for number in range(150):
-        if not shares.is_crowded_out(f"heavy{number}"):
-            shares.spend(f"heavy{number}", 0.02)
-    assert shares.is_crowded_out("heavy0") and shares.is_crowded_out("new") and not shares.is_crowded_out("quiet")
-    clock.suspend(0.05)
-    assert not shares.is_crowded_out("new")

@@ -446,7 +446,7 @@ def test_no_single_step_takes_long(text: str) -> None:
 
 
 def test_a_part_of_what_is_missing_is_named() -> None:
-    with pytest.raises(ValueMissing, match="'power' of what is not there"):
+    with pytest.raises(ValueMissing, match="'power' of a missing value"):
         render("{{ value_json.meter.power }}", value_json={})
 
 
@@ -545,3 +545,30 @@ def test_no_generated_template_does_more_than_fail_within_its_time_and_two_megab
                 assert secs < 0.1 and peak < 2_000_000, (seed, secs, peak, text)
                 rendered += 1
     assert rendered > 100
+
+
+PATHS = ("{{ value_json.a }}", "{{value_json['a b']}}", '{{ value_json["a"].b }}', "{{ value_json.a.b.c }}")
+
+
+@pytest.mark.parametrize("text", PATHS)
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"a": 1.0, "a b": " x "}, {"a": None, "a b": True}, {"a": {"b": [1, "x", None]}}, {"a": [1]}, {}, [1], "a",
+        None, {"a": {"b": {"c": "ü"}}}, {"a": "b"}, {"a": {"b": 5}},
+    ],
+)  # fmt: skip
+def test_a_path_gives_what_the_evaluator_gives(text: str, payload: Any) -> None:
+    def outcome(template: str) -> str:
+        try:
+            return rendered_json(template, payload)
+        except ValueMissing:
+            return "missing"
+
+    assert outcome(text) == outcome(text.replace("{{", "{{ (").replace("}}", ") }}"))
+
+
+def test_a_path_in_a_message_that_is_not_json_is_missing() -> None:
+    for text in ("{{ value_json.a }}", "{{ (value_json.a) }}"):
+        with pytest.raises(ValueMissing):
+            render(text, value="x")

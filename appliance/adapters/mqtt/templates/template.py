@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from appliance.adapters.mqtt.templates.template_limits import MAX_TEMPLATE_BYTES, Rendering, TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import (
+    MAX_TEMPLATE_BYTES,
+    Rendering,
+    TemplateFailed,
+    ValueMissing,
+)
 
 MAX_PARSED_CHARS = 512 * 1024
 """Characters of the templates that are kept as they were parsed, those rendered last; others are parsed anew.
@@ -15,11 +21,56 @@ MAX_PARSED_CHARS = 512 * 1024
 A character takes up to 120 bytes; 13,000 usual templates of 40 characters fit.
 """
 
-_Parsed = tuple[Callable[..., Any], Any, frozenset[str]]
+_PATH = r"(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\"[^\"\\{}]*\"\])"
+_SIMPLE = re.compile(rf"\s*\{{\{{\s*value_json({_PATH}+)\s*\}}\}}\s*")
+_STEP = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+
+SIMPLE_TEMPLATES = re.compile(rb"\{\{ ?value_json(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\\\"[^\"\\{}]*\\\"\])+ ?\}\}")
+"""Templates inside the JSON of a configuration that are only a path; they need no compiler."""
+
+_MISSING = object()
+
+
+class _Path:
+    """The template `{{ value_json.a['b'] }}`, which nearly all announcers use."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = keys
+
+    def render(self, names: Mapping[str, Any], now: datetime) -> str:
+        value = names.get("value_json", _MISSING)
+        for key in self._keys:
+            if value is _MISSING:
+                raise ValueMissing(f"asks for {key[:60]!r} of a missing value")
+            value = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
+        if value is _MISSING:
+            return ""
+        if isinstance(value, dict | list | str):
+            return Rendering({}, now, frozenset()).text(value)
+        return str(value)
+
+
+class _Tree:
+    """Any other template: the tree of statements that Jinja's parser makes of it."""
+
+    def __init__(self, body: Any, literals: frozenset[str]) -> None:
+        # It imports Jinja, which takes a fifth of a second: only once there is such a template.
+        from appliance.adapters.mqtt.templates.evaluator import write
+
+        self._write, self._body, self._literals = write, body, literals
+
+    def render(self, names: Mapping[str, Any], now: datetime) -> str:
+        run = Rendering(dict(names), now, self._literals)
+        output: list[str] = []
+        self._write(run, output, self._body)
+        return run.bounded(output[0] if len(output) == 1 else "".join(output))
+
+
+_Parsed = _Path | _Tree
 
 
 class Template:
-    """One template. It holds its text alone: what a text is parsed to takes far more memory, and has a bound."""
+    """One template. It holds its text alone: its parsed form takes far more memory, and `PARSED` bounds that."""
 
     def __init__(self, text: str) -> None:
         """Raises `TemplateFailed` for a text that is not in the subset or beyond its limits."""
@@ -34,17 +85,13 @@ class Template:
         return found
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """The text, without white space around it; `now` has the zone of the home.
+        """Return the text without white space around it; `now` has the zone of the home.
 
-        Raises `ValueMissing` where it looks into what is not there, and `TemplateFailed` for what it cannot do.
+        Raises `ValueMissing` if it looks into a missing value, and `TemplateFailed` for anything it cannot do.
         """
-        write, body, literals = self._parsed()
-        run = Rendering(dict(names), now, literals)
-        output: list[str] = []
+        parsed = self._parsed()
         try:
-            write(run, output, body)
-            text = output[0] if len(output) == 1 else "".join(output)
-            return run.bounded(text).strip()
+            return parsed.render(names, now).strip()
         except TemplateFailed:
             raise
         except RecursionError:
@@ -54,14 +101,14 @@ class Template:
 
 
 class ParsedTemplates:
-    """What texts were parsed to, bounded by their characters; what was used last is kept."""
+    """The parsed forms of texts, bounded by the number of characters; the latest used stay."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._kept: OrderedDict[str, _Parsed | str] = OrderedDict()
 
     def find(self, text: str) -> _Parsed | str:
-        """What runs a template, its statements and the texts in them; else why it cannot be read."""
+        """Return the parsed template, otherwise the reason why it cannot be read."""
         if (found := self._kept.get(text)) is not None:
             self._kept.move_to_end(text)
             return found
@@ -76,11 +123,13 @@ PARSED = ParsedTemplates()
 
 
 def _parse(text: str) -> _Parsed | str:
-    # It imports Jinja, which takes a fifth of a second: only where there is a template.
-    from appliance.adapters.mqtt.templates.evaluator import parse, write
+    if (simple := _SIMPLE.fullmatch(text)) is not None:
+        return _Path(["".join(step) for step in _STEP.findall(simple[1])])
+    # It imports Jinja, which takes a fifth of a second: only once there is such a template.
+    from appliance.adapters.mqtt.templates.evaluator import parse
 
     try:
-        return write, *parse(text)
+        return _Tree(*parse(text))
     except TemplateFailed as fault:
         return str(fault)
     except RecursionError:

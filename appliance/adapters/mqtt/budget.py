@@ -1,0 +1,89 @@
+"""The processor time that the messages of one broker may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from appliance.clock import Clock
+
+TOPIC_SHARE = 0.1
+"""Share of the time that one topic may take in the long run."""
+
+HEAVY_SHARE = 0.4
+"""Share of the time that all topics together may take whose messages cost more than `LIGHT_SECS`."""
+
+BURST_SECS = 0.1
+"""Seconds that a topic, or all heavy ones together, may take at once before the shares count."""
+
+LIGHT_SECS = 0.001
+"""Seconds up to which a message is cheap."""
+
+MAX_KNOWN_TOPICS = 20_000
+"""Topics of which the latest cost is known."""
+
+
+class Budget:
+    """Runs the work of each message in steps. Work that costs too much is parked until its topic has time again.
+
+    A newer message of a topic replaces parked work, which `dropped` counts. Messages that are known to be cheap never
+    wait for expensive ones. `on_parked` is called with the topic.
+    """
+
+    def __init__(self, clock: Clock, on_parked: Callable[[str], None]) -> None:
+        self.parked: dict[str, Iterator[None]] = {}
+        self.dropped = 0
+        self._clock = clock
+        self._on_parked = on_parked
+        self._spent: dict[str, tuple[float, float]] = {}
+        self._heavy = (0.0, clock.monotonic())
+        self._costs: dict[str, float] = {}
+
+    def run(self, topic: str, work: Iterator[None]) -> Iterator[None]:
+        """Do the work of a message in its own steps, or park the rest of it."""
+        if topic in self.parked:
+            self.parked[topic] = work
+            self.dropped += 1
+            return
+        cost = 0.0
+        while not self._must_wait(topic):
+            began = time.thread_time()
+            is_over = next(work, self) is self
+            secs = time.thread_time() - began
+            cost += secs
+            self.spend(topic, secs, cost)
+            if is_over:
+                return
+            yield
+        self.parked[topic] = work
+        self._on_parked(topic)
+
+    def resume(self) -> Iterator[None]:
+        """Go on with parked work whose topic has time again."""
+        for topic in list(self.parked):
+            if not self._must_wait(topic):
+                yield from self.run(topic, self.parked.pop(topic))
+        self._spent = {topic: spent for topic, spent in self._spent.items() if self._level(spent, TOPIC_SHARE) > 0}
+        if len(self._costs) > MAX_KNOWN_TOPICS:
+            self._costs.clear()
+
+    def spend(self, topic: str, secs: float, cost: float) -> None:
+        """Count seconds as spent for a topic whose present message has cost so much until now."""
+        now = self._clock.monotonic()
+        self._costs[topic] = cost
+        if cost > LIGHT_SECS:
+            self._spent[topic] = (self._level(self._spent.get(topic), TOPIC_SHARE) + secs, now)
+            self._heavy = (self._level(self._heavy, HEAVY_SHARE) + secs, now)
+
+    def _must_wait(self, topic: str) -> bool:
+        if self._level(self._spent.get(topic), TOPIC_SHARE) > BURST_SECS:
+            return True
+        is_cheap = self._costs.get(topic, BURST_SECS) <= LIGHT_SECS
+        return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
+
+    def _level(self, spent: tuple[float, float] | None, share: float) -> float:
+        """Return the seconds spent that the share has not yet covered."""
+        if spent is None:
+            return 0.0
+        secs, at = spent
+        return max(secs - share * (self._clock.monotonic() - at), 0.0)

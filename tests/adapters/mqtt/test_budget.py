@@ -1,0 +1,94 @@
+"""The budget of a broker: expensive messages wait, and cheap ones never wait for them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from appliance.adapters.mqtt.budget import BURST_SECS, HEAVY_SHARE, Budget
+from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
+
+
+class Works:
+    """Messages of a budget: what each did."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.parked: list[str] = []
+        self.done: list[str] = []
+        self.budget = Budget(self.clock, self.parked.append)
+
+    def message(self, topic: str, text: str, steps: int = 1) -> None:
+        """Take a message, whose work has so many steps."""
+        deque(self.budget.run(topic, self._steps(text, steps)), maxlen=0)
+
+    def resume(self) -> None:
+        """Go on with what waits."""
+        deque(self.budget.resume(), maxlen=0)
+
+    def _steps(self, text: str, steps: int) -> Iterator[None]:
+        for number in range(steps):
+            self.done.append(f"{text}{number}")
+            yield
+
+
+def test_a_topic_that_costs_too_much_waits_and_only_its_newest_message_counts() -> None:
+    works = Works()
+    works.message("modest", "m")
+    works.message("greedy", "a")
+    works.budget.spend("greedy", 1.1, 1.1)
+    works.message("greedy", "b")
+    works.message("greedy", "c")
+    works.message("modest", "d")
+    works.resume()
+    assert (works.done, works.parked, works.budget.dropped) == (["m0", "a0", "d0"], ["greedy"], 1)
+    works.clock.suspend(10.5)
+    works.resume()
+    assert works.done == ["m0", "a0", "d0", "c0"] and not works.budget.parked
+
+
+def test_one_message_that_costs_too_much_is_parked_in_the_middle_and_ends_later() -> None:
+    works = Works()
+
+    def work() -> Iterator[None]:
+        for number in range(3):
+            works.budget.spend("greedy", BURST_SECS * 2, 1)
+            works.done.append(str(number))
+            yield
+
+    deque(works.budget.run("greedy", work()), maxlen=0)
+    assert works.done == ["0"]
+    for expected in (["0", "1"], ["0", "1", "2"]):
+        works.clock.suspend(3)
+        works.resume()
+        assert works.done == expected
+
+
+@each_row(("heavy", "share"), [(1, 0.1), (3, 0.3), (20, 0.4), (150, 0.4)])
+def test_however_many_topics_are_expensive_cheap_ones_never_wait(heavy: int, share: float) -> None:
+    works, spent, at = Works(), 0.0, 0.0
+    while at < 60:
+        works.message("quiet", "q")
+        assert "quiet" not in works.budget.parked
+        for number in range(heavy):
+            topic = f"heavy{number}"
+            if not works.budget._must_wait(topic):
+                works.budget.spend(topic, 0.02, 0.02)
+                spent += 0.02
+        at += 0.1
+        works.clock.suspend(0.1)
+    assert 0.5 * share < spent / at < 1.3 * share + 0.1
+
+
+def test_while_expensive_topics_take_all_their_time_unknown_ones_wait_too() -> None:
+    works = Works()
+    works.message("quiet", "q")
+    for number in range(150):
+        works.budget.spend(f"heavy{number}", 0.02, 0.02)
+    works.message("new", "n")
+    works.message("quiet", "q")
+    assert works.done == ["q0", "q0"] and [*works.budget.parked] == ["new"]
+    works.clock.suspend(150 * 0.02 / HEAVY_SHARE)
+    works.resume()
+    assert works.done == ["q0", "q0", "n0"]

@@ -1,1 +1,7 @@
-"""MQTT brokers: what announces itself there in the format of Home Assistant or Tasmota becomes devices."""
+"""MQTT: devices that announce themselves on a broker, and this hub's own devices there.
+
+Read in this order: `client` (connects to a broker), `adapter` (what one connection does), `announcements` and
+`tasmota/discovery` (configurations become announcements), `router` (topics lead to entities), `device` and
+`live_devices` (an announced device, its changes and commands), `platforms/` (one file for each component: its keys,
+state, and commands). `templates/` renders announced templates within bounds, `out/` publishes this hub.
+"""

@@ -10,18 +10,19 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
-from appliance.adapters.mqtt.announced_devices import MqttDevice, shown_messages
-from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.announcements import parse_config
-from appliance.adapters.mqtt.broker import Broker, BrokerConnection, Subscriptions, keep_connected
-from appliance.adapters.mqtt.broker_session import MQTT_RESULT_SECS, LiveDevices
 from appliance.adapters.mqtt.budget import Budget
-from appliance.adapters.mqtt.entities.pictures import PictureStore
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
-from appliance.adapters.mqtt.held_back import Reports
+from appliance.adapters.mqtt.client import Broker, BrokerConnection, Subscriptions, keep_connected
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, preparing
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
-from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
+from appliance.adapters.mqtt.live_devices import MQTT_RESULT_SECS, LiveDevices
+from appliance.adapters.mqtt.messages import Outgoing, outgoing_of
+from appliance.adapters.mqtt.notification import shown_messages
+from appliance.adapters.mqtt.picture_store import PictureStore
+from appliance.adapters.mqtt.refusals import Reports
+from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.errors import Invalid, StoreFailed, Unreachable
@@ -112,7 +113,7 @@ class MqttAdapter(Adapter):
         """Stay connected and publish what comes, until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
-        catalog = DeviceCatalog(self.name, prefix, hub_id, includes_config_entities=is_full)
+        catalog = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
         self.live = LiveDevices(catalog, self.publish, self.clock, self._zone)
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
@@ -157,7 +158,7 @@ class MqttAdapter(Adapter):
         """Show `{message, title?, device_id?}` at the devices that show messages; returns once it is sent to them."""
         connection = self._connected("message")
         at = self.clock.now().astimezone(self._zone)
-        messages = shown_messages(payload, self.live.catalog.devices.values(), at)
+        messages = shown_messages(payload, self.live.router.devices.values(), at)
         for _, message in messages:
             await connection.publish(message)
         return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
@@ -179,18 +180,18 @@ class MqttAdapter(Adapter):
         self._seen_configs.clear()
         self._asked.clear()
         self._budget.parked.clear()
-        self.live.catalog.names.known = {
+        self.live.router.names.known = {
             device.id.removeprefix(f"{self.name}:"): identifier
             for device in self.publish.devices().values()
             if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
         }
-        self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.catalog.filters)
+        self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.router.filters)
         self.live.remember_devices()
-        self.live.catalog.known = frozenset(self.publish.devices())
+        self.live.router.known = frozenset(self.publish.devices())
         # Before any message is subscribed to: the acknowledgement would come behind all that are retained.
         await connection.publish_status("online")
         self.connection = connection
-        for id_ in self.publish.devices().keys() - self.live.catalog.devices if self.publish.is_lost else ():
+        for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():
             self.publish.availability(id_, is_available=False)  # of what was stored nothing is heard yet
         self.publish.answered()
         try:
@@ -227,7 +228,7 @@ class MqttAdapter(Adapter):
     def _report_progress(self) -> None:
         """Show in `GET /adapters/{id}` how far the start is."""
         seen, waiting = len(self._seen_configs), len(self.inbox)
-        built = len(self.live.catalog.devices)
+        built = len(self.live.router.devices)
         self.publish.progressed(f"{seen} announcements taken in, {waiting} messages wait, {built} devices built")
 
     def _discovery_topics(self) -> list[str]:
@@ -250,7 +251,7 @@ class MqttAdapter(Adapter):
 
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices that do not retain them, once per device and connection."""
-        for topic, payload in list(self.live.catalog.state_requests(self._asked)):
+        for topic, payload in list(self.live.router.state_requests(self._asked)):
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
@@ -266,8 +267,8 @@ class MqttAdapter(Adapter):
         """Forget what is announced no longer, unless nothing is: then the broker has lost what it kept."""
         self._is_complete = True
         if self._seen_configs:
-            await in_steps(self.clock, self.live.catalog.forgetting_configs_but(self._seen_configs))
-        self.live.catalog.known = frozenset()
+            await in_steps(self.clock, self.live.router.forgetting_configs_but(self._seen_configs))
+        self.live.router.known = frozenset()
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
@@ -277,12 +278,12 @@ class MqttAdapter(Adapter):
         complete.
         """
         rebuilt: list[MqttDevice] = []
-        await in_steps(self.clock, self.live.catalog.rebuilding(rebuilt))
+        await in_steps(self.clock, self.live.router.rebuilding(rebuilt))
         await self._subscriptions.renew()
         await in_steps(self.clock, self.live.replay(rebuilt))
         await in_steps(self.clock, self._publishing(rebuilt))
         if complete:
-            built, refused, known = self.live.catalog.devices, self.live.catalog.refused, self.publish.devices()
+            built, refused, known = self.live.router.devices, self.live.router.refused, self.publish.devices()
             absent = known.keys() - built
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
             self.live.forget_restored()
@@ -292,7 +293,7 @@ class MqttAdapter(Adapter):
 
     def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:
-            if self.live.catalog.devices.get(device.id) is device:
+            if self.live.router.devices.get(device.id) is device:
                 self.live.show(device)
             yield
 
@@ -320,7 +321,7 @@ class MqttAdapter(Adapter):
         return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
 
     def _reading(self, received: Received) -> Iterator[None]:
-        if not self.live.catalog.is_config(received.topic):
+        if not self.live.router.is_config(received.topic):
             yield from self.live.taking(received)
             return
         if received.payload:
@@ -330,7 +331,7 @@ class MqttAdapter(Adapter):
             with contextlib.suppress(Invalid):
                 yield from preparing(parse_config(received.payload))
                 yield
-        if self.live.catalog.take_config(received.topic, received.payload):
+        if self.live.router.take_config(received.topic, received.payload):
             self._has_new_configs = True
 
     def _report_parked(self, topic: str) -> None:
@@ -350,7 +351,7 @@ class MqttAdapter(Adapter):
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
-            self._reports.report(self.live.catalog.refused, self.live.catalog.limits)
+            self._reports.report(self.live.router.refused, self.live.router.limits)
             await in_steps(self.clock, self.live.flushing())
 
     def _report_dropped(self) -> None:

@@ -1,208 +1,362 @@
-"""The library's client with a socket that is emptied at once, and waits that can be cancelled and outlast floods."""
+"""The connection to a broker, the one place that knows the MQTT library; MQTT 3.1.1, which every broker speaks."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
+import re
 import ssl
-from collections.abc import Awaitable
-from typing import Any, Self, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
-from appliance.tasks import REQUEST_TURNS
+from appliance.adapters.link import keep_open
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.library import Client
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.clock import Clock, back_off
+from appliance.errors import AdapterFailed, Unreachable
+from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
+from appliance.tasks import run_together
 
-READ_STEP_SECS = 0.001
-"""Seconds for which received packets are taken before others get their turn."""
+BROKER_TIMEOUT_SECS = 5.0
+"""Seconds that the broker has to accept a connection or a subscription."""
 
-MAX_FLOOD_SECS = 600.0
-"""Seconds that the acknowledgement of a request may take while messages come."""
+DISCONNECT_SECS = 0.5
+"""Seconds that the broker has to acknowledge that this hub is offline."""
 
-MAX_BUFFERED_BYTES = 64 * 1024 * 1024
-"""Bytes that are read ahead; beyond, the broker has to wait."""
+KEEPALIVE_SECS = 60
+"""Seconds without a packet after which a ping is sent."""
 
-MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
-"""Bytes of a packet that is taken: the largest picture fits, in base64 too. A larger one is read past."""
+MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
+"""Seconds before the next attempt to connect: after the first failure, and at most."""
 
-CHUNK_BYTES = 256 * 1024
-"""Bytes that are read with one call."""
+TAKEN_WITHIN_SECS = 60.0
+"""Seconds within which a second loss of the session to another client makes the pauses grow."""
 
-MAX_FILL_CHUNKS = 2
-"""Calls after which others get their turn, however much there is to read."""
+MAX_TAKEN_SECS = 10.0
+"""Seconds after which a connection that is lost was not taken over; MQTT 3.1.1 names no reason."""
+
+END_SECS = 0.25
+"""Seconds within which a broker that ends closes a connection that it still accepted."""
+
+SUBSCRIBE_AT_ONCE = 500
+"""Topics of one SUBSCRIBE packet."""
+
+MAX_UNACKNOWLEDGED = 1_000
+"""Messages that wait for their acknowledgement; publishing waits beyond that."""
+
+_library_log = logging.getLogger("adapters.mqtt.library")
+_library_log.setLevel(logging.CRITICAL)
+
+_BAD_CREDENTIALS = (4, 5, 134, 135)
+"""Reasons of a refusal for which another attempt soon would fail too; the library names them as MQTT 5 does."""
 
 
-T = TypeVar("T")
-
-_PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
-"""What stands in the place of a packet that is read past."""
-
-log = logging.getLogger("adapters")
+class BrokerRefused(Unreachable):
+    """The broker refused the user or the password."""
 
 
-class BufferedSocket:
-    """The connected, non-blocking socket given, read ahead by `fill`. Everything but reading is the socket's own."""
+class NoBroker(Unreachable):
+    """What answers does not speak MQTT."""
 
-    def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._sock, self._loop = sock, loop
-        self._data = bytearray()
-        self._to_skip = 0
-        self._has_ended = False
-        self._until = 0.0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sock, name)
+class BrokerConnection:
+    """One connection to the broker, usable while `Broker.connect` is open."""
 
-    def fill(self) -> None:
-        """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError where the connection broke."""
+    def __init__(self, client: aiomqtt.Client, address: str, status_topic: str | None) -> None:
+        self._client = client
+        self._address = address
+        self._status_topic = status_topic
+        self._is_online = False
+        self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
+
+    async def publish(self, message: Outgoing) -> None:
+        """Publish; with QoS 1 or 2 return when the broker has it. Raises `Unreachable`."""
+        async with self._slots:
+            try:
+                await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
+            except (aiomqtt.MqttError, OSError, ValueError) as error:
+                raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
+
+    async def publish_status(self, status: str) -> None:
+        """Publish `online` or `offline` at the status topic, where there is one. Raises `Unreachable`."""
+        if self._status_topic is not None:
+            self._is_online = True
+            await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
+
+    async def end(self) -> None:
+        """Publish `offline` while connected: a broker publishes no will for a client that disconnects in order."""
+        if self._is_online and not self._client._disconnected.done():
+            with suppress(Unreachable, TimeoutError):
+                async with asyncio.timeout(DISCONNECT_SECS):
+                    await self.publish_status("offline")
+
+    async def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe with QoS 0; returns when the broker has acknowledged it. Raises `Unreachable`."""
+        for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
+            await self._acknowledged(
+                self._client.subscribe([(topic, 0) for topic in topics[at : at + SUBSCRIBE_AT_ONCE]])
+            )
+
+    async def unsubscribe(self, topics: Sequence[str]) -> None:
+        """Unsubscribe; returns when the broker has acknowledged it. Raises `Unreachable`."""
+        for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
+            await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
+
+    async def until_lost(self) -> None:
+        """Wait for the end of the connection, which raises `Unreachable`."""
         try:
-            for _ in range(MAX_FILL_CHUNKS):
-                if len(self._data) >= MAX_BUFFERED_BYTES or self._has_ended:
-                    return
-                chunk = self._sock.recv(CHUNK_BYTES)
-                self._data += chunk
-                self.skip(0)
-                self._has_ended = not chunk
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            return
+            async for _ in self._client.messages:
+                pass
+        except aiomqtt.MqttError as error:
+            raise _failure(self._address, "has closed the connection", error) from None
 
-    def skip(self, size: int) -> None:
-        """Read past so many further bytes."""
-        self._to_skip += size
-        skipped = min(self._to_skip, len(self._data))
-        del self._data[:skipped]
-        self._to_skip -= skipped
+    async def _acknowledged(self, request: Awaitable[Any]) -> None:
+        try:
+            await request
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
+            raise Unreachable(f"the broker did not accept the request ({error})") from None
 
-    def pending(self) -> int:
-        """Bytes that were read and not yet taken; TLS may hold some without the socket being readable."""
-        if not self._data:
-            self.fill()
-        return len(self._data)
 
-    def allow(self, secs: float) -> None:
-        """Give out data for so many seconds from now; afterwards none seems to wait."""
-        self._until = self._loop.time() + secs
+class Broker:
+    """The address of one broker, and how to log in. `receive` is called with every message as soon as it is read.
+
+    `status_topic`, where there is one, shows `offline` once the connection is gone, by last will if need be.
+    """
+
+    def __init__(
+        self, settings: Mqtt, client_id: str, status_topic: str | None, receive: Callable[[Received], None]
+    ) -> None:
+        self._port = settings.port or (8883 if settings.tls else 1883)
+        self.address = f"{settings.host}:{self._port}"
+        self._settings = settings
+        self._client_id = client_id
+        self._status_topic = status_topic
+        self._receive = receive
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[BrokerConnection]:
+        """A connection; raises `BrokerRefused` or `Unreachable`."""
+        try:
+            client = self._client()
+            await client.__aenter__()
+        except MqttConnectError as error:
+            raise self._refusal(error) from None
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
+            reason = f"does not answer ({_reason(error)}){self._hint(error)}"
+            raise _failure(self.address, reason, error) from None
+        connection = BrokerConnection(client, self.address, self._status_topic)
+        try:
+            yield connection
+        finally:
+            await connection.end()
+            try:
+                await client.__aexit__(None, None, None)
+            except aiomqtt.MqttError as error:
+                _library_log.debug("disconnect: %s", error)
+
+    async def has_ended(self) -> bool:
+        """Whether nobody serves at the address: a broker that is alive waits there for the first packet.
+
+        To be asked as soon as a connection is lost, since a broker that is started anew is back within a second.
+        """
+        try:
+            async with asyncio.timeout(END_SECS):
+                reader, writer = await asyncio.open_connection(self._settings.host, self._port)
+                try:
+                    return await reader.read(1) == b""
+                finally:
+                    writer.close()
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    def _hint(self, error: BaseException) -> str:
+        """Return what to check if something else than a broker's port for this section may answer; else nothing."""
+        text, uses_tls = str(error).lower(), self._settings.tls
+        if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
+            return "; this port does not speak TLS: remove tls, or set the broker's TLS port"
+        if "timed out" in text:
+            return "; port must be the broker's MQTT port, not one for websockets or HTTP"
+        if not uses_tls and "reset" in text:
+            return "; if this port expects TLS, set tls = true"
+        return ""
+
+    def conflict(self) -> str:
+        """The sentence about another client that uses the same client id."""
+        return (
+            f"it seems that another client takes over the session of the client id {self._client_id} at "
+            f"{self.address} again and again, unless the broker was restarted: a second hub runs with a copy of "
+            "this data directory. Stop one of the two; a hub that is restored from a backup has an id of its own"
+        )
+
+    def _client(self) -> Client:
+        settings, status = self._settings, self._status_topic
+        return Client(
+            settings.host,
+            self._port,
+            username=settings.username,
+            password=_password(settings),
+            identifier=self._client_id,
+            protocol=aiomqtt.ProtocolVersion.V311,
+            will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
+            timeout=BROKER_TIMEOUT_SECS,
+            keepalive=KEEPALIVE_SECS,
+            tls_context=_tls_context(settings) if settings.tls else None,
+            queue_type=_queue_into(self._receive),
+            max_inflight_messages=MAX_UNACKNOWLEDGED,
+            logger=_library_log,
+        )
+
+    def _refusal(self, error: MqttConnectError) -> Unreachable:
+        code = getattr(error.rc, "value", error.rc)
+        if code in _BAD_CREDENTIALS:
+            return BrokerRefused(f"{self.address} refuses the user or the password")
+        return Unreachable(f"{self.address} refuses the connection ({_reason(error)})")
+
+
+async def keep_connected(
+    broker: Broker,
+    clock: Clock,
+    session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
+    on_lost: Callable[[Unreachable], None],
+) -> None:
+    """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
+
+    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A connection ends the growth, unless another client takes
+    the session again and again: two hubs would end each other's connections without end.
+    """
+    failures, taken_at, pause = 0, -math.inf, MIN_PAUSE_SECS
+
+    async def connect() -> None:
+        nonlocal failures, taken_at
+        began = -math.inf
+        try:
+            async with broker.connect() as connection:
+                began = clock.monotonic()
+                if began - taken_at > TAKEN_WITHIN_SECS + pause:
+                    failures = 0
+                await run_together(connection.until_lost(), session(connection))
+        except Unreachable as error:
+            is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
+            if began == -math.inf:
+                taken_at = -math.inf  # a broker that does not answer has ended by itself
+            elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
+                is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
+                taken_at = clock.monotonic()
+                if is_again:
+                    raise Unreachable(broker.conflict()) from None
+            raise
+
+    def on_end(error: AdapterFailed | None, _: int) -> float:
+        nonlocal failures, pause
+        failures += 1
+        pause = back_off(failures, MIN_PAUSE_SECS, MAX_PAUSE_SECS)
+        if isinstance(error, Unreachable):
+            on_lost(error)
+        if isinstance(error, BrokerRefused):
+            pause = MAX_PAUSE_SECS
+        return pause
+
+    await keep_open(clock, connect, on_end)
+
+
+def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
+    """A class in place of the library's queue: it passes every message to `receive` and keeps none."""
+
+    class Queue(asyncio.Queue[aiomqtt.Message]):
+        """Always empty: its reader waits for the end of the connection. `received` counts."""
+
+        received = 0
+
+        def put_nowait(self, item: aiomqtt.Message) -> None:
+            """Pass the message on."""
+            self.received += 1
+            payload = item.payload if isinstance(item.payload, bytes | bytearray) else b""
+            receive(Received(item.topic.value, bytes(payload), bool(item.retain)))
+
+    return Queue
+
+
+def _password(settings: Mqtt) -> str | None:
+    """The password; raises OSError for a file that cannot be read."""
+    if settings.password_file is None:
+        return settings.password
+    lines = read_plain(Path(settings.password_file), MAX_SECRET_BYTES).decode(errors="replace").splitlines()
+    return lines[0] if lines else ""
+
+
+def _tls_context(settings: Mqtt) -> ssl.SSLContext:
+    """Certificates are checked, the host's name included. Raises OSError for files that cannot be read."""
+    for name in (settings.ca_file, settings.cert_file, settings.key_file):
+        if name is not None and Path(name).exists() and not Path(name).is_file():
+            raise OSError(f"{name} is no plain file")  # the library would wait for ever for the other end of a pipe
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    if settings.cert_file is not None:
+        context.load_cert_chain(settings.cert_file, settings.key_file)
+    return context
+
+
+def _failure(address: str, what: str, error: BaseException) -> Unreachable:
+    reasons = f"{error} {error.__cause__}"
+    if "Protocol error" in reasons:
+        return NoBroker(f"{address} sends what is no MQTT; host and port must be those of a broker")
+    return Unreachable(f"{address} {'does not answer any more' if 'Keep alive' in reasons else what}")
+
+
+def _reason(error: BaseException) -> str:
+    said = re.sub(r"\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
+    return said.replace("\n", " ")[:200] or type(error).__name__
+
+
+class Subscriptions:
+    """Keeps one connection subscribed to `discovery` and to what `filters` gives now, each once."""
+
+    def __init__(self, discovery: Sequence[str], filters: Callable[[], frozenset[str]]) -> None:
+        self._discovery = discovery
+        self._filters = filters
+        self._subscribed: frozenset[str] = frozenset()
+        self._has_new = asyncio.Event()
+        self._has_new.set()
+        self._is_current = asyncio.Event()
+        self._is_flood_over = False
 
     @property
-    def is_over(self) -> bool:
-        """Whether the time for which data is given out is over."""
-        return self._loop.time() >= self._until
+    def is_current(self) -> bool:
+        """Whether the broker has acknowledged all that was asked for."""
+        return self._is_current.is_set()
 
-    def recv(self, size: int) -> bytes:
-        """Take at most so many bytes; none at the end of the connection.
+    async def renew(self) -> None:
+        """Subscribe to what is asked for now; returns when that stands, so that no state is missed.
 
-        Raises BlockingIOError where none wait, and for a packet that has to be read past.
+        While the retained configurations come it returns at once: the acknowledgement stands behind all of them.
         """
-        if not self._data:
-            self.fill()
-        if size > MAX_MQTT_PACKET_BYTES or self.is_over or not (self._data or self._has_ended):
-            raise BlockingIOError
-        chunk = bytes(self._data[:size])
-        del self._data[:size]
-        return chunk
+        self._is_current.clear()
+        self._has_new.set()
+        if self._is_flood_over:
+            await self._is_current.wait()
 
-
-class _PacketReader:
-    """Reads one connection: the client takes packets in steps, and between two of them requests get their turns.
-
-    The socket is emptied whenever it is readable: a broker drops messages to a slow reader. That the connection broke
-    is told to `disconnected`, as the library's own reader does.
-    """
-
-    def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
-                 disconnected: asyncio.Future[Any]) -> None:  # fmt: skip
-        self._client, self._sock, self._loop, self._disconnected = client, sock, loop, disconnected
-        self._turns_left = 0
-
-    def read(self) -> None:
-        """Read what there is; take packets of it unless that is due in a later turn."""
-        try:
-            self._sock.fill()
-            if self._turns_left == 0:
-                self._take()
-        except Exception as error:
-            if not self._disconnected.done():
-                self._disconnected.set_exception(error)
-
-    def _take(self) -> None:
-        sock, client = self._sock, self._client
-        sock.allow(READ_STEP_SECS)
-        self._take_packets()
-        while client.socket() is sock and sock.pending() and not sock.is_over:
-            self._take_packets()
-        if client.socket() is sock and sock.pending():
-            self._turns_left = REQUEST_TURNS
-            self._loop.call_soon(self._wait)
-
-    def _take_packets(self) -> None:
-        self._client.loop_read()
-        packet = self._client._in_packet  # noqa: SLF001
-        if (size := packet["to_process"]) > MAX_MQTT_PACKET_BYTES:
-            log.warning("a message of %d MiB was left out: more than %d MiB", size >> 20, MAX_MQTT_PACKET_BYTES >> 20)
-            self._sock.skip(size)
-            packet.update(_PING_ANSWER)
-
-    def _wait(self) -> None:
-        self._turns_left -= 1
-        self._loop.call_soon(self._wait) if self._turns_left else self.read()
-
-
-class Client(aiomqtt.Client):
-    """The library's client, with a wait that can be cancelled at any moment, and that a flood does not end.
-
-    `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
-    cancelled task then never ends. And an acknowledgement comes behind all messages that the broker had to send
-    before: the time to wait for it begins again as long as any come, up to `MAX_FLOOD_SECS`.
-    """
-
-    async def __aenter__(self) -> Self:
-        """Connect; raises `MqttError` with what broke the connection, also right behind the answer."""
-        end = self._disconnected
-        end.add_done_callback(
-            lambda it: it.cancelled() or it.exception()
-        )  # asyncio logs exceptions that were not retrieved
-        try:
-            await super().__aenter__()
-        except MqttConnectError:
-            self._client._sock_close()  # noqa: SLF001 - the library leaves the socket open
-            raise
-        except aiomqtt.MqttError as error:
-            self._client._sock_close()  # noqa: SLF001
-            raise aiomqtt.MqttError(str(end.exception() or error if end.done() else error)) from None
-        if end.done() and (cause := end.exception()) is not None:
-            await self.__aexit__(None, None, None)
-            raise aiomqtt.MqttError(str(cause))
-        return self
-
-    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
-        limit = self.timeout if timeout is None else timeout
-        if limit == math.inf:
-            return await fut
-        end, timer = self._loop.time() + MAX_FLOOD_SECS, None
-
-        def look(before: int) -> None:
-            nonlocal timer
-            if self._received() != before and self._loop.time() < end and not scope.expired():
-                scope.reschedule(self._loop.time() + limit)
-            timer = self._loop.call_later(limit / 4, look, self._received())
-
-        try:
-            async with asyncio.timeout(limit) as scope:
-                look(self._received())
-                return await fut
-        except TimeoutError:
-            raise aiomqtt.MqttError("Operation timed out") from None
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    def _received(self) -> int:
-        return int(getattr(self._queue, "received", 0))
-
-    def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
-        """Read through a buffer, in steps. Called on the thread that connects."""
-        buffered = client._sock = BufferedSocket(sock, self._loop)  # noqa: SLF001
-        super()._on_socket_open(client, userdata, buffered)
-        reading = _PacketReader(client, buffered, self._loop, self._disconnected)
-        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), reading.read)
+    async def keep(self, connection: BrokerConnection) -> None:
+        """Subscribe and unsubscribe as asked, until the connection is lost, which raises `Unreachable`."""
+        await connection.subscribe(self._discovery)
+        self._is_flood_over = True
+        while True:
+            if not self._has_new.is_set():
+                self._is_current.set()
+            await self._has_new.wait()
+            self._has_new.clear()
+            filters = self._filters()
+            gone, new = self._subscribed - filters, filters - self._subscribed
+            self._subscribed = filters
+            if gone:
+                await connection.unsubscribe(sorted(gone))
+            if new:
+                await connection.subscribe(sorted(new))

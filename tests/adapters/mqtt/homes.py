@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
 from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame
+from appliance.adapters.mqtt.router import Router
 from appliance.clock import Clock
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -76,7 +76,7 @@ class BrokerHome:
         for each in captured:
             take(expected, each.messages)
 
-        def listening(catalog: DeviceCatalog) -> set[tuple[str, str]]:
+        def listening(catalog: Router) -> set[tuple[str, str]]:
             readers = catalog._listeners.items()
             return {(topic, entity.announcement.key) for topic, each in readers for _, entity in each}
 
@@ -84,7 +84,7 @@ class BrokerHome:
             if self.adapter.connection is None or not self.adapter._subscriptions.is_current:
                 return False
             is_subscribed = expected.filters <= self.adapter._subscriptions._subscribed
-            return is_subscribed and listening(expected) <= listening(self.adapter.live.catalog)
+            return is_subscribed and listening(expected) <= listening(self.adapter.live.router)
 
         await until(does, lambda: f"{[each.name for each in captured]} are not listened to")
 

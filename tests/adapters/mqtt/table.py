@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.entities.entity import EntityEvent, apply
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.payloads import Message, Outgoing
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.messages import Message, Outgoing
+from appliance.adapters.mqtt.platforms.entity import EntityEvent, apply
+from appliance.adapters.mqtt.router import Router
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -25,9 +25,9 @@ NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
-def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> DeviceCatalog:
+def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> Router:
     """A catalog with the usual settings."""
-    return DeviceCatalog("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
+    return Router("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
 
 
 def live_devices(clock: Clock | None = None) -> LiveDevices:
@@ -36,14 +36,14 @@ def live_devices(clock: Clock | None = None) -> LiveDevices:
     return LiveDevices(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
 
-def rebuild(catalog: DeviceCatalog) -> list[MqttDevice]:
+def rebuild(catalog: Router) -> list[MqttDevice]:
     """Rebuild what changed; the devices that are new or other than before."""
     rebuilt: list[MqttDevice] = []
     deque(catalog.rebuilding(rebuilt), maxlen=0)
     return rebuilt
 
 
-def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
+def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
     """Let a catalog take in messages, configurations first; the happenings, as device, event and data."""
     for sent in messages:
         if catalog.is_config(sent.topic):
@@ -76,8 +76,8 @@ def config(topic: str, /, **fields: Any) -> Sent:
 def announce(live: LiveDevices, *configs: Sent) -> None:
     """Let the devices take configurations in, and show what they become."""
     for sent in configs:
-        live.catalog.take_config(sent.topic, sent.payload)
-    rebuilt = rebuild(live.catalog)
+        live.router.take_config(sent.topic, sent.payload)
+    rebuilt = rebuild(live.router)
     deque(live.replay(rebuilt), maxlen=0)
     for device in rebuilt:
         live.show(device)

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt import broker_session, entity_catalog, payloads
+from appliance.adapters.mqtt import live_devices as live_devices_file
+from appliance.adapters.mqtt import messages, router
 from appliance.adapters.mqtt.announcements import announced
-from appliance.adapters.mqtt.held_back import MAX_PRESSES, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
+from appliance.adapters.mqtt.duplicates import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import ENTRY_BYTES
-from appliance.adapters.mqtt.payloads import parse_json
+from appliance.adapters.mqtt.messages import parse_json
+from appliance.adapters.mqtt.refusals import MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.templates import template
 from appliance.errors import Invalid
 from appliance.log_buffer import MAX_SAME_KIND
@@ -77,7 +79,7 @@ def test_what_components_inherit_is_there_once() -> None:
 
 
 def test_configurations_are_bounded_in_bytes_and_those_that_are_there_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entity_catalog, "MAX_CONFIGS_BYTES", 20_000)
+    monkeypatch.setattr(router, "MAX_CONFIGS_BYTES", 20_000)
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
@@ -157,12 +159,12 @@ def test_of_faults_beyond_those_that_are_named_it_is_said_that_there_are_more(cl
 async def test_endless_topics_below_a_wildcard_fill_no_memory(
     session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_session, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
+    monkeypatch.setattr(live_devices_file, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
     live = live_devices(clock)
     for number in range(2_000):
         hear(live, f"a/{number}", b"")
         hear(live, f"a/{number}", b"\xff")
-    assert len(live._remembered) < 20 and len(live.catalog.refused) <= 1_000
+    assert len(live._remembered) < 20 and len(live.router.refused) <= 1_000
     for number in range(MAX_PRESSES + 10):
         hear(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(live.duplicates._sequences) <= MAX_PRESSES
@@ -207,6 +209,6 @@ def test_what_is_no_json_is_read_once_however_many_entities_read_its_topic(monke
         read.append(payload)
         return parse_json(payload)
 
-    monkeypatch.setattr(payloads, "parse_json", parsed)
+    monkeypatch.setattr(messages, "parse_json", parsed)
     hear(live, "s", b"[1, 2")
     assert read == ["[1, 2"]

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from appliance.adapters.mqtt import broker as hub
+from appliance.adapters.mqtt import client as hub
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.clock import Clock
@@ -149,14 +149,16 @@ async def test_a_port_that_is_not_the_brokers_is_reported_with_what_to_check(
     monkeypatch.setattr(hub, "BROKER_TIMEOUT_SECS", 0.5)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1_000)
-        if is_reset:
-            sock = writer.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        else:
-            with suppress(OSError):
-                await reader.read()
-        writer.close()
+        try:
+            await reader.read(1_000)
+            if is_reset:
+                sock = writer.get_extra_info("socket")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            else:
+                with suppress(OSError):
+                    await reader.read()
+        finally:
+            writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
@@ -17,7 +17,7 @@ from tests.adapters.mqtt.captures import Sent, capture, captures
 from tests.adapters.mqtt.table import EXPECTED, expected_lines, new_catalog, take
 
 
-def attributes(catalog: DeviceCatalog, device_id: str) -> dict[str, Any]:
+def attributes(catalog: Router, device_id: str) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for entity in catalog.devices[device_id].entities:
         shown |= entity.attributes
@@ -126,7 +126,7 @@ def test_a_field_of_another_type_never_harms() -> None:
     check()
 
 
-def take_all(catalog: DeviceCatalog, messages: list[Sent]) -> None:
+def take_all(catalog: Router, messages: list[Sent]) -> None:
     """Let the catalog take in the messages, and everything that it offers be commanded; nothing may escape."""
     readable = []
     for each in messages:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.entities.entity import apply
-from appliance.adapters.mqtt.entities.table import COMPONENTS
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.platforms.entity import apply
+from appliance.adapters.mqtt.platforms.table import COMPONENTS
 from appliance.errors import Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
@@ -239,8 +239,8 @@ def announced(
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
         hear(live, topic, text.encode())
-    assert [each.reason for each in live.catalog.refused.values()] == list(said)
-    return live.catalog.devices["mqtt:x"]
+    assert [each.reason for each in live.router.refused.values()] == list(said)
+    return live.router.devices["mqtt:x"]
 
 
 async def commanded(
@@ -282,7 +282,7 @@ async def test_a_component_takes_its_command_and_shows_the_answer(row: Row) -> N
 @pytest.mark.parametrize("row", HANDS_ON, ids=[f"{row[0]} {row[2]}" for row in HANDS_ON])
 async def test_a_command_is_what_the_announcer_expects_and_answered_by_its_state(row: tuple[Any, ...]) -> None:
     live, (name, device_id, capability, action, value, topic, payload, answer) = live_devices(), row
-    announce(live, *(each for each in capture(name).messages if live.catalog.is_config(each.topic)))
+    announce(live, *(each for each in capture(name).messages if live.router.is_config(each.topic)))
     command = {"capability": capability, "action": action, "value": value}
     sent = await commanded(live, device_id, command, {} if answer is None else dict([answer]), waits=True)
     assert (topic, payload) in [(each.topic, each.payload) for each in sent]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts, DeviceNames, grouping
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.grouping import DeviceNames, grouping
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, take
 

@@ -8,11 +8,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.mqtt.announced_devices import MqttDevice, building
-from appliance.adapters.mqtt.announced_fields import CONFIG_NAMES
+from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
-from appliance.adapters.mqtt.entities.entity import Entity
-from appliance.adapters.mqtt.entities.table import COMPONENTS, is_excluded
+from appliance.adapters.mqtt.device import MqttDevice, building
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.table import COMPONENTS, is_excluded
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.documented_keys import DOCUMENTED, EVERYWHERE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.entity_catalog import MAX_BROKER_DEVICES, DeviceCatalog
+from appliance.adapters.mqtt.router import MAX_BROKER_DEVICES, Router
 from appliance.home.events import ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
@@ -69,7 +69,7 @@ def sensor(name: str) -> Sent:
     return config(f"sensor/{name}", state_topic=f"{name}/t", unique_id=name, device={"identifiers": [name]})
 
 
-def announce(catalog: DeviceCatalog, sent: list[Sent]) -> None:
+def announce(catalog: Router, sent: list[Sent]) -> None:
     """Let the catalog take in configurations and build what it has room for."""
     for each in sent:
         catalog.take_config(each.topic, each.payload)

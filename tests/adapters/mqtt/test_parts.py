@@ -15,16 +15,16 @@ from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, RETURN_SECS, MqttAdapter
-from appliance.adapters.mqtt.announced_fields import preparing
-from appliance.adapters.mqtt.broker import Subscriptions
-from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.client import Client
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
-from appliance.adapters.mqtt.held_back import Refusal
+from appliance.adapters.mqtt.client import Subscriptions
+from appliance.adapters.mqtt.fields import preparing
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
+from appliance.adapters.mqtt.library import Client
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.components import hub_announcement
 from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.refusals import Refusal
+from appliance.adapters.mqtt.router import Router
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
@@ -43,7 +43,7 @@ def sensor(identifier: str, via_device: str | None = None) -> Sent:
     return config(f"sensor/{identifier}/t", state_topic=f"{identifier}/t", unique_id=identifier, device=device)
 
 
-def parents(catalog: DeviceCatalog) -> dict[str, str | None]:
+def parents(catalog: Router) -> dict[str, str | None]:
     """The parent of each device in its observation."""
     return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
@@ -163,7 +163,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
         hear(live, state, payload)
         announce(live, sent)
-        assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
+        assert live.router.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
@@ -179,15 +179,15 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
     work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-    live.catalog.take_config(more.topic, more.payload)
-    rebuilt = rebuild(live.catalog)
+    live.router.take_config(more.topic, more.payload)
+    rebuilt = rebuild(live.router)
     if is_replayed_first:
         list(live.replay(rebuilt))
     hear(live, "x/state", b"ON")
     if not is_replayed_first:
         list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
-    assert live.catalog.devices["mqtt:x"].attributes["power"] == "on"
+    assert live.router.devices["mqtt:x"].attributes["power"] == "on"
 
 
 class Interrupted(Noted):
@@ -333,7 +333,7 @@ async def test_a_payload_beyond_256_kib_is_refused_and_said_once(clock: VirtualC
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         hear(live, "big", b"x" * size)
     refusal = Refusal("big", "message", "a payload is larger than 256 KiB")
-    assert live.catalog.refused == {"big": refusal}
+    assert live.router.refused == {"big": refusal}
 
 
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from appliance.adapters.base import Picture
-from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.entities import pictures
-from appliance.adapters.mqtt.entities.pictures import MAX_PICTURE_BYTES
+from appliance.adapters.mqtt import picture_store
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.platforms.picture import MAX_PICTURE_BYTES
 from appliance.home.events import DeviceEvent, Event
 from appliance.home.model import Device
 from tests.adapters.mqtt.captures import Sent
@@ -81,7 +81,7 @@ async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
     found = cameras.picture("x")
     assert found is not None and (found.body, found.media_type) == (body, f"image/{media_type}")
     assert cameras.device("x").info.device_class == component
-    assert not cameras.live.catalog.refused
+    assert not cameras.live.router.refused
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ async def test_what_is_no_picture_is_refused_once_and_leaves_the_one_before(
         cameras.send("x", payload)
     found = cameras.picture("x")
     assert found is not None and found.body == JPEG
-    [refusal] = cameras.live.catalog.refused.values()
+    [refusal] = cameras.live.router.refused.values()
     assert (refusal.device_id, refusal.attribute) == ("mqtt:x", "custom.mqtt.x") and reason in refusal.reason
 
 
@@ -125,8 +125,8 @@ async def test_an_announcement_without_a_picture_to_take_is_refused_with_the_rea
     cameras: Cameras, component: str, keys: dict[str, Any], reason: str
 ) -> None:
     cameras.announce("x", component, name="Hall", **keys)
-    [refusal] = cameras.live.catalog.refused.values()
-    assert reason in refusal.reason and not cameras.live.catalog.devices
+    [refusal] = cameras.live.router.refused.values()
+    assert reason in refusal.reason and not cameras.live.router.devices
 
 
 async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_attribute(
@@ -181,7 +181,7 @@ async def test_a_device_has_several_pictures_by_their_attributes(cameras: Camera
 async def test_the_oldest_pictures_make_way_where_there_are_too_many(
     cameras: Cameras, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "MAX_PICTURES_BYTES", 3 * len(JPEG))
+    monkeypatch.setattr(picture_store, "MAX_PICTURES_BYTES", 3 * len(JPEG))
     for object_id in "abcd":
         cameras.announce(object_id, name=object_id)
         cameras.send(object_id, JPEG)
@@ -203,4 +203,4 @@ async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClo
     after = LiveDevices(new_catalog(), cameras.live._publish, clock)
     after.remember_devices()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
-    assert after.catalog.devices["mqtt:x"].attributes == {}
+    assert after.router.devices["mqtt:x"].attributes == {}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Unanswered
 from appliance.home import events
@@ -172,5 +172,5 @@ def test_alarms_are_listed_by_the_class_of_their_sensor() -> None:
             for each in ("gas", "smoke", "motion", "safety")
         )
     )
-    alarms = live.catalog.devices["mqtt:x"].observation().vendor_specific["alarms"]
+    alarms = live.router.devices["mqtt:x"].observation().vendor_specific["alarms"]
     assert alarms == ["custom.mqtt.gas", "custom.mqtt.safety", "smoke"]

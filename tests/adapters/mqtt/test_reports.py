@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.messages import Outgoing
 from appliance.errors import BadAnswer
 from appliance.home.commands import Command
 from tests.adapters.mqtt.table import announce, config, hear, live_devices
@@ -78,22 +78,22 @@ def test_reported_payloads_are_shown(
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for text in messages:
         hear(live, "s", text.encode())
-    assert live.catalog.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in live.catalog.refused.values()] == reasons
+    assert live.router.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in live.router.refused.values()] == reasons
 
 
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
 def test_an_entity_that_is_disabled_in_any_spelling_is_left_out(flag: object, is_there: bool) -> None:
     live = live_devices()
     announce(live, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
-    assert ("mqtt:x" in live.catalog.devices) is is_there
+    assert ("mqtt:x" in live.router.devices) is is_there
 
 
 def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
     for more, actions in (({}, []), ({"payload_install": "go"}, ["install"])):
         live = live_devices()
         announce(live, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
-        offers = live.catalog.devices["mqtt:x"].offers
+        offers = live.router.devices["mqtt:x"].offers
         assert [action for _, offer in offers.values() for action in offer.actions] == actions
 
 
@@ -109,7 +109,7 @@ async def test_slats_whose_open_end_is_in_the_middle_are_open_there(clock: Virtu
 
     connection: Any = Blind()
     await live.command(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
-    assert live.catalog.devices["mqtt:x"].attributes == {"cover_tilt": 50}
+    assert live.router.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
 async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: VirtualClock) -> None:

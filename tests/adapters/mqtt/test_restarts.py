@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.broker import Subscriptions
-from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.client import Subscriptions
 from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.errors import Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -46,8 +46,8 @@ class RestartingHub:
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
         for sent in self._configs:
-            self.live.catalog.take_config(sent.topic, sent.payload)
-            rebuilt = rebuild(self.live.catalog)
+            self.live.router.take_config(sent.topic, sent.payload)
+            rebuilt = rebuild(self.live.router)
             for received in first:
                 self.hear(received.topic, received.payload)
             list(self.live.replay(rebuilt))
@@ -104,7 +104,7 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     adapter = MqttAdapter(replace(context_of("mqtt", session, clock), publish=known.publish), PLAIN)
     adapter.live = LiveDevices(new_catalog(), known.publish, clock)
     adapter._subscriptions = Subscriptions([], frozenset)
-    adapter.live.catalog.take_config("homeassistant/sensor/x/config", b"{")
+    adapter.live.router.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
         await adapter._rebuild(complete=True)

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from appliance.adapters.mqtt.broker_session import LiveDevices
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.tasmota import discovery
 from appliance.adapters.mqtt.tasmota.sensors import QUANTITIES
 from appliance.errors import Invalid
@@ -323,12 +323,12 @@ def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
 def test_a_tasmota_device_is_shown(name: str) -> None:
     play = PLAYS[name]
     _, live = announced(play)
-    found = {each.id.removeprefix(ID): dict(each.attributes) for each in live.catalog.devices.values()}
+    found = {each.id.removeprefix(ID): dict(each.attributes) for each in live.router.devices.values()}
     assert {part: {key: found.get(part, {}).get(key) for key in row} for part, row in play.shown.items()} == {
         part: dict(row) for part, row in play.shown.items()
     }
-    assert all(each.is_available for each in live.catalog.devices.values())
-    assert not live.catalog.refused
+    assert all(each.is_available for each in live.router.devices.values())
+    assert not live.router.refused
 
 
 @pytest.mark.parametrize("name", [name for name, play in PLAYS.items() if play.commands])
@@ -337,8 +337,8 @@ async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
     for part, command, messages, shown in PLAYS[name].commands:
         sent = await commanded(live, device, f"{ID}{part}", command)
         assert sent == [(f"cmnd/tA1/{last}", payload) for last, payload in messages]
-        assert shown.items() <= live.catalog.devices[f"{ID}{part}"].attributes.items()
-    assert not live.catalog.refused
+        assert shown.items() <= live.router.devices[f"{ID}{part}"].attributes.items()
+    assert not live.router.refused
 
 
 async def commanded(
@@ -365,7 +365,7 @@ def test_the_will_of_a_device_counts_unless_it_sleeps() -> None:
         hear(live, "tele/tA1/LWT", b"Online", is_retained=True)
         hear(live, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
         hear(live, "tele/tA1/LWT", b"Offline")
-        assert live.catalog.devices[ID].is_available is is_available
+        assert live.router.devices[ID].is_available is is_available
 
 
 NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
@@ -384,13 +384,13 @@ def test_outputs_have_the_names_of_their_owner_and_of_the_device(
 ) -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {}, **config).announcements[:2])
-    assert {each.id.removeprefix(ID): each.name for each in live.catalog.devices.values()} == names
+    assert {each.id.removeprefix(ID): each.name for each in live.router.devices.values()} == names
 
 
 def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
-    attributes = live.catalog.devices[ID].attributes
+    attributes = live.router.devices[ID].attributes
     for said, mode, color in (
         ({"HSBColor": "30,100,60", "White": 0}, "hs", {"hue": 30, "saturation": 100}),
         ({"HSBColor": "30,100,0", "White": 50}, "white", None),
@@ -398,7 +398,7 @@ def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
         ({"HSBColor": "60,10,9", "White": 0}, "hs", {"hue": 60, "saturation": 10}),
     ):
         hear(live, "stat/tA1/RESULT", json.dumps(said).encode())
-        attributes = live.catalog.devices[ID].attributes
+        attributes = live.router.devices[ID].attributes
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
 
@@ -407,7 +407,7 @@ def test_a_value_that_is_null_for_a_time_is_gone_for_that_time() -> None:
     announce(live, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
     for text, shown in ((b"21", 21), (b"null", None), (b"22", 22)):
         hear(live, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
-        temperature: Any = live.catalog.devices[ID].attributes.get("temperature")
+        temperature: Any = live.router.devices[ID].attributes.get("temperature")
         assert (temperature and temperature["value"]) == shown
 
 
@@ -460,7 +460,7 @@ def test_topics_name_the_host_and_the_end_of_the_address() -> None:
 def test_the_units_of_numbers_without_a_capability_are_in_the_metadata() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)
-    units = live.catalog.devices[ID].observation().vendor_specific["units"]
+    units = live.router.devices[ID].observation().vendor_specific["units"]
     assert units == {"custom.mqtt.BME280_DewPoint": "°F"}
 
 
@@ -484,7 +484,7 @@ def test_odd_values_of_one_key_cost_no_more_than_that_key(odd: dict[str, Any]) -
     sensors = {"A": {"Temperature": 1}, "B": 5, "C": [1], "D": {"E": {"F": {"G": {}}}}}
     announce(live, *TasmotaDevice({}, sensors, **odd).announcements)
     hear(live, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
-    assert live.catalog.devices[ID].attributes["temperature"] == measured(5, "°C")
+    assert live.router.devices[ID].attributes["temperature"] == measured(5, "°C")
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announced_devices import MqttDevice
-from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, apply
-from appliance.adapters.mqtt.held_back import PendingCommand
-from appliance.adapters.mqtt.payloads import Message, Outgoing
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.messages import Message, Outgoing
+from appliance.adapters.mqtt.pending_command import PendingCommand
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, apply
 from appliance.errors import LaresError
 from appliance.home.commands import Command, CommandSpec, check_offered
 from tests.adapters.mqtt.captures import Sent

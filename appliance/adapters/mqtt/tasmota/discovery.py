@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from appliance.adapters.mqtt.announcements import MAX_COMPONENTS, Announcement, DeviceFacts
-from appliance.adapters.mqtt.payloads import is_topic
 from appliance.adapters.mqtt.tasmota.sensors import (
     CARD_READERS,
     object_id,
@@ -18,6 +17,7 @@ from appliance.adapters.mqtt.tasmota.sensors import (
     units_of,
 )
 from appliance.adapters.mqtt.templates.json_paths import JsonPath, JsonPaths
+from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
 
 DISCOVERY_PREFIX = "tasmota/discovery"

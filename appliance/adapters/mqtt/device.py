@@ -1,0 +1,318 @@
+"""One announced device: its entities, its attributes and commands, and what its parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Generator, Iterable, Iterator
+
+from msgspec import Struct, field
+
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.grouping import digits_of, identifier_of, slug
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
+from appliance.adapters.mqtt.platforms.device_automation import TriggerEntity
+from appliance.adapters.mqtt.platforms.entity import Entity, Offer
+from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity
+from appliance.adapters.mqtt.platforms.sensor import Sensor
+from appliance.adapters.mqtt.platforms.table import build_entity
+from appliance.adapters.mqtt.refusals import Refusal, reason_of
+from appliance.errors import Invalid
+from appliance.home.commands import CommandSpec
+from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
+from appliance.home.values import Value
+
+MAX_ENTITIES = 256
+"""Entities of one device."""
+
+
+MAX_ENTITY_NAME_CHARS = 200
+"""Characters of an entity's name."""
+
+
+TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
+
+
+DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
+"""Classes of binary sensors that report a danger."""
+
+
+_RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
+"""Components in the order in which they take a capability that several would show."""
+
+
+class MqttDevice(Struct):
+    """One device: its entities, and for each attribute that can be commanded the entity that takes it.
+
+    `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached, `identifier` what
+    its id was made of. Once it `is_restored`, it shows what it showed before its announcement came or was another.
+    """
+
+    id: str
+    facts: DeviceFacts
+    name: str
+    parent_id: str = ""
+    bridge_id: str = ""
+    identifier: str = ""
+    entities: list[Entity] = field(default_factory=list)
+    offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
+    specs: tuple[CommandSpec, ...] = ()
+    is_restored: bool = False
+
+    @property
+    def is_available(self) -> bool:
+        """Whether any of its entities is."""
+        return any(entity.is_available for entity in self.entities)
+
+    def find(self, key: str) -> Entity | None:
+        """The entity of this key."""
+        return next((each for each in self.entities if each.announcement.key == key), None)
+
+    @property
+    def attributes(self) -> dict[str, Value]:
+        """The attributes of all its entities; one that several show, such as a vacuum cleaner's battery and that
+        battery's own sensor, is as the entity shows it that claims it.
+        """
+        shown: dict[str, Value] = {}
+        for entity in self.entities:
+            shown.update(entity.attributes)
+        for entity in self.entities:
+            shown.update({key: entity.attributes[key] for key in entity.claims if key in entity.attributes})
+        return shown
+
+    def dismantle(self) -> None:
+        """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        self.offers.clear()
+        for entity in self.entities:
+            entity.dismantle()
+
+    def observation(self, pushed: Iterable[str] = ()) -> Observation:
+        """Return the device in full. While it is unavailable it shows what it showed last.
+
+        `pushed` are the attributes of messages that came just now and were not retained.
+        """
+        announcements = [entity.announcement for entity in self.entities]
+        topics = list(dict.fromkeys(each.source for each in announcements))
+        facts = self.facts
+        return Observation(
+            device_id=self.id,
+            kind=self.kind,
+            attributes=self.attributes,
+            vendor_specific={
+                "config_topics": topics[:10],
+                "origin": announcements[0].origin,
+                "identifier": self.identifier,
+                **({"labels": labels} if (labels := self.labels) else {}),
+                **({"units": units} if (units := self.units) else {}),
+                **({"alarms": alarms} if (alarms := self.alarms) else {}),
+                **({"events": events} if (events := self.events) else {}),
+            },
+            name=self.name or None,
+            info=Info(
+                manufacturer=facts.manufacturer or None,
+                model=facts.model or None,
+                firmware=facts.firmware or None,
+                serial=facts.serial or None,
+                parent_id=self.parent_id or self.bridge_id or None,
+                area=facts.area or None,
+                device_class=self.device_class,
+            ),
+            commands=self.specs,
+            is_available=self.is_available,
+            kept=frozenset().union(*(entity.unheard for entity in self.entities)),
+            pushed=frozenset(pushed),
+        )
+
+    @property
+    def labels(self) -> dict[str, Value]:
+        """The names of its entities by the attribute that each shows, where they say more than the attribute does."""
+        found: dict[str, Value] = {}
+        for entity in (each for each in self.entities if not each.reports_events):
+            words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
+                :MAX_ENTITY_NAME_CHARS
+            ]
+            if words and slug(words) != entity.label.rpartition(".")[2].lower():
+                found.setdefault(entity.label, words)
+        return found
+
+    @property
+    def units(self) -> dict[str, Value]:
+        """The units of its numbers that have none in their values, by attribute."""
+        units = {
+            entity.custom: entity.config.text("unit_of_measurement")
+            for entity in self.entities
+            if isinstance(entity, Sensor) and not entity.claims
+        }
+        return {attribute: unit for attribute, unit in units.items() if unit}
+
+    @property
+    def alarms(self) -> list[Value]:
+        """The attributes that report a danger by the class of their sensor."""
+        sensors = (each for each in self.entities if isinstance(each, BinarySensor))
+        return sorted(each.label for each in sensors if each.config.text("device_class") in DANGERS)
+
+    @property
+    def events(self) -> list[Value]:
+        """The names of the events that its entities announce; empty where one of them does not say which it sends."""
+        named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
+        return sorted({name for names in named for name in names}) if all(named) else []
+
+    @property
+    def kind(self) -> DeviceKind:
+        """Light if an entity is one, Switch if it takes any command, else Sensor."""
+        if any(entity.announcement.component == "light" for entity in self.entities):
+            return DeviceKind.LIGHT
+        return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
+
+    @property
+    def device_class(self) -> str:
+        """The device class: of the first entity that has one."""
+        for entity in self.entities:
+            if entity.device_class != "":
+                return entity.device_class or entity.announcement.component
+        words = [entity.config.text("device_class") for entity in self.entities]
+        named = [word for word in words if word and word != "battery"] or [word for word in words if word]
+        return named[0] if named else self.entities[0].announcement.component
+
+
+def building(
+    section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
+) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
+    """The devices built from one announced device, and by key why entities were left out; in steps of one entity.
+
+    Where there are too many entities, those with the keys in `former` come first.
+    """
+    ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
+    entities, refused = yield from _entities(ordered, f"{section}:{name}")
+    identifier = identifier_of(announcements)
+    main = MqttDevice(f"{section}:{name}", _facts(announcements), "", identifier=identifier)
+    devices = [main]
+    taken: set[str] = set()
+    entities.sort(key=_order)
+    for entity in entities:
+        if not any(claim in entity.offers for claim in entity.claims):
+            continue
+        if any(claim in taken for claim in entity.claims if claim in entity.offers):
+            _add_part(devices, entity)
+        else:
+            taken.update(entity.claims)
+            _add(main, entity)
+        yield
+    yield from _add_others(devices, entities, taken)
+    main.entities.sort(key=_order)
+    for device in devices:
+        device.name = _name(device)
+        device.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(device.offers.items()))
+    return [device for device in devices if device.entities], refused
+
+
+def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
+    """Add a device of its own for an entity, a part of the first; no two have the same id."""
+    main, announcement = devices[0], entity.announcement
+    id_ = f"{main.id}:{announcement.object_id}"
+    if any(each.id == id_ for each in devices):
+        id_ = f"{id_}_{digits_of(announcement.unique_id or announcement.key)}"
+    devices.append(MqttDevice(id_, main.facts, "", main.id, identifier=main.identifier))
+    _add(devices[-1], entity)
+
+
+def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
+    """Add the entities that take no command of a capability, under a name of their own where theirs is taken.
+
+    One that cannot, or that shows further attributes that are taken, such as the second siren's tone, is a device of
+    its own.
+    """
+    main = devices[0]
+    custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
+    for entity in entities:
+        if not any(claim in entity.offers for claim in entity.claims):
+            if entity.is_renamed and taken & set(entity.claims):
+                entity.use_custom()
+            if not entity.claims and entity.custom in custom:
+                entity.use_custom(f"_{entity.announcement.component}")
+            if not entity.claims and entity.custom in custom:
+                entity.use_custom(f"_{digits_of(entity.announcement.unique_id or entity.announcement.key)}")
+            if taken & set(entity.claims) or custom & (entity.keys - {entity.custom}):
+                _add_part(devices, entity)
+            else:
+                taken.update(entity.claims)
+                custom.update(each for each in entity.keys if each.startswith("custom."))
+                _add(main, entity)
+            yield
+
+
+def _entities(
+    announcements: list[Announcement], device_id: str
+) -> Generator[None, None, tuple[list[Entity], dict[str, Refusal]]]:
+    entities: list[Entity] = []
+    refused: dict[str, Refusal] = {}
+    for each in announcements:
+        try:
+            if len(entities) >= MAX_ENTITIES:
+                raise Invalid(f"{TOO_MANY_ENTITIES}: {len(announcements)}")
+            entities.append(build_entity(each))
+        except Exception as error:  # whatever is announced, the adapter goes on
+            refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error))
+        yield
+    return _without_duplicates(entities), refused
+
+
+def _without_duplicates(entities: list[Entity]) -> list[Entity]:
+    """The entities without triggers and sensors of actions that report the same press as an event entity.
+
+    Where several event entities are left, each event says of which it is.
+    """
+    events = [entity for entity in entities if isinstance(entity, EventEntity)]
+    actions = {f"{each.readers[0].topic}/action" for each in events}
+    kinds = {(each.readers[0].topic, kind) for each in events for kind in each.config.texts("event_types")}
+    own = {each.readers[0].topic for each in events if not isinstance(each, ActionSensor)}
+
+    def is_duplicate(entity: Entity) -> bool:
+        topic = entity.readers[0].topic if entity.readers else ""
+        if isinstance(entity, ActionSensor):
+            return topic in own
+        return isinstance(entity, TriggerEntity) and ((topic, entity.expected) in kinds or topic in actions)
+
+    left = [entity for entity in entities if not is_duplicate(entity)]
+    several = [entity for entity in left if isinstance(entity, EventEntity)]
+    for entity in several if len(several) > 1 else ():
+        entity.source = entity.announcement.object_id
+    return left
+
+
+def _add(device: MqttDevice, entity: Entity) -> None:
+    device.entities.append(entity)
+    for attribute, offer in entity.offers.items():
+        device.offers.setdefault(attribute, (entity, offer))
+
+
+def _order(entity: Entity) -> tuple[bool, int, str, str]:
+    announcement = entity.announcement
+    rank = _RANKS.index(announcement.component) if announcement.component in _RANKS else len(_RANKS)
+    return not announcement.is_main, rank, announcement.object_id, announcement.key
+
+
+def _facts(announcements: list[Announcement]) -> DeviceFacts:
+    """The facts of the announcement with the smallest key; missing ones are taken from the others."""
+    ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
+    filled = {
+        name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
+        for name in DeviceFacts.__struct_fields__
+    }
+    return DeviceFacts(**filled)
+
+
+def _name(device: MqttDevice) -> str:
+    if not device.entities:
+        return ""
+    entity = device.entities[0]
+    own = entity.config.text("name")
+    if device.parent_id:
+        part = own or entity.announcement.object_id
+        return part if part.startswith(device.facts.name) else f"{device.facts.name} {part}"
+    return device.facts.name or own or entity.announcement.object_id
+
+
+def _spec(attribute: str, offer: Offer) -> CommandSpec:
+    """The offer of one attribute as the home describes it."""
+    schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
+    values = tuple(offer.schema.get("values", ()))
+    return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)

@@ -1,0 +1,57 @@
+"""Presses that are reported twice, and states of other hubs that come late."""
+
+from __future__ import annotations
+
+import re
+
+from appliance.adapters.mqtt.messages import Message
+from appliance.clock import Clock
+from appliance.errors import Invalid
+
+SAME_PRESS_SECS = 0.5
+"""Seconds within which a press that an event and a trigger report is one."""
+
+
+MAX_PRESSES = 10_000
+"""Presses that are remembered for that, and states of other hubs."""
+
+
+_HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
+
+
+class Duplicates:
+    """Remembers the latest presses, and the latest states of other hubs."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._presses: dict[tuple[str, str], tuple[float, str]] = {}
+        self._sequences: dict[str, tuple[int, int]] = {}
+
+    def is_reported_twice(self, device_id: str, name: str, kind: str) -> bool:
+        """Whether an entity of another kind has just reported the same press."""
+        now = self._clock.monotonic()
+        at, reporter = self._presses.get((device_id, name), (-1e9, kind))
+        if reporter != kind and now - at < SAME_PRESS_SECS:
+            return True
+        if len(self._presses) >= MAX_PRESSES:
+            self._presses.clear()
+        self._presses[device_id, name] = now, kind
+        return False
+
+    def is_outdated(self, message: Message) -> bool:
+        """Whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
+        if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
+            return False
+        try:
+            version = message.json["boot"], message.json["seq"]
+        except (Invalid, TypeError, LookupError):
+            return False
+        if not all(isinstance(each, int) for each in version):
+            return False
+        known = self._sequences.get(message.topic)
+        if known is not None and version < known:
+            return True
+        if len(self._sequences) >= MAX_PRESSES:
+            self._sequences.clear()
+        self._sequences[message.topic] = version
+        return False

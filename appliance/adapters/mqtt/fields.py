@@ -1,0 +1,140 @@
+"""The fields of an announced configuration. One that cannot be read costs only that field."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.topics import is_filter, is_topic
+
+_YES = ("true", "yes", "on", "1")
+
+
+MAX_QUICK_CHARS = 500
+"""Characters of templates that are parsed in one step, in a few milliseconds at most."""
+
+
+LOOK_CHARS = 1
+"""How many such characters looking at one part of a configuration is worth."""
+
+
+def preparing(config: Any) -> Iterator[None]:
+    """Parse the templates of a configuration beforehand, in steps: making entities of it then takes no time."""
+    waiting, unparsed = [config], 0
+    while waiting:
+        each = waiting.pop()
+        unparsed += LOOK_CHARS
+        if isinstance(each, dict | list):
+            waiting.extend(each.values() if isinstance(each, dict) else each)
+        elif isinstance(each, str) and ("{{" in each or "{%" in each):
+            with contextlib.suppress(TemplateFailed):
+                Template(each)
+            unparsed += len(each)
+        if unparsed > MAX_QUICK_CHARS:
+            unparsed = 0
+            yield
+
+
+class AnnouncedFields:
+    """One configuration with full names. `problems` gathers what could not be read, a sentence each."""
+
+    def __init__(self, raw: Mapping[str, Any], problems: list[str] | None = None) -> None:
+        self.raw = raw
+        self.problems: list[str] = [] if problems is None else problems
+
+    def __contains__(self, key: str) -> bool:
+        return self.raw.get(key) is not None
+
+    def text(self, key: str, default: str = "") -> str:
+        """The value as Python prints it: a JSON `false` is `False`, as in a rendered template."""
+        value = self.raw.get(key)
+        return default if value is None or isinstance(value, dict | list) else str(value)
+
+    def number(self, key: str, default: float) -> float:
+        """A number, or the text of one."""
+        value = self.raw.get(key)
+        try:
+            found = float(value) if not isinstance(value, bool) and value is not None else default
+        except (TypeError, ValueError, OverflowError):
+            self._note(f"{key} is no number")
+            return default
+        return found if abs(found) < 1e15 else default
+
+    def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
+        """Two numbers, the first no larger than the second; where they are announced otherwise, as by default."""
+        found = self.number(low_key, low), self.number(high_key, high)
+        if found[0] <= found[1]:
+            return found
+        self._note(f"{low_key} is above {high_key}")
+        return low, high
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """A boolean, or the text of one."""
+        value = self.raw.get(key)
+        if value is None:
+            return default
+        return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
+
+    def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """A list of texts, or one text alone."""
+        value = self.raw.get(key)
+        if isinstance(value, str):
+            return (value,)
+        return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
+
+    def topic(self, key: str) -> str | None:
+        """A topic to subscribe to, maybe with wildcards; None where there is none or it is malformed."""
+        return self._checked(key, is_filter)
+
+    def target(self, key: str) -> str | None:
+        """A topic to publish to; None where there is none or it is malformed."""
+        return self._checked(key, is_topic)
+
+    def template(self, *keys: str) -> Template | None:
+        """The first of these templates that is there; one that cannot be read is a problem, and gives no value."""
+        for key in keys:
+            if isinstance(text := self.raw.get(key), Template):
+                return text
+            if isinstance(text, str) and text:
+                try:
+                    return Template(text)
+                except TemplateFailed as fault:
+                    self._note(f"{key} {fault}")
+                    return _UNREADABLE
+        return None
+
+    def _checked(self, key: str, is_valid: Callable[[str], bool]) -> str | None:
+        value = self.raw.get(key)
+        if value is None or value == "":
+            return None
+        if isinstance(value, str) and is_valid(value):
+            return value
+        self._note(f"{key} is no topic")
+        return None
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+class _UnreadableTemplate(Template):
+    """Stands for a template that could not be read: it never gives a value."""
+
+    def __init__(self) -> None:
+        """Parse nothing."""
+
+    def render(self, names: Mapping[str, Any], now: datetime) -> str:
+        """Raise `ValueMissing`."""
+        raise ValueMissing("is a template that cannot be read")
+
+
+_UNREADABLE = _UnreadableTemplate()
+
+
+def is_unreadable(given: Template | None) -> bool:
+    """Whether this stands for a template that could not be read."""
+    return given is _UNREADABLE

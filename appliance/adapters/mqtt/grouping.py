@@ -1,0 +1,121 @@
+"""Which announcements belong to one device, and the id of each device."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from appliance.adapters.mqtt.announcements import Announcement
+
+NAME_DIGITS = 6
+"""Hex digits of its hash behind the slug of an identifier, where the slug does not tell it from others."""
+
+
+def slug(text: str) -> str:
+    """Lower case; every character but a-z and 0-9 becomes an underscore."""
+    return re.sub(r"[^a-z0-9_]", "_", text.lower())
+
+
+def slug_with_digits(identifier: str) -> str:
+    """The slug and the first digits of the SHA-256 of the identifier."""
+    return f"{slug(identifier)}_{digits_of(identifier)}"
+
+
+def digits_of(text: str) -> str:
+    """The first digits of its SHA-256, which tell it from others of the same slug."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
+
+
+class DeviceNames:
+    """The slug of each identifier that is announced: no two have the same, and none changes while it is announced.
+
+    One with a letter or digit outside of ASCII has digits. So has one whose plain slug another had before it;
+    `known` has, by slug, the identifiers of the devices that a former run showed, so that this outlasts a restart.
+    """
+
+    def __init__(self) -> None:
+        self.known: Mapping[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
+
+    def name(self, identifier: str) -> str:
+        """The slug of the device with this identifier."""
+        if identifier not in self._names:
+            plain, full = slug(identifier), slug_with_digits(identifier)
+            is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self.known))
+            has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
+            self._names[identifier] = full if has_digits or is_anothers or full in self.known else plain
+            self._owners.setdefault(self._names[identifier], identifier)
+        return self._names[identifier]
+
+    def keep_only(self, identifiers: AbstractSet[str]) -> None:
+        """Forget the names of all other identifiers."""
+        self._names = {identifier: name for identifier, name in self._names.items() if identifier in identifiers}
+        self._owners = {name: identifier for identifier, name in self._names.items()}
+
+
+def grouping(
+    announcements: Iterable[Announcement],
+    named: dict[str, list[Announcement]],
+    names: DeviceNames,
+    there: Container[str],
+    doubles: dict[str, tuple[str, str]],
+) -> Iterator[None]:
+    """Fill `named` with the announcements of each device by its slug, one announcement a step.
+
+    Entities that share an identifier or a connection belong together. Of those with one unique id the one that is
+    `there` counts, else the first by topic, and one that moves to another topic only until it has arrived there;
+    `doubles` gets, by the keys of the others, their topic and that of the one that counts.
+    """
+    chosen: dict[tuple[str, str], Announcement] = {}
+    for each in announcements:
+        other = chosen.setdefault((each.component, each.unique_id or each.key), each)
+        if other is not each:
+            pair = sorted((each, other), key=lambda one: (one.is_migrating, one.key not in there, one.key))
+            chosen[each.component, each.unique_id or each.key] = pair[0]
+            if not pair[1].is_migrating:
+                doubles[pair[1].key] = pair[1].source, pair[0].source
+        yield
+    roots: dict[str, str] = {}
+    for each in chosen.values():
+        first, *others = _markers(each)
+        for marker in others:
+            roots[_root(roots, marker)] = _root(roots, first)
+        yield
+    together: dict[str, list[Announcement]] = {}
+    for each in chosen.values():
+        together.setdefault(_root(roots, _markers(each)[0]), []).append(each)
+        yield
+    identifiers: set[str] = set()
+    for members in together.values():
+        identifier = identifier_of(members)
+        identifiers.add(identifier)
+        named[names.name(identifier)] = sorted(members, key=lambda each: each.key)
+        yield
+    names.keep_only(identifiers)
+
+
+def _markers(announcement: Announcement) -> list[str]:
+    """The identifiers and connections by which an announcement belongs to a device; else its own id."""
+    facts = announcement.device
+    found = [f"identifier {each}" for each in facts.identifiers] + [
+        f"connection {each}" for each in facts.connections
+    ]
+    return found or [f"alone {announcement.unique_id or announcement.object_id}"]
+
+
+def _root(roots: dict[str, str], marker: str) -> str:
+    """The marker that stands for all that are joined with this one; the path to it is halved each time."""
+    while (above := roots.get(marker, marker)) != marker:
+        roots[marker] = marker = roots.get(above, above)
+    return marker
+
+
+def identifier_of(members: Sequence[Announcement]) -> str:
+    """The identifier that names a device: the same whatever came first."""
+    identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
+    connections = [each.device.connections[0] for each in members if each.device.connections]
+    alone = [each.unique_id or each.object_id for each in members]
+    return min(identifiers or connections or alone, key=lambda each: (slug(each), each))

@@ -1,0 +1,205 @@
+"""The library's client with a socket that is emptied at once, and waits that can be cancelled and outlast floods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import ssl
+from collections.abc import Awaitable
+from typing import Any, Self, TypeVar
+
+import aiomqtt
+from aiomqtt.exceptions import MqttConnectError
+
+from appliance.tasks import REQUEST_TURNS
+
+READ_STEP_SECS = 0.001
+"""Seconds for which received packets are taken before others get their turn."""
+
+MAX_FLOOD_SECS = 600.0
+"""Seconds that the acknowledgement of a request may take while messages come."""
+
+MAX_BUFFERED_BYTES = 64 * 1024 * 1024
+"""Bytes that are read ahead; beyond, the broker has to wait."""
+
+MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
+"""Bytes of a packet that is taken: the largest picture fits, in base64 too. A larger one is read past."""
+
+CHUNK_BYTES = 256 * 1024
+"""Bytes that are read with one call."""
+
+MAX_FILL_CHUNKS = 2
+"""Calls after which others get their turn, however much there is to read."""
+
+
+T = TypeVar("T")
+
+_PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
+"""What stands in the place of a packet that is read past."""
+
+log = logging.getLogger("adapters")
+
+
+class BufferedSocket:
+    """The connected, non-blocking socket given, read ahead by `fill`. Everything but reading is the socket's own."""
+
+    def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._sock, self._loop = sock, loop
+        self._data = bytearray()
+        self._to_skip = 0
+        self._has_ended = False
+        self._until = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def fill(self) -> None:
+        """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError where the connection broke."""
+        try:
+            for _ in range(MAX_FILL_CHUNKS):
+                if len(self._data) >= MAX_BUFFERED_BYTES or self._has_ended:
+                    return
+                chunk = self._sock.recv(CHUNK_BYTES)
+                self._data += chunk
+                self.skip(0)
+                self._has_ended = not chunk
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+
+    def skip(self, size: int) -> None:
+        """Read past so many further bytes."""
+        self._to_skip += size
+        skipped = min(self._to_skip, len(self._data))
+        del self._data[:skipped]
+        self._to_skip -= skipped
+
+    def pending(self) -> int:
+        """Bytes that were read and not yet taken; TLS may hold some without the socket being readable."""
+        if not self._data:
+            self.fill()
+        return len(self._data)
+
+    def allow(self, secs: float) -> None:
+        """Give out data for so many seconds from now; afterwards none seems to wait."""
+        self._until = self._loop.time() + secs
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for which data is given out is over."""
+        return self._loop.time() >= self._until
+
+    def recv(self, size: int) -> bytes:
+        """Take at most so many bytes; none at the end of the connection.
+
+        Raises BlockingIOError where none wait, and for a packet that has to be read past.
+        """
+        if not self._data:
+            self.fill()
+        if size > MAX_MQTT_PACKET_BYTES or self.is_over or not (self._data or self._has_ended):
+            raise BlockingIOError
+        chunk = bytes(self._data[:size])
+        del self._data[:size]
+        return chunk
+
+
+class _PacketReader:
+    """Reads one connection: the client takes packets in steps, and between two of them requests get their turns.
+
+    The socket is emptied whenever it is readable: a broker drops messages to a slow reader. That the connection broke
+    is told to `disconnected`, as the library's own reader does.
+    """
+
+    def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
+                 disconnected: asyncio.Future[Any]) -> None:  # fmt: skip
+        self._client, self._sock, self._loop, self._disconnected = client, sock, loop, disconnected
+        self._turns_left = 0
+
+    def read(self) -> None:
+        """Read what there is; take packets of it unless that is due in a later turn."""
+        try:
+            self._sock.fill()
+            if self._turns_left == 0:
+                self._take()
+        except Exception as error:
+            if not self._disconnected.done():
+                self._disconnected.set_exception(error)
+
+    def _take(self) -> None:
+        sock, client = self._sock, self._client
+        sock.allow(READ_STEP_SECS)
+        self._take_packets()
+        while client.socket() is sock and sock.pending() and not sock.is_over:
+            self._take_packets()
+        if client.socket() is sock and sock.pending():
+            self._turns_left = REQUEST_TURNS
+            self._loop.call_soon(self._wait)
+
+    def _take_packets(self) -> None:
+        self._client.loop_read()
+        packet = self._client._in_packet  # noqa: SLF001
+        if (size := packet["to_process"]) > MAX_MQTT_PACKET_BYTES:
+            log.warning("a message of %d MiB was left out: more than %d MiB", size >> 20, MAX_MQTT_PACKET_BYTES >> 20)
+            self._sock.skip(size)
+            packet.update(_PING_ANSWER)
+
+    def _wait(self) -> None:
+        self._turns_left -= 1
+        self._loop.call_soon(self._wait) if self._turns_left else self.read()
+
+
+class Client(aiomqtt.Client):
+    """The library's client, with a wait that can be cancelled at any moment, and that a flood does not end.
+
+    `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
+    cancelled task then never ends. And an acknowledgement comes behind all messages that the broker had to send
+    before: the time to wait for it begins again as long as any come, up to `MAX_FLOOD_SECS`.
+    """
+
+    async def __aenter__(self) -> Self:
+        """Connect; raises `MqttError` with what broke the connection, also right behind the answer."""
+        end = self._disconnected
+        end.add_done_callback(lambda it: it.cancelled() or it.exception())  # asyncio logs what nobody has retrieved
+        try:
+            await super().__aenter__()
+        except BaseException as error:
+            self._client._sock_close()  # noqa: SLF001 - the library leaves the socket open
+            if isinstance(error, MqttConnectError) or not isinstance(error, aiomqtt.MqttError):
+                raise
+            raise aiomqtt.MqttError(str(end.exception() or error if end.done() else error)) from None
+        if end.done() and (cause := end.exception()) is not None:
+            await self.__aexit__(None, None, None)
+            raise aiomqtt.MqttError(str(cause))
+        return self
+
+    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
+        limit = self.timeout if timeout is None else timeout
+        if limit == math.inf:
+            return await fut
+        end, timer = self._loop.time() + MAX_FLOOD_SECS, None
+
+        def look(before: int) -> None:
+            nonlocal timer
+            if self._received() != before and self._loop.time() < end and not scope.expired():
+                scope.reschedule(self._loop.time() + limit)
+            timer = self._loop.call_later(limit / 4, look, self._received())
+
+        try:
+            async with asyncio.timeout(limit) as scope:
+                look(self._received())
+                return await fut
+        except TimeoutError:
+            raise aiomqtt.MqttError("Operation timed out") from None
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _received(self) -> int:
+        return int(getattr(self._queue, "received", 0))
+
+    def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
+        """Read through a buffer, in steps. Called on the thread that connects."""
+        buffered = client._sock = BufferedSocket(sock, self._loop)  # noqa: SLF001
+        super()._on_socket_open(client, userdata, buffered)
+        reading = _PacketReader(client, buffered, self._loop, self._disconnected)
+        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), reading.read)

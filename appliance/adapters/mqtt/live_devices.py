@@ -1,0 +1,351 @@
+"""The live devices of a broker: messages become observations; commands are published, and their results awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
+
+from msgspec import Struct, field
+
+from appliance.adapters.done import failure
+from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.duplicates import Duplicates
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.pending_command import PendingCommand
+from appliance.adapters.mqtt.picture_store import PictureStore
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
+from appliance.adapters.mqtt.platforms.entity import (
+    Entity,
+    EntityEvent,
+    Intent,
+    Update,
+    apply,
+    changed_keys,
+    set_values,
+)
+from appliance.adapters.mqtt.platforms.picture import StillPicture
+from appliance.adapters.mqtt.refusals import Refusal
+from appliance.adapters.mqtt.router import Router
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.registry import UNAVAILABLE
+
+MQTT_RESULT_SECS = 5.0
+"""Seconds within which a device must show the result of a command, once that is sent."""
+
+MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
+"""Bytes of the newest messages that are kept, so that a device that is announced anew has its state at once."""
+
+MAX_UNREADABLE_TOPICS = 1_000
+"""Topics of which it is kept that their message could not be read: a filter with wildcards has no end of them."""
+
+
+log = logging.getLogger("adapters")
+
+
+class Changes(Struct, kw_only=True):
+    """A device whose changes are not yet published.
+
+    `attributes` changed, and `pushed` are those in messages that were not retained.
+    """
+
+    device: MqttDevice
+    attributes: set[str] = field(default_factory=set)
+    pushed: set[str] = field(default_factory=set)
+
+
+class LiveDevices:
+    """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
+
+    What was shown when the hub stopped, at `stopped_at`, had not expired then; when it was last said is not known.
+    """
+
+    def __init__(self, catalog: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
+        self.router = catalog
+        self.stopped_at: datetime | None = None
+        self.duplicates = Duplicates(clock)
+        self.pictures = PictureStore(publish, clock)
+        self._publish = publish
+        self._clock = clock
+        self._zone = zone
+        self._changed: dict[str, Changes] = {}
+        self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
+        self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._remembered: dict[str, Received] = {}
+        self._shown_before: dict[str, Device] = {}
+        self._remembered_bytes = 0
+
+    def taking(self, received: Received) -> Iterator[None]:
+        """Process a message that is no configuration, one entity that reads it a step. Never raises."""
+        texts: list[tuple[str, MqttDevice, Entity]] = []
+        pictures: list[tuple[MqttDevice, StillPicture]] = []
+        for pattern, device, entity in self.router.readers(received.topic):
+            if isinstance(entity, StillPicture) and pattern == entity.picture_filter:
+                pictures.append((device, entity))
+            else:
+                texts.append((pattern, device, entity))
+        for each in pictures:
+            self._take_picture(received, *each)
+            yield
+        if texts or not pictures:
+            yield from self._taking_text(received, texts)
+
+    def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
+        """Keep a picture as it came; it is decoded only when it is asked for."""
+        try:
+            shown = self.pictures.take(device.id, entity, received)
+        except Invalid as fault:
+            self.router.note_refusal(device, entity, fault)
+            return
+        self._take(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
+
+    def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
+        try:
+            message = self._message(received)
+        except Invalid as fault:
+            refusal = Refusal(self.reader_of(received.topic), "message", str(fault))
+            if len(self.router.refused) < MAX_UNREADABLE_TOPICS:
+                self.router.refused.setdefault(received.topic, refusal)
+            return
+        if self.duplicates.is_outdated(message):
+            return
+        self._remember(received)
+        for pattern, device, entity in readers:
+            newest = self.router.devices.get(device.id, device)  # it may have been announced anew since
+            self._take_for(message, pattern, newest, newest.find(entity.announcement.key) or entity)
+            yield
+
+    def _take_for(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
+        changes = self._changed.get(device.id)
+        if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
+            self._publish_changes(device.id)
+        for change in self.router.changes_of(pattern, message, device, entity):
+            self._take(device, entity, change, is_live=not message.is_retained)
+
+    def _message(self, received: Received) -> Message:
+        """The message, received now. Raises `Invalid`."""
+        at = self._clock.now().astimezone(self._zone)
+        return Message(received.topic, received.payload, at, is_retained=received.is_retained)
+
+    def reader_of(self, topic: str) -> str:
+        """The id of a device that reads a topic, else the topic."""
+        return next((device.id for _, device, _ in self.router.readers(topic)), topic)
+
+    def remember_devices(self) -> None:
+        """Keep what the home shows of the devices: one whose announcement comes late shows it again."""
+        self._shown_before |= self._publish.devices()
+
+    def forget_restored(self) -> None:
+        """Forget what was shown before of the devices that are there: all of their entities have come."""
+        self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in self.router.devices}
+
+    def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
+        """Show what rebuilt devices showed before, and process the newest kept messages once more for them, in steps.
+
+        Their pending commands wait for the new entities.
+        """
+        own = self.router.devices
+        self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
+        for device in devices:
+            self._restore(device)
+            yield
+        rebuilt = {id(device) for device in devices}
+        for received in list(self._remembered.values()):
+            readers = [each for each in self.router.readers(received.topic) if id(each[1]) in rebuilt]
+            message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
+            for pattern, device, entity in readers:
+                if message is not None and not entity.reports_events:
+                    self._take_for(message, pattern, device, entity)
+                yield
+            yield
+
+    def show(self, device: MqttDevice) -> None:
+        """Publish a device; what it showed before is restored first, or it would be lost with this.
+
+        What came before the broker was lost and is processed after that waits for it: the devices are offline.
+        """
+        self._restore(device)
+        if self._publish.is_lost:
+            self._note(device, ())
+        else:
+            changes = self._changed.pop(device.id, None)
+            pushed = changes.pushed if changes is not None and changes.device is device else ()
+            self._publish.device(device.observation(pushed))
+
+    def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
+        """Note that attributes of a device changed; `flushing` publishes them."""
+        changes = self._changed.get(device.id)
+        if changes is None or changes.device is not device:
+            changes = self._changed[device.id] = Changes(device=device)
+        changes.attributes.update(attributes)
+        changes.pushed.update(pushed)
+
+    def _publish_changes(self, device_id: str) -> None:
+        changes = self._changed.get(device_id)
+        if changes is not None and self.router.devices.get(device_id) is changes.device:
+            self.show(changes.device)
+        else:
+            self._changed.pop(device_id, None)
+
+    def _apply(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
+        """Set new values. If one of them would replace a change that is not yet published, publish that first.
+
+        Values that are not live were retained: they may be of any age.
+        """
+        changed = changed_keys(entity, update)
+        if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
+            self._publish_changes(device.id)
+        set_values(entity, update, changed)
+        if changed or not entity.unheard.isdisjoint(update):
+            entity.unheard.difference_update(update)
+            self._note(device, changed, update if is_live else ())
+
+    def _restore(self, device: MqttDevice) -> None:
+        """Show what was shown before, once, except for values that have expired since."""
+        if device.is_restored:
+            return
+        device.is_restored = True
+        for entity in device.entities:
+            if isinstance(entity, StillPicture):
+                apply(entity, {entity.custom: self.pictures.media_type(device.id, entity)})
+        shown = self._publish.find(device.id)
+        if (known := self._shown_before.get(device.id, shown)) is None:
+            return
+        attributes = {**known.attributes, **(shown.attributes if shown is not None else {})}
+        heard_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
+        age = (self._clock.now() - heard_at).total_seconds()
+        for entity in device.entities:
+            if not 0 < entity.expire_after <= age and entity.restore(attributes):
+                self._set_due(device, entity, age)
+            entity.is_expired &= not entity.attributes
+
+    def flushing(self) -> Iterator[None]:
+        """Publish the devices that changed, one a step: one message may concern thousands."""
+        for device_id in list(self._changed):
+            self._publish_changes(device_id)
+            yield
+
+    def tick(self) -> None:
+        """Do what is due: values that expire, sensors that go off, states that were kept back, events of pictures."""
+        now = self._clock.monotonic()
+        self.pictures.publish_changes()
+        for key, (due, device, entity) in list(self._due.items()):
+            is_replaced = self.router.devices.get(device.id) is not device
+            if is_replaced or now >= due:
+                del self._due[key]
+                if not is_replaced:
+                    self._expire(device, entity)
+        for (device_id, name), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
+            kept, shown_by = pending.release(), self.router.devices.get(device_id)
+            if kept and shown_by is not None and (found := shown_by.find(name)) is not None:
+                self._apply(shown_by, found, kept)
+            if pending.done.is_set():
+                self._pending.pop((device_id, name), None)
+
+    async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
+        """Publish what a command means and wait for its result.
+
+        Raises `Unreachable` where the connection is lost, `Unanswered` where the device is not announced, `BadAnswer`
+        where the result is not shown in time.
+        """
+        async with self._locks[device_id]:
+            device = self.router.devices.get(device_id)
+            if device is None:
+                raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
+            if command.capability not in device.offers:
+                raise Unsupported(f"device '{device_id}' does not offer {command}")
+            entity, _ = device.offers[command.capability]
+            entity.written_at = self._clock.now().astimezone(self._zone)
+            try:
+                intent = entity.write(command)
+            except TemplateFailed as fault:
+                raise BadAnswer(f"{device_id} announces a template for {command.capability} that {fault}") from None
+            pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
+            if intent.shows:
+                self._pending[device_id, entity.announcement.key] = pending
+            for message in intent.messages:
+                await connection.publish(message)
+            await self._await_result(device, entity, intent, pending, command)
+
+    async def _await_result(
+        self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
+    ) -> None:
+        """Wait until the device shows the result. What an unavailable device showed before proves nothing."""
+        device = self.router.devices.get(device.id, device)  # it may have been announced anew since
+        entity = device.find(entity.announcement.key) or entity
+        is_reached, is_done = entity.is_available, False
+        assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
+        if is_reached:
+            self._apply(device, entity, entity.assumed(assumed))
+            self._publish_changes(device.id)
+            pending.check(intent.shows, entity)
+            is_done = len(assumed) == len(intent.shows)
+        if not is_done and len(assumed) < len(intent.shows):
+            is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
+        rebuilt = self.router.devices.get(device.id, device).find(entity.announcement.key) or entity
+        shown = pending.shown(rebuilt.attributes)
+        pending.done.set()
+        self._publish_changes(device.id)
+        if not is_done and not rebuilt.is_available:
+            raise failure(device.id, command, {"state": UNAVAILABLE})
+        if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
+            raise BadAnswer(f"{device.id} was sent {command} and shows {shown} after 5 s")
+
+    def _take(
+        self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
+    ) -> None:
+        if isinstance(change, EntityEvent):
+            if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
+                self._publish.event(device.id, change.name, change.data)
+            return
+        if change is None:
+            self._note(device, ("state",))
+            return
+        update = change
+        pending = self._pending.get((device.id, entity.announcement.key))
+        if pending is not None:
+            update = pending.filter(update, self._clock.monotonic())
+        if update:
+            self._set_due(device, entity)
+        if entity.is_expired and update:
+            entity.is_expired = False
+            self._note(device, ("state",))
+        self._apply(device, entity, update, is_live=is_live)
+        if pending is not None:
+            pending.check(update, entity)
+
+    def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
+        """Note when a value of this age in seconds will have expired, or when its sensor goes off."""
+        now = self._clock.monotonic()
+        if entity.off_delay > 0:
+            self._due[id(entity)] = now + entity.off_delay, device, entity
+        elif entity.expire_after > 0:
+            self._due[id(entity)] = now + entity.expire_after - age, device, entity
+
+    def _expire(self, device: MqttDevice, entity: Entity) -> None:
+        if isinstance(entity, BinarySensor) and entity.off_delay > 0:
+            self._apply(device, entity, entity.showing(is_on=False))
+        else:
+            entity.is_expired = True
+            self._apply(device, entity, dict.fromkeys(entity.attributes))
+            self._note(device, ("state",))
+            if isinstance(entity, StillPicture):
+                self.pictures.forget(device.id, entity)
+
+    def _remember(self, received: Received) -> None:
+        older = self._remembered.pop(received.topic, None)
+        self._remembered_bytes += received.size - (0 if older is None else older.size)
+        self._remembered[received.topic] = received
+        while self._remembered_bytes > MAX_REMEMBERED_BYTES:
+            oldest = next(iter(self._remembered))
+            self._remembered_bytes -= self._remembered.pop(oldest).size

@@ -1,0 +1,120 @@
+"""Messages of a broker: received ones, whose JSON is parsed once, and those to publish."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.topics import is_topic
+from appliance.errors import Invalid
+from appliance.tables.checks import shown
+
+MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
+"""Bytes of a message."""
+
+
+MAX_JSON_DEPTH = 32
+"""How deeply JSON may be nested."""
+
+
+def parse_json(payload: bytes | str) -> Any:
+    """The JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`."""
+    try:
+        value = orjson.loads(payload)
+    except ValueError:
+        raise Invalid("is no JSON") from None
+    text = payload.decode() if isinstance(payload, bytes) else payload
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
+        raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
+    return value
+
+
+def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
+    """The JSON object, as `parse_json`; `Invalid` for any other value. `name` is what the sentence calls it."""
+    value = parse_json(payload)
+    if not isinstance(value, dict):
+        raise Invalid(f"{name} is no JSON object")
+    return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether more lists and objects stand in each other than so many."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return bool(value) if levels == 0 else any(_is_deeper(each, levels - 1) for each in inner)
+
+
+class Message:
+    """A message received at `at`. A retained one may be of any age."""
+
+    def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
+        """Raises `Invalid` for a payload that is too large or no text."""
+        if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
+            raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
+        try:
+            self.text = payload.decode()
+        except UnicodeDecodeError:
+            raise Invalid("a payload is no text") from None
+        self.topic = topic
+        self.at = at
+        self.is_retained = is_retained
+
+    @cached_property
+    def json(self) -> Any:
+        """The payload as JSON; `Invalid` if it is none."""
+        return parse_json(self.text)
+
+    def rendered(self, template: Template | None) -> str:
+        """The payload rendered by the template, or as it is; raises `TemplateFailed`."""
+        if template is None:
+            return self.text
+        return template.render(self._names, self.at)
+
+    @cached_property
+    def _names(self) -> Mapping[str, Any]:
+        """What templates know of it; read once, also where it is no JSON: thousands of entities may read a topic."""
+        known: dict[str, Any] = {"value": self.text, "entity_id": "", "name": ""}
+        with contextlib.suppress(Invalid):
+            known["value_json"] = self.json
+        return known
+
+
+def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
+    """The message that `{topic, payload, retain?, qos?}` describes. Raises `Invalid`.
+
+    A payload that is no text is published as JSON, none as an empty message. Refused are the topics below these.
+    """
+    if unknown := sorted(raw.keys() - {"topic", "payload", "retain", "qos"}):
+        raise Invalid(f"'{unknown[0]}' is not a field of a message; it has topic, payload, retain and qos")
+    topic, payload = raw.get("topic"), raw.get("payload")
+    if not isinstance(topic, str) or not is_topic(topic):
+        raise Invalid(f"topic must be a topic without wildcards that does not begin with $, not {shown(topic)}")
+    for prefix in refused_prefixes:
+        if topic == prefix or topic.startswith(f"{prefix}/"):
+            raise Invalid(f"topic must not be below {prefix}/, where hubs and devices announce themselves")
+    retain, qos = raw.get("retain", False), raw.get("qos", 0)
+    if not isinstance(retain, bool):
+        raise Invalid(f"retain must be true or false, not {shown(retain)}")
+    if isinstance(qos, bool) or qos not in (0, 1, 2):
+        raise Invalid(f"qos must be 0, 1 or 2, not {shown(qos)}")
+    text = payload if isinstance(payload, str) else "" if payload is None else orjson.dumps(payload).decode()
+    if len(text.encode(errors="replace")) > MAX_MQTT_PAYLOAD_BYTES:
+        raise Invalid(f"payload must be no larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
+    return Outgoing(topic, text, int(qos), retain)
+
+
+class Outgoing(Struct, frozen=True):
+    """A message to publish; `qos` from 0 to 2. A retained one is kept by the broker, an empty one clears it."""
+
+    topic: str
+    payload: str
+    qos: int = 0
+    retain: bool = False

@@ -1,0 +1,76 @@
+"""One command that waits for its result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from appliance.adapters.done import is_shown
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update
+from appliance.home.values import Value
+
+SUPPRESS_SECS = 1.0
+"""Seconds after a command for which contradicting states are kept back; a longer fade takes its own time."""
+
+
+_COLORS = ("color_xy", "color_hs", "color_rgb")
+
+
+class PendingCommand:
+    """One command under way at one entity. `done` is set once its result is shown."""
+
+    def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
+        self.done = asyncio.Event()
+        self._expected = dict(intent.shows)
+        self._begins = intent.begins
+        self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
+        self._kept: dict[str, Value] = {}
+
+    def filter(self, update: Update, now: float) -> Update:
+        """The update without the values that contradict the command and come too soon; those are kept."""
+        if self._begins is not None or now >= self._until:
+            return update
+        passed: dict[str, Value] = {}
+        for key, value in update.items():
+            if key in self._expected and not is_shown(self._expected[key], value):
+                self._kept[key] = value
+            else:
+                self._kept.pop(key, None)
+                passed[key] = value
+        return passed
+
+    def check(self, update: Update, entity: Entity) -> None:
+        """Set `done` if the entity shows the expected values after this update, which must contain one of them."""
+        if self._begins is not None:
+            is_done = self._begins(entity)
+        else:
+            is_done = not update.keys().isdisjoint(self._expected) and all(
+                self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()
+            )
+        if is_done:
+            self.done.set()
+
+    def is_over(self, now: float) -> bool:
+        """Whether no state is kept back any more."""
+        return now >= self._until
+
+    def release(self) -> Update:
+        """The values that were kept back and not replaced: what the device really shows."""
+        kept, self._kept = self._kept, {}
+        return kept
+
+    def shown(self, attributes: Mapping[str, Value]) -> str:
+        """What is shown of the expected attributes, for a sentence."""
+        shown = [f"{key} {_brief(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
+        return ", ".join(shown) or "nothing"
+
+    def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
+        if key in _COLORS and key not in attributes and "color_mode" in attributes:
+            return True  # shown in another notation
+        return key in attributes and is_shown(expected, attributes[key])
+
+
+def _brief(value: Value) -> str:
+    if isinstance(value, dict) and "unit" in value:
+        return f"{value.get('value')} {value['unit']}"
+    return "nothing" if value is None else str(value)[:80]

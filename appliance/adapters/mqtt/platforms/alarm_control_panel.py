@@ -1,0 +1,56 @@
+"""Alarm panels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent
+from appliance.adapters.mqtt.platforms.ordered import shows_one_of
+from appliance.errors import Invalid
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+_ALARM_MODES: Mapping[str, str] = {
+    "armed_home": "arm_home",
+    "armed_away": "arm_away",
+    "armed_night": "arm_night",
+    "armed_vacation": "arm_vacation",
+    "armed_custom_bypass": "arm_custom_bypass",
+    "triggered": "trigger",
+}
+"""What an alarm panel shows, and what it is asked for."""
+
+
+_ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
+
+
+class AlarmPanel(Entity):
+    """An alarm panel: its custom attribute shows its mode, and is set to one that it supports, all unless it says."""
+
+    def setup(self) -> None:
+        self.need()
+        supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
+        modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
+        self.read("state_topic", self.words({state: state for state in _ALARM_STATES}), "value_template")
+        self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
+
+    def _write(self, command: Command) -> Intent:
+        """The payload of the mode as `action` of the template, with the code where it asks for one."""
+        mode = str(command.value)
+        feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
+        action, code = self.payload(feature), self._checked_code(command, feature)
+        message = self.publish("command", action, action=action, code=code)
+        if "state_topic" not in self.config:
+            return Intent(messages=(message,))
+        begun = (mode, "disarming") if mode == "disarmed" else (mode, "arming", "pending")
+        return Intent(messages=(message,), shows={self.custom: mode}, begins=shows_one_of(self.custom, begun))
+
+    def _checked_code(self, command: Command, feature: str) -> str:
+        kind = feature if feature in ("disarm", "trigger") else "arm"
+        expected = self.config.text("code")
+        if not expected or not self.config.flag(f"code_{kind}_required", True):
+            return command.code or ""
+        code = self.code_of(command)
+        if expected not in ("REMOTE_CODE", "REMOTE_CODE_TEXT") and code != expected:
+            raise Invalid(f"the code for {command.capability} is wrong")
+        return code

@@ -1,0 +1,84 @@
+"""Climate: a thermostat or an air conditioner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from appliance.adapters.mqtt.platforms.entity import Update, number_parser, plain_number
+from appliance.adapters.mqtt.platforms.regulated import Regulated
+from appliance.errors import Invalid
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.values import Value
+
+_MODES = CAPABILITIES["hvac_mode"].values
+
+
+_ACTIONS = {
+    "off": "off", "heating": "heating", "cooling": "cooling", "drying": "dry", "idle": "idle", "fan": "fan_only",
+    "preheating": "heating", "defrosting": "idle",
+}  # fmt: skip
+"""`hvac_state` by the words of Home Assistant's `action_topic`."""
+
+
+_WORDS = {
+    "fan_mode": "fan_mode",
+    "swing_mode": "swing_mode",
+    "preset_mode": "preset_mode",
+    "custom.mqtt.swing_horizontal_mode": "swing_horizontal_mode",
+}
+"""Attributes that are words, and how the announcement calls them."""
+
+
+_DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
+"""The temperatures that can be set where the announcement states no bounds, as in Home Assistant."""
+
+
+class Climate(Regulated):
+    """A thermostat or an air conditioner."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.add_current("temperature", self.unit)
+        self.add_current("humidity", "%")
+        self.read("action_topic", self.words(_ACTIONS, "hvac_state"), "action_template", "value_template")
+        for key, name in _WORDS.items():
+            parse = _text_parser(key, self.config.texts(f"{name}s"))
+            self.add(key, name, parse, self._options(name))
+        self.add_power()
+        step = {"step": plain_number(each)} if (each := self.config.number("temp_step", 0)) > 0 else {}
+        temperatures = {**self.range_of("temp", *_DEFAULT_RANGE[self.unit]), **step}
+        self.add_temperature(temperatures)
+        for end in ("low", "high"):
+            key = f"custom.mqtt.target_temperature_{end}"
+            self.add(key, f"temperature_{end}", number_parser(key), {"type": "number", **temperatures})
+        key, humidities = "custom.mqtt.target_humidity", self.range_of("humidity", 30, 99)
+        schema: dict[str, Value] = {"type": "number", "unit": "%", **humidities}
+        self.add(key, "target_humidity", number_parser(key), schema)
+        modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
+        self.add("hvac_mode", "mode", self._parse_mode, {"values": modes})
+        self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
+                          "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
+
+    def _parse_mode(self, text: str) -> Update:
+        if text not in (*_MODES, "None", ""):
+            raise Invalid(f"the mode {text[:40]!r} is not one of {', '.join(_MODES)}")
+        return self.words({mode: mode for mode in _MODES}, "hvac_mode")(text)
+
+    def _options(self, name: str) -> dict[str, Value]:
+        options: list[Value] = [*self.config.texts(f"{name}s")]
+        if name == "swing_horizontal_mode":
+            return {"type": "enum", "values": options} if options else {"type": "string"}
+        return {"values": [*options, "none"] if name == "preset_mode" else options} if options else {}
+
+
+def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+    """Parses a mode by its announced name; of presets `None` is the one that is called so."""
+
+    def parse(text: str) -> Update:
+        if text == "" or len(text) > 200:
+            return {}
+        if text == "None" and text not in options:
+            return {attribute: "none" if attribute == "preset_mode" else None}
+        return {attribute: text}
+
+    return parse

@@ -1,0 +1,175 @@
+"""Covers, garage doors, and doors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.platforms.entity import (
+    Entity,
+    Intent,
+    Update,
+    clamped,
+    is_unknown,
+    number_parser,
+    parse_number,
+    plain_number,
+    scaled,
+)
+from appliance.home.commands import Command
+from appliance.home.values import Value
+from appliance.tables.checks import is_number
+
+_DOORS = {"garage": "garage_door", "gate": "door", "door": "door"}
+
+
+_PERCENT = (0.0, 100.0)
+
+
+class Scale:
+    """The announced numbers that stand for 0 and 100 percent; the first may be the larger."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def percent(self, raw: float) -> int:
+        """The percentage of an announced number, from 0 to 100."""
+        return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
+
+    def raw(self, percent: float) -> int | float:
+        """The announced number of a percentage."""
+        return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
+
+
+class Cover(Entity):
+    """A cover, garage door or door. `motion` is the last state that it announced: open, opening, closed … or stopped.
+
+    A step is done when it begins to move, a stop when it is sent.
+    """
+
+    def setup(self) -> None:
+        self._door = _DOORS.get(self.config.text("device_class"), "")
+        self._attribute = self._door or "cover_position"
+        self.motion = ""
+        self._scale = Scale(self.config.number("position_closed", 0), self.config.number("position_open", 100))
+        self._tilt = Scale(self.config.number("tilt_min", 0), self.config.number("tilt_max", 100))
+        self._states = {
+            self.config.text(f"state_{state}", state): state
+            for state in ("stopped", "closing", "opening", "closed", "open")
+        }
+        self._has_position = self.config.topic("position_topic") is not None
+        shown = ("cover_position", self._attribute)
+        self.read("state_topic", self._parse_state, "value_template", shows=shown)
+        self.read("position_topic", self._parse_position, "position_template", shows=shown)
+        parse_tilt = number_parser("cover_tilt", self._tilt.percent, ignores_unknown=True)
+        self.read("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
+        steps, can_set = self._steps(), self.can("set_position")
+        if self._door and steps:
+            self.offer(self._door, steps, self._write)
+        if can_set or (steps and not self._door):
+            actions = () if self._door else steps or ("open", "close")
+            self.offer("cover_position", (*actions, "set") if can_set else actions, self._write)
+        if self.can("tilt_command"):
+            stop = ("stop",) if "payload_stop_tilt" in self.config else ()
+            self.offer("cover_tilt", ("open", "close", *stop, "set"), self._write_tilt)
+        self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
+
+    def _steps(self) -> tuple[str, ...]:
+        """The actions that have a payload; an announced null means that there is none."""
+        if not self.has_target("command_topic"):
+            return ()
+        actions = ("open", "close", "stop")
+        return tuple(each for each in actions if self.config.raw.get(f"payload_{each}", each) is not None)
+
+    def _parse_state(self, text: str) -> Update:
+        if text == "None":
+            return {self._attribute: None}
+        motion = self._states.get(text)
+        if motion is None:
+            return {}
+        self.motion = motion
+        if self._door:
+            return {self._door: motion if motion != "stopped" else self._where_stopped()}
+        if self._has_position or motion not in ("open", "closed"):
+            return {}
+        return {"cover_position": 100 if motion == "open" else 0}
+
+    def _where_stopped(self) -> str:
+        position = self.attributes.get("cover_position")
+        return "stopped" if position is None else "closed" if position == 0 else "open"
+
+    def _parse_position(self, text: str) -> Update:
+        """The position, or it and the tilt in one object."""
+        if text == "" or is_unknown(text):
+            return {}
+        if text.startswith("{"):
+            state = parse_object(text, "a position")
+            position: Any = state.get("position")
+            tilt: Any = state.get("tilt_position")
+            shown = self._parse_position(str(position)) if is_number(position) else {}
+            return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
+        percent = self._scale.percent(parse_number(text))
+        if self._door and self.config.topic("state_topic") is None:
+            return {"cover_position": percent, self._door: "closed" if percent == 0 else "open"}
+        return {"cover_position": percent}
+
+    def _write(self, command: Command) -> Intent:
+        if command.action == "stop":
+            return self._step("stop")
+        target = {"open": 100, "close": 0, "set": command.value}[command.action]
+        if command.action == "set" or not self.has_target("command_topic"):
+            raw = self._scale.raw(target)
+            intent = self.intent("set_position", raw, position=raw, position_open=self._scale.high,
+                                 position_closed=self._scale.low)  # fmt: skip
+        else:
+            intent = self._step(command.action)
+        if command.action != "set" and self.is_assumed(self._attribute):
+            state = {"open": "open", "close": "closed"}[command.action]
+            return replace(intent, shows={self._attribute: state if self._door else target})
+        shown: Value = target
+        attribute = "cover_position"
+        if self._door and command.action != "set":
+            attribute, shown = self._door, {"open": "open", "close": "closed"}[command.action]
+        return replace(intent, shows={attribute: shown}, begins=self._begins(target))
+
+    def _step(self, action: str) -> Intent:
+        own = f"_{action}_topic"
+        topic = own if self.has_target(own) else "command_topic"
+        return Intent(messages=(self.publish_with(None, topic, self.payload(action)),))
+
+    def _write_tilt(self, command: Command) -> Intent:
+        if command.action == "stop":
+            payload = self.config.text("payload_stop_tilt")
+            return Intent(messages=(self.publish_with(None, "tilt_command_topic", payload),))
+        percent = {"open": 100, "close": 0, "set": command.value}[command.action]
+        raw = self._tilt.raw(percent)
+        if command.action != "set":
+            ending = "opened" if command.action == "open" else "closed"
+            raw = plain_number(self.config.number(f"tilt_{ending}_value", raw))
+        is_shown = self.config.topic("tilt_status_topic") is not None and not self.config.flag("tilt_optimistic")
+        shown = {"cover_tilt": self._tilt.percent(raw)} if is_shown else {}
+        return self.intent("tilt_command", raw, shown, tilt_position=raw)
+
+    def _begins(self, target: int) -> Callable[[Entity], bool]:
+        """Whether the cover moves, or is where it should be."""
+        before, said = self.attributes.get("cover_position"), self.motion
+
+        def begins(entity: Entity) -> bool:
+            motion = entity.motion if isinstance(entity, Cover) else ""
+            if entity is not self and motion == said:
+                motion = ""  # a cover that is announced anew is told once more what it said before the command
+            if motion in ("opening", "closing") or has_moved(entity, "cover_position", before, target):
+                return True
+            return motion == ("open" if target == 100 else "closed") and target in (0, 100)
+
+        self.motion = ""
+        return begins
+
+
+def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
+    """Whether the attribute is the target or no longer as before; what is unknown has not moved."""
+    value = entity.attributes.get(attribute)
+    return value is not None and (value == target or value != before)

@@ -1,0 +1,357 @@
+"""What every announced entity has: the topics that it reads, what their messages mean, and the commands it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct, field
+
+from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.availability import Availability
+from appliance.adapters.mqtt.fields import AnnouncedFields, is_unreadable
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.topics import is_filter
+from appliance.errors import Invalid, Unsupported
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+Update = Mapping[str, Value]
+"""New values by attribute; None: from now on unknown."""
+
+UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf")
+"""What announcers write, in any case, where they do not know a value."""
+
+
+class EntityEvent(Struct, frozen=True):
+    """Something that happened at a device and is no state, such as a press."""
+
+    name: str
+    data: Mapping[str, Value]
+
+
+PayloadParser = Callable[[str], Update | EntityEvent | None]
+"""Parses the text of a message; an empty update or None: it means nothing. Raises `Invalid`."""
+
+
+class TopicReader(Struct, frozen=True):
+    """A topic to subscribe to, the template that its payloads pass through, and what parses the text."""
+
+    topic: str
+    template: Template | None
+    parse: PayloadParser
+
+
+class Intent(Struct, frozen=True, kw_only=True):
+    """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
+
+    Without `shows` the command is done when it is sent. Where there is a `begins`, it is done as soon as that is true
+    of the entity, which is another than the one that was commanded if the device was announced anew.
+    """
+
+    messages: tuple[Outgoing, ...]
+    shows: Update = field(default_factory=dict)
+    begins: Callable[[Entity], bool] | None = None
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """The actions that a device takes for one attribute, what a command comes to, and what its values are.
+
+    `write` raises `Invalid` or `Unsupported`.
+    """
+
+    actions: tuple[str, ...]
+    write: Callable[[Command], Intent]
+    schema: Mapping[str, Value] = field(default_factory=dict)
+
+
+SWITCHED = ("on", "off", "toggle")
+
+
+class Entity:
+    """One announced entity.
+
+    `attributes` holds what is known; their names are capabilities or `custom.mqtt.<field>`. `claims` are the
+    capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
+    has no state: retained messages of its topics are ignored. `written_at` is the instant of the command that is
+    written, in the home's zone. It is expired before its first value, and when none came for `expire_after` seconds.
+    `unheard` are the attributes that it shows from before a restart and that no message has confirmed since.
+    """
+
+    device_class: str | None = None
+    """The class of a device of which it is the main entity; None: the component, empty: as announced."""
+    reports_events = False
+    is_renamed = False
+    """Whether its value follows `use_custom`; the attributes of any other have the names of their capabilities."""
+    event_names: tuple[str, ...] = ()
+    """The events that it announces; empty where it says of none."""
+    more_keys: tuple[str, ...] = ()
+    """Attributes that it may show beside those that it claims, offers, reads by name or names after itself."""
+
+    def __init__(self, announcement: Announcement) -> None:
+        self.announcement = announcement
+        self.config = AnnouncedFields(announcement.config)
+        self.readers: list[TopicReader] = []
+        self.offers: dict[str, Offer] = {}
+        self.attributes: dict[str, Value] = {}
+        self.claims: tuple[str, ...] = ()
+        self.custom = f"custom.mqtt.{announcement.object_id}"
+        self.availability = Availability(self.config)
+        self.expire_after = self.config.number("expire_after", 0)
+        self.is_expired = False
+        self.off_delay = 0.0
+        self.written_at = datetime.fromtimestamp(0, UTC)
+        self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
+        self.retains = self.config.flag("retain")
+        self.unheard: set[str] = set()
+        self._confirmed: set[str] = set()
+        for key in announcement.config:
+            if "command" in key and key.endswith("_template"):
+                self.config.template(key)  # read with a command otherwise: what is wrong with it is told now
+        try:
+            self.setup()
+            if not self.readers and not self.offers:
+                raise Invalid("has no topic that can be used")
+        except Invalid as fault:
+            raise Invalid(": ".join(filter(None, (str(fault), "; ".join(self.config.problems))))) from None
+        self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
+
+    def setup(self) -> None:
+        """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether its availability topics say so, and its value has not expired."""
+        return self.availability.is_available and not self.is_expired
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics to subscribe to, each once."""
+        return list(dict.fromkeys([*(each.topic for each in self.readers), *self.availability.topics]))
+
+    @property
+    def label(self) -> str:
+        """The attribute that stands for it in a sentence."""
+        return self.claims[0] if self.claims else self.custom
+
+    @property
+    def keys(self) -> set[str]:
+        """Every attribute that it may show."""
+        named = {*self.claims} or {self.custom}
+        return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
+
+    def is_assumed(self, attribute: str) -> bool:
+        """Whether no message will confirm this attribute after a command."""
+        return self.config.flag("optimistic", not self.readers) or not {attribute, ""} & self._confirmed
+
+    def assumed(self, update: Update) -> Update:
+        """What it shows once a command for this was sent that no message will confirm."""
+        return update
+
+    def use_custom(self, suffix: str = "") -> None:
+        """Show and offer it under a name of its own, because another entity has the capability or the name."""
+        offer = self.offers.pop(self.custom, None)
+        self.custom, self.claims = self.custom + suffix, ()
+        if offer is not None:
+            self.offers[self.custom] = offer
+
+    def restore(self, shown: Mapping[str, Value]) -> bool:
+        """Show what it showed before a restart, of attributes that nothing is known of; whether that is anything."""
+        kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
+        self.attributes |= kept
+        self.unheard |= kept.keys()
+        return bool(kept)
+
+    def write(self, command: Command) -> Intent:
+        """What to publish for a command that was offered; raises `Invalid` or `Unsupported`."""
+        return self.offers[command.capability].write(command)
+
+    def dismantle(self) -> None:
+        """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        self.readers.clear()
+        self.offers.clear()
+
+    def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
+        """Read the topic that stands under a key, if one does, and further ones under `_<key>s`.
+
+        The first of the templates that is announced is rendered. `shows` are the attributes that its messages
+        confirm after a command, `""` stands for any.
+        """
+        if topic := self.config.topic(key):
+            template = self.config.template(*templates)
+            self._confirmed.update(shows)
+            for each in dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s")))):
+                self.readers.append(TopicReader(each, template, parse))
+
+    def offer(
+        self, attribute: str, actions: tuple[str, ...], write: Callable[[Command], Intent], **schema: Value
+    ) -> None:
+        """Let the attribute be commanded."""
+        self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
+
+    def add(
+        self,
+        attribute: str,
+        name: str,
+        parse: PayloadParser,
+        schema: Mapping[str, Value] | None,
+        *,
+        to_payload: Callable[[Any], Any] = lambda value: value,
+        to_shown: Callable[[Any], Value] = lambda payload: payload,
+    ) -> None:
+        """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
+
+        The template is `<name>_state_template`, else `<name>_value_template`, else `value_template`. Without
+        conversions a value stands in the messages as it is commanded. Where there is no state topic a command is done
+        when it is sent.
+        """
+        is_shown = f"{name}_state_topic" in self.config
+
+        def write(command: Command) -> Intent:
+            payload = to_payload(command.value)
+            shows = {attribute: to_shown(payload)} if is_shown else {}
+            return self.intent(f"{name}_command", payload, shows, value=payload)
+
+        templates = f"{name}_state_template", f"{name}_value_template", "value_template"
+        self.read(f"{name}_state_topic", parse, *templates, shows=(attribute,))
+        if schema is not None and self.can(f"{name}_command"):
+            self.offer(attribute, ("set",), write, **schema)
+
+    def can(self, name: str) -> bool:
+        """Whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is none or readable."""
+        return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
+
+    def need(self, name: str = "command") -> None:
+        """Raise `Invalid` where `<name>_topic` cannot be published to."""
+        if not self.can(name):
+            raise Invalid(f"has no {name} topic")
+
+    def has_target(self, key: str) -> bool:
+        """Whether a topic to publish to stands under this key."""
+        return self.config.target(key) is not None
+
+    def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
+        """One message, as `publish` makes it, and what is shown once the command is done."""
+        return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
+
+    def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
+        """The message for `<name>_topic`, rendered by `<name>_template` if there is one."""
+        return self.publish_with(self.config.template(f"{name}_template"), f"{name}_topic", payload, **names)
+
+    def publish_with(self, template: Template | None, key: str, payload: Value, **names: Value) -> Outgoing:
+        """The message for the topic under a key, rendered by this template. Raises `Unsupported`."""
+        topic, object_id = self.config.target(key), self.announcement.object_id
+        if topic is None or is_unreadable(template):
+            raise Unsupported(f"{object_id} announces no usable {key}, or a template for it that cannot be read")
+        text = str(payload)
+        if template is not None:
+            text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)
+        return Outgoing(topic, text, self.qos, self.retains)
+
+    def payload(self, word: str) -> str:
+        """The payload that stands for a word, which is the word in capitals unless it is announced otherwise."""
+        return self.config.text(f"payload_{word}", word.upper())
+
+    def code_of(self, command: Command) -> str:
+        """The code of the command; `Invalid` where it has none."""
+        if command.code is None:
+            raise Invalid(f"{command.capability} asks for a code: the command must have the field code")
+        return command.code
+
+    def toggled(self, action: str) -> str:
+        """The action; for `toggle` the opposite of the power that is shown."""
+        if action != "toggle":
+            return action
+        return "off" if self.attributes.get("power") == "on" else "on"
+
+    def words(self, words: Mapping[str, Value], attribute: str = "") -> Callable[[str], Update]:
+        """Parses the words of one attribute. `None` makes it unknown, any other text changes nothing.
+
+        Without an attribute it is the one of the entity's own name.
+        """
+
+        def parse(text: str) -> Update:
+            key = attribute or self.custom
+            return {key: words[text]} if text in words else {key: None} if text == "None" else {}
+
+        return parse
+
+
+def is_unknown(text: str) -> bool:
+    """Whether an announcer says by this that it does not know."""
+    return text.lower() in UNKNOWN
+
+
+def parse_number(text: str) -> int | float:
+    """The number that a text says, whole if it is written so; `Invalid` for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise Invalid(f"{text[:40]!r} is no number") from None
+    if not math.isfinite(value) or abs(value) > 1e18:
+        raise Invalid(f"{text[:40]!r} is no number")
+    return int(text) if text.strip().lstrip("+-").isdigit() else value
+
+
+def number_parser(
+    attribute: str, convert: Callable[[float], Value] | None = None, *, ignores_unknown: bool = False
+) -> Callable[[str], Update]:
+    """Parses the numbers of one attribute, each as `convert` makes it.
+
+    What announcers write where they do not know a value makes it unknown, unless that is ignored.
+    """
+
+    def parse(text: str) -> Update:
+        if is_unknown(text):
+            return {} if ignores_unknown else {attribute: None}
+        if text == "":
+            return {}
+        value = parse_number(text)
+        return {attribute: value if convert is None else convert(value)}
+
+    return parse
+
+
+def plain_number(value: float) -> int | float:
+    """The number without a point where it is whole, as announcers expect it."""
+    return int(value) if value == int(value) else value
+
+
+def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
+    """Where the value lies between low and high, between the two others; low may be above high."""
+    share = (value - low) / (high - low) if high != low else 0.0
+    return to[0] + share * (to[1] - to[0])
+
+
+def clamped(value: float, low: int = 0, high: int = 100) -> int:
+    """The value as a whole number from low to high."""
+    return round(min(max(value, low), high))
+
+
+def changed_keys(entity: Entity, update: Update) -> list[str]:
+    """Return the attributes that an update changes."""
+    shown = entity.attributes
+    return [
+        key
+        for key, value in update.items()
+        if shown.get(key) != value or isinstance(shown.get(key), bool) != isinstance(value, bool)
+    ]
+
+
+def apply(entity: Entity, update: Update) -> list[str]:
+    """Set new values, and return the attributes that changed."""
+    changed = changed_keys(entity, update)
+    set_values(entity, update, changed)
+    return changed
+
+
+def set_values(entity: Entity, update: Update, changed: Iterable[str]) -> None:
+    """Set the values of these attributes, which the update changes."""
+    for key in changed:
+        if (value := update[key]) is None:
+            del entity.attributes[key]
+        else:
+            entity.attributes[key] = value

@@ -1,0 +1,52 @@
+"""Events, and sensors whose texts are presses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, is_unknown
+from appliance.adapters.mqtt.presses import press_name
+from appliance.home.values import Value
+
+
+def event_of(raw: str, data: Mapping[str, Value] | None = None) -> EntityEvent:
+    """The event of an announcer's word; the word itself stands in `raw` of its data."""
+    return EntityEvent(press_name(raw)[:MAX_EVENT_CHARS], {"raw": raw[:MAX_EVENT_CHARS], **(data or {})})
+
+
+MAX_EVENT_CHARS = 100
+"""Characters of an event's name."""
+
+
+class EventEntity(Entity):
+    """An entity whose messages are events: JSON with `event_type`.
+
+    `source` is its object id where the device has several such entities; it is `entity` in the data of the events.
+    """
+
+    device_class = "button"
+    reports_events = True
+    source = ""
+
+    def setup(self) -> None:
+        self.read("state_topic", self._parse, "value_template")
+        self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
+
+    def _parse(self, text: str) -> EntityEvent | None:
+        found = parse_object(text, "an event") if text else {}
+        name = found.pop("event_type", None)
+        if not isinstance(name, str) or not name or name == "None":
+            return None
+        return event_of(name, self.own_data() | found)
+
+    def own_data(self) -> dict[str, Value]:
+        """Which of several entities it is."""
+        return {"entity": self.source} if self.source else {}
+
+
+class ActionSensor(EventEntity):
+    """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces them to old readers."""
+
+    def _parse(self, text: str) -> EntityEvent | None:
+        return event_of(text, self.own_data()) if text and not is_unknown(text) else None

@@ -1,0 +1,27 @@
+"""Humidifiers."""
+
+from __future__ import annotations
+
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Intent, number_parser, plain_number
+from appliance.adapters.mqtt.platforms.regulated import Regulated
+from appliance.home.commands import Command
+
+
+class Humidifier(Regulated):
+    """A humidifier: on and off, a mode, a target, and what is measured."""
+
+    def setup(self) -> None:
+        words = {self.payload(power): power for power in ("on", "off")}
+        self.read("state_topic", self.words(words, "power"), "state_value_template", shows=("power",))
+        key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
+        parse = self.or_reset("humidity", number_parser(key, plain_number))
+        self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
+        self.add_current("humidity", "%")
+        self.add_modes(self.config.texts("modes"))
+        if self.can("command"):  # the first that is offered stands for the entity: its target, or its mode
+            self.offer("power", SWITCHED, self._switch)
+        self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
+
+    def _switch(self, command: Command) -> Intent:
+        power = self.toggled(command.action)
+        return self.intent("command", self.payload(power), {"power": power})

@@ -1,0 +1,24 @@
+"""Lawn mowers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.platforms.ordered import Ordered
+
+_MOWER: Mapping[str, tuple[str, ...]] = {
+    "start_mowing": ("mowing",),
+    "pause": ("paused",),
+    "dock": ("returning", "docked"),
+}
+"""What a lawn mower is told, and one of what it shows then."""
+
+
+class LawnMower(Ordered):
+    """A lawn mower: its activity, and a topic for each order."""
+
+    def setup(self) -> None:
+        states = ("mowing", "paused", "docked", "returning", "error")
+        self.read("activity_state_topic", self.words({each: each for each in states}), "activity_value_template")
+        self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
+                          lambda order: self.publish(f"{order}_command", order))  # fmt: skip

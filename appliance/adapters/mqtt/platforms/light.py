@@ -1,0 +1,250 @@
+"""Base of lights: modes, scales, and the meaning of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.platforms.entity import (
+    SWITCHED,
+    Entity,
+    Intent,
+    Update,
+    clamped,
+    is_unknown,
+    parse_number,
+)
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.commands import Command
+from appliance.home.values import KELVIN_RANGE, Value
+from appliance.tables.checks import is_number
+
+RGB_MODES = ("rgb", "rgbw", "rgbww")
+
+
+EFFECTS = CAPABILITIES["effect"].values
+
+
+COLOR_OF_MODE = {
+    "color_temp": "color_temperature",
+    "xy": "color_xy",
+    "hs": "color_hs",
+    **dict.fromkeys(RGB_MODES, "color_rgb"),
+}
+"""The attribute that a colour mode is shown by."""
+
+
+NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
+    "rgb": (("red", "r", 255), ("green", "g", 255), ("blue", "b", 255)),
+    "hs": (("hue", "hue", 360), ("sat", "saturation", 100)),
+    "xy": (("x", "x", 1.0), ("y", "y", 1.0)),
+}
+"""The parts of a colour: what command templates call one, what Lares calls it, and its largest number."""
+
+
+WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
+"""Channels of white beside three colours, in percent: the only one, or cold and warm."""
+
+
+class LightChange(Struct, frozen=True):
+    """What a command to a light comes to: its power, and at most one property.
+
+    `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
+    `white` (the whole light), `whites` (channels beside a colour, by attribute), `effect` or `flash` (short or long).
+    `shows` is what the light shows of it once it is done.
+    """
+
+    power: str
+    name: str = ""
+    value: Any = None
+    shows: Update = field(default_factory=dict)
+
+
+class LightEntity(Entity):
+    """A light. Schemas note in `_modes`, `_has_brightness` and `_can_flash` what they found."""
+
+    more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
+
+    _modes: frozenset[str] = frozenset()
+    _has_brightness = False
+    _can_flash = False
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
+        """The messages of a change, in the order in which they are sent."""
+        raise NotImplementedError
+
+    def _write(self, command: Command) -> Intent:
+        change = self.change(command)
+        return Intent(messages=self.messages(change, command), shows={"power": change.power, **change.shows})
+
+    def offer_all(self, *, can_switch: bool = True) -> None:
+        """Offer what the schema found, and claim the capabilities."""
+        scale = self.config.number("brightness_scale", 255)
+        self._scale = scale if scale >= 1 else 255
+        if can_switch:
+            self.offer("power", SWITCHED, self._write)
+        settable = ["brightness"] if self._has_brightness else []
+        settable += [f"color_{mode}" for mode in ("xy", "hs") if mode in self._modes]
+        settable += ["color_rgb", "color_hex"] if self._modes & set(RGB_MODES) else []
+        for attribute in settable:
+            self._offer(attribute)
+        if "color_temp" in self._modes:
+            low, high = self._kelvin_range()
+            self._offer("color_temperature", min=low, max=high, unit="kelvin")
+        if "white" in self._modes:
+            self._offer("color_mode", values=["white"])
+        for attribute in self._whites():
+            self._offer(attribute, type="percentage", min=0, max=100)
+        self.more_keys += self._whites()
+        self._offer_effects()
+        self.claims = tuple(dict.fromkeys(("power", *self.offers, "color_mode")))
+
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """The effects by the light's own names."""
+        return self.config.texts("effect_list") if self.config.flag("effect", True) else ()
+
+    def _offer(self, attribute: str, **schema: Value) -> None:
+        self.offer(attribute, ("set",), self._write, **schema)
+
+    def _whites(self) -> tuple[str, ...]:
+        """The attributes of its channels of white: one beside three colours, cold and warm, or none."""
+        return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
+
+    def _offer_effects(self) -> None:
+        if self._can_flash:
+            self._offer("custom.mqtt.flash", type="enum", values=["short", "long"])
+        known: list[Value] = [
+            each for each in EFFECTS if self._vendor_effect(each) or (each == "flash" and self._can_flash)
+        ]
+        if known:
+            self.offer("effect", ("set", "stop") if "none" in known else ("set",), self._write, values=known)
+        if self.effect_names:
+            self._offer("custom.mqtt.effect", type="enum", values=list(self.effect_names))
+
+    def _vendor_effect(self, effect: str) -> str:
+        return next((each for each in self.effect_names if each.lower() == effect), "")
+
+    def _kelvin_range(self) -> tuple[int, int]:
+        """The kelvin that the light takes, within the range of the capability."""
+        warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
+        low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
+        high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
+        low, high = max(round(low), KELVIN_RANGE[0]), min(round(high), KELVIN_RANGE[1])
+        return (low, high) if low < high else KELVIN_RANGE
+
+    def brightness_of(self, raw: float) -> int:
+        """The percentage of a brightness on the announced scale; anything above 0 is at least 1."""
+        return clamped(raw * 100 / self._scale, low=1 if raw > 0 else 0)
+
+    def raw_brightness(self, percent: int) -> int:
+        """The brightness on the announced scale; anything above 0 is at least 1."""
+        return max(round(percent * self._scale / 100), 1 if percent else 0)
+
+    def kelvin_of(self, raw: float) -> Value:
+        """A colour temperature as announced, in kelvin, within the range of the capability."""
+        kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
+        return {"value": clamped(kelvin, *KELVIN_RANGE), "unit": "kelvin"}
+
+    def parse_temperature(self, text: str) -> Update:
+        """The colour temperature of a message; nothing where it is unknown or no temperature can be so."""
+        if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
+            return {}
+        return {"color_temperature": self.kelvin_of(raw)}
+
+    def raw_temperature(self, value: Mapping[str, Value]) -> int:
+        """A canonical colour temperature as the light wants it."""
+        is_kelvin = value["unit"] == "kelvin"
+        if self.config.flag("color_temp_kelvin"):
+            return int(value["value"]) if is_kelvin else round(1e6 / value["value"])
+        return round(1e6 / value["value"]) if is_kelvin else int(value["value"])
+
+    def mode_update(self, mode: str) -> dict[str, Value]:
+        """Return the canonical mode, and the notations of colour that it ends, whoever showed them."""
+        kept = COLOR_OF_MODE.get(mode, "")
+        if not kept and mode not in ("white", "brightness", "onoff"):
+            return {}
+        ended: dict[str, Value] = {key: None for key in COLOR_OF_MODE.values() if key != kept}
+        if mode not in RGB_MODES:
+            ended |= dict.fromkeys(self._whites())
+        shown = "rgb" if mode in RGB_MODES else None if mode in ("brightness", "onoff") else mode
+        return {**ended, "color_mode": shown}
+
+    def assumed(self, update: Update) -> Update:
+        """With a colour, the mode that it begins, and no other notation."""
+        mode = next((mode for mode, key in COLOR_OF_MODE.items() if key in update), "")
+        return {**self.mode_update(mode), **update}
+
+    def power_update(self, word: str) -> dict[str, Value]:
+        """What on, off or none comes to in any case; nothing for another word."""
+        power = word.lower()
+        return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
+
+    def effect_update(self, name: Value) -> Update:
+        """An effect by the light's own name: of the catalog if it is known there, else a custom attribute."""
+        word = name.lower() if isinstance(name, str) else None
+        if word is None or word in EFFECTS:
+            return {"effect": word, "custom.mqtt.effect": None}
+        return {"effect": None, "custom.mqtt.effect": name}
+
+    def change(self, command: Command) -> LightChange:
+        """What a command comes to. Brightness 0 switches off, any other property switches on."""
+        capability, value = command.capability, command.value
+        if capability == "power":
+            return LightChange(self.toggled(command.action))
+        if capability == "brightness":
+            raw = self.raw_brightness(value)
+            shown = {"brightness": self.brightness_of(raw)}
+            return LightChange("on", "brightness", raw, shown) if value else LightChange("off")
+        if capability == "color_temperature":
+            raw = self.raw_temperature(value)
+            return LightChange("on", "color_temp", raw, {"color_temperature": self.kelvin_of(raw)})
+        if capability == "color_hex":
+            capability, value = "color_rgb", rgb_of_hex(value)
+        if capability in ("color_rgb", "color_hs", "color_xy"):
+            return LightChange("on", capability.removeprefix("color_"), value, {capability: value})
+        if capability == "color_mode":
+            level = self.attributes.get("brightness") or 100
+            raw = max(round(level * self.config.number("white_scale", 255) / 100), 1)
+            return LightChange("on", "white", raw, {"color_mode": "white"})
+        if capability in WHITES:
+            levels = {each: self.attributes.get(each, 0) for each in self._whites()} | {capability: value}
+            return LightChange("on", "whites", [round(each * 2.55) for each in levels.values()], {capability: value})
+        return self._effect_change(command)
+
+    def _effect_change(self, command: Command) -> LightChange:
+        word = "none" if command.action == "stop" else str(command.value)
+        if command.capability == "custom.mqtt.flash":
+            return LightChange("on", "flash", word)
+        effect = word if command.capability == "custom.mqtt.effect" else self._vendor_effect(word)
+        return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
+
+    def color_with(self, whites: list[int]) -> list[int]:
+        """Red, green and blue as they are shown, black where they are not, and the channels of white behind them."""
+        shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
+        return [shown["r"], shown["g"], shown["b"], *whites]
+
+    def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
+        """What levels of white from 0 to 255 come to, in percent; nothing where they are not as many as announced."""
+        attributes = self._whites()
+        if len(levels) != len(attributes) or not all(map(is_number, levels)):
+            return {}
+        return {attribute: clamped(level / 2.55) for attribute, level in zip(attributes, levels, strict=True)}
+
+
+def rgb_of_hex(text: str) -> dict[str, int]:
+    """The colour written `#rrggbb`."""
+    return {key: int(text[at : at + 2], 16) for key, at in (("r", 1), ("g", 3), ("b", 5))}
+
+
+def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
+    """The attribute of a colour, its numbers within their ranges, and whole where the range is."""
+    parts = zip(NOTATIONS[notation], numbers, strict=True)
+    color = {
+        key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)
+        for (_, key, top), number in parts
+    }
+    return {f"color_{notation}": color}

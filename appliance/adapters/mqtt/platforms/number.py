@@ -1,0 +1,33 @@
+"""Numbers."""
+
+from __future__ import annotations
+
+from appliance.adapters.mqtt.platforms.entity import Intent, Update, is_unknown, parse_number, plain_number
+from appliance.adapters.mqtt.platforms.input import Input
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+
+class Number(Input):
+    """A number within the announced range, 1 to 100 in steps of 1 unless something else is announced.
+
+    A bound that is no whole number takes the steps away where none are announced. `payload_reset` makes it unknown.
+    """
+
+    def schema(self) -> dict[str, Value]:
+        low, high = self.config.bounds("min", "max", 1, 100)
+        step = self.config.number("step", 0)
+        bounds = {"min": plain_number(low), "max": plain_number(high), "step": plain_number(step if step > 0 else 1)}
+        if step <= 0 and any(isinstance(each, float) for each in bounds.values()):
+            del bounds["step"]
+        unit = self.config.text("unit_of_measurement")
+        return {"type": "number", **bounds, **({"unit": unit} if unit else {})}
+
+    def parse(self, text: str) -> Update:
+        if text == self.config.text("payload_reset", "None") or is_unknown(text):
+            return {self.custom: None}
+        return {self.custom: plain_number(parse_number(text))} if text else {}
+
+    def set_value(self, command: Command) -> Intent:
+        value = plain_number(command.value)
+        return self.intent("command", value, {self.custom: value}, value=value)

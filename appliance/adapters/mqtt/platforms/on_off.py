@@ -1,0 +1,29 @@
+"""Base of switch, fan, and siren."""
+
+from __future__ import annotations
+
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent
+from appliance.errors import Invalid
+from appliance.home.values import Value
+
+
+class OnOff(Entity):
+    """What switches, fans and sirens have in common: a topic to switch, and two payloads each way."""
+
+    def setup(self) -> None:
+        self.states: dict[str, Value] = {
+            self.config.text(f"state_{state}", self.payload(state)): state for state in ("off", "on")
+        }
+        self.states |= dict.fromkeys(self.config.texts("_states_on"), "on")
+        if not self.has_target("command_topic"):
+            raise Invalid("has no command topic")
+
+    def add_power(self, *templates: str) -> None:
+        """Read the state, and offer to switch."""
+        self.read("state_topic", self.words(self.states, "power"), *templates, shows=("power",))
+        self.offer("power", SWITCHED, lambda command: self.switch(self.toggled(command.action)))
+        self.claims = ("power",)
+
+    def switch(self, action: str) -> Intent:
+        """The payload for `on` or `off`, through the template if there is one."""
+        return self.intent("command", self.payload(action), {"power": action})

@@ -1,0 +1,36 @@
+"""Base of vacuum cleaner and lawn mower: orders and states are different words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+
+def shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], bool]:
+    return lambda entity: entity.attributes.get(attribute) in states
+
+
+class Ordered(Entity):
+    """What shows a word and is told others: its custom attribute is set to one of its orders."""
+
+    def offer_orders(
+        self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
+    ) -> None:
+        """Offer those orders that it takes.
+
+        A command is done when one of the states of its order is shown; at once where there is no state.
+        """
+
+        def write(command: Command) -> Intent:
+            order = str(command.value)
+            sent, states = (message(order),), orders[order]
+            if not states or not self.readers:
+                return Intent(messages=sent)
+            return Intent(messages=sent, shows={self.custom: states[0]}, begins=shows_one_of(self.custom, states))
+
+        if taken:
+            self.offer(self.custom, ("set",), write, type="enum", values=taken)

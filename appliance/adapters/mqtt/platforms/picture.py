@@ -1,0 +1,94 @@
+"""Cameras and images."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.platforms.entity import Entity, TopicReader
+from appliance.errors import Invalid
+from appliance.home.values import Value
+
+MAX_PICTURE_BYTES = 1024 * 1024
+"""Bytes of a picture, as it is shown."""
+
+
+PICTURE_EVENT = "picture"
+"""The name of the event that an entity shows another picture."""
+
+
+HEAD_BYTES = 12
+"""Bytes at the beginning of a picture that tell its type."""
+
+
+_BLANKS = b" \t\r\n"
+
+
+class StillPicture(Entity):
+    """A camera or an image: its custom attribute shows the media type of the newest picture, once one has come.
+
+    Messages of `picture_filter` are pictures, in base64 where it `is_base64`; nothing else is read.
+    """
+
+    def setup(self) -> None:
+        key = "topic" if self.announcement.component == "camera" else "image_topic"
+        self.event_names = (PICTURE_EVENT,)
+        topic = self.config.topic(key)
+        if topic is None and "url_topic" in self.config:
+            raise Invalid("names its picture by an address (url_topic); the hub fetches nothing from such addresses")
+        if topic is None:
+            raise Invalid(f"has no usable {key}")
+        encoding = self.config.text("image_encoding")
+        if encoding not in ("", "b64"):
+            raise Invalid(f"image_encoding is {encoding[:40]!r}; b64 alone is known")
+        self.is_base64 = encoding == "b64"
+        self.picture_filter = topic
+        self.readers.append(TopicReader(topic, None, lambda _: {}))
+
+    def restore(self, shown: Mapping[str, Value]) -> bool:
+        """Restore nothing: no picture outlives a restart."""
+        return False
+
+    def media_type_of(self, payload: bytes) -> str:
+        """The media type of the picture that is this message; raises `Invalid` where it is none, or too large."""
+        if _decoded_size(payload, is_base64=self.is_base64) > MAX_PICTURE_BYTES:
+            raise Invalid(f"a picture is larger than {MAX_PICTURE_BYTES // 1024**2} MiB")
+        media_type = _media_type(_decoded_head(payload) if self.is_base64 else payload[:HEAD_BYTES])
+        if media_type is None:
+            coding = " in base64" if self.is_base64 else ""
+            raise Invalid(f"a message is no picture: it must be JPEG, PNG, GIF or WebP{coding}")
+        return media_type
+
+    def decode(self, payload: bytes) -> bytes:
+        """The picture of a message that has a media type; raises `Invalid` where its base64 is cut off."""
+        if not self.is_base64:
+            return payload
+        try:
+            return binascii.a2b_base64(payload)
+        except binascii.Error:
+            raise Invalid("a picture is no base64 to its end") from None
+
+
+def _decoded_size(payload: bytes, *, is_base64: bool) -> int:
+    if not is_base64 or len(payload) * 3 // 4 <= MAX_PICTURE_BYTES:
+        return len(payload) * 3 // 4 if is_base64 else len(payload)
+    bare = payload.translate(None, _BLANKS).rstrip(b"=")
+    return len(bare) * 3 // 4
+
+
+def _decoded_head(payload: bytes) -> bytes:
+    text = payload[: 8 * HEAD_BYTES].translate(None, _BLANKS)[: HEAD_BYTES * 4 // 3]
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except binascii.Error:
+        return b""
+
+
+def _media_type(head: bytes) -> str | None:
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if head.startswith(b"RIFF") and head[8:] == b"WEBP" else None

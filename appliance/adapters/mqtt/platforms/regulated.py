@@ -1,0 +1,80 @@
+"""Base of climate, humidifier, and water heater: a measurement, a target, and modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, number_parser, plain_number
+from appliance.errors import Invalid
+from appliance.home.values import Value
+
+
+class Regulated(Entity):
+    """What has a measurement, a target and modes: each a property at topics of its own."""
+
+    def setup(self) -> None:
+        self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
+
+    def add_power(self) -> None:
+        """Offer to switch it on and off, which is not shown."""
+        if self.can("power_command"):
+            self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
+
+    def add_temperature(self, schema: Mapping[str, Value]) -> None:
+        """Read the target, and offer to set it in either unit."""
+        key, measure = "target_temperature", measured_in(self.unit)
+        self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
+                 to_shown=measure,
+                 to_payload=lambda value: in_unit(value["value"], value["unit"], self.unit))  # fmt: skip
+
+    def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
+        """The range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
+        low, high = self.config.bounds(f"min_{name}", f"max_{name}", low, high)
+        return {"min": plain_number(low), "max": plain_number(high)}
+
+    def add_modes(self, modes: tuple[str, ...]) -> None:
+        """Read the mode and what it does now, and offer to set the mode where any is known."""
+        key, action = "custom.mqtt.mode", "custom.mqtt.action"
+        parse = self.or_reset("mode", _text_of(key, self.config.texts("modes")))
+        self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
+        parse = self.or_reset("action", _text_of(action, ()))
+        self.read("action_topic", parse, "action_template", "value_template", shows=(action,))
+
+    def add_current(self, name: str, unit: str) -> None:
+        """Read a measurement."""
+        parse = self.or_reset(name, number_parser(name, measured_in(unit)))
+        self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
+
+    def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
+        """The parser, which takes `payload_reset_<name>` for the word of what is unknown."""
+        reset = self.config.text(f"payload_reset_{name}", "None")
+        return lambda text: parse("None" if text == reset else text)
+
+    def claim_shown(self, topics: Mapping[str, str]) -> None:
+        """Claim what can be commanded, and the attributes of those topics that are announced."""
+        shown = (attribute for attribute, topic in topics.items() if topic in self.config)
+        self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
+
+
+def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+    def parse(text: str) -> Update:
+        if is_unknown(text) and text not in options:
+            return {attribute: None}
+        return {attribute: text[:200]} if text else {}
+
+    return parse
+
+
+def measured_in(unit: str) -> Callable[[float], Value]:
+    """What makes a measurement of a number."""
+    return lambda value: {"value": value, "unit": unit}
+
+
+def in_unit(value: float, unit: str, expected: str) -> int | float:
+    """A temperature in the device's unit; `Invalid` for a unit that is none of temperature."""
+    letter = unit.replace("°", "").strip().upper()[:1]
+    if letter not in ("C", "F"):
+        raise Invalid(f"target_temperature needs the unit {expected}, not {unit[:20]!r}")
+    if letter == expected[1]:
+        return plain_number(value)
+    return plain_number(round(value * 9 / 5 + 32 if expected == "°F" else (value - 32) * 5 / 9, 1))

@@ -1,0 +1,27 @@
+"""Selections."""
+
+from __future__ import annotations
+
+from appliance.adapters.mqtt.platforms.entity import Update, is_unknown
+from appliance.adapters.mqtt.platforms.input import Input
+from appliance.errors import Invalid
+from appliance.home.values import Value
+
+
+class Select(Input):
+    """One of the announced options."""
+
+    def setup(self) -> None:
+        if not self.config.texts("options"):
+            raise Invalid("has no options")
+        super().setup()
+
+    def schema(self) -> dict[str, Value]:
+        return {"type": "enum", "values": list(self.config.texts("options"))}
+
+    def parse(self, text: str) -> Update:
+        if text in self.config.texts("options"):
+            return {self.custom: text[:1000]}
+        if text == "" or is_unknown(text):
+            return {self.custom: None} if text == "None" else {}
+        raise Invalid(f"{text[:40]!r} is none of the announced options")

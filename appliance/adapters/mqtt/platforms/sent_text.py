@@ -1,0 +1,17 @@
+"""Components that take a text: notify and infrared."""
+
+from __future__ import annotations
+
+from appliance.adapters.mqtt.platforms.entity import Intent
+from appliance.adapters.mqtt.platforms.input import Input
+from appliance.home.commands import Command
+
+
+class SentText(Input):
+    """What takes texts: messages to show, codes to send by infrared; a receiver of codes shows the last one."""
+
+    device_class = None
+
+    def set_value(self, command: Command) -> Intent:
+        """The text; done when it is sent."""
+        return self.intent("command", command.value)

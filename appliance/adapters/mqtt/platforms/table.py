@@ -1,0 +1,110 @@
+"""The table of components: the class of each announced entity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.platforms.alarm_control_panel import AlarmPanel
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
+from appliance.adapters.mqtt.platforms.button import Button
+from appliance.adapters.mqtt.platforms.climate import Climate
+from appliance.adapters.mqtt.platforms.cover import Cover
+from appliance.adapters.mqtt.platforms.date_time import Moment
+from appliance.adapters.mqtt.platforms.device_automation import TriggerEntity
+from appliance.adapters.mqtt.platforms.device_tracker import DeviceTracker
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity
+from appliance.adapters.mqtt.platforms.fan import Fan
+from appliance.adapters.mqtt.platforms.humidifier import Humidifier
+from appliance.adapters.mqtt.platforms.json_light import JsonLight
+from appliance.adapters.mqtt.platforms.lawn_mower import LawnMower
+from appliance.adapters.mqtt.platforms.lock import LockEntity
+from appliance.adapters.mqtt.platforms.number import Number
+from appliance.adapters.mqtt.platforms.picture import StillPicture
+from appliance.adapters.mqtt.platforms.select import Select
+from appliance.adapters.mqtt.platforms.sensor import Sensor
+from appliance.adapters.mqtt.platforms.sent_text import SentText
+from appliance.adapters.mqtt.platforms.siren import Siren
+from appliance.adapters.mqtt.platforms.switch import Switch
+from appliance.adapters.mqtt.platforms.tag import Tag
+from appliance.adapters.mqtt.platforms.template_light import TemplateLight
+from appliance.adapters.mqtt.platforms.text import Text
+from appliance.adapters.mqtt.platforms.topic_light import TopicLight
+from appliance.adapters.mqtt.platforms.update import UpdateEntity
+from appliance.adapters.mqtt.platforms.vacuum import Vacuum
+from appliance.adapters.mqtt.platforms.valve import Valve
+from appliance.adapters.mqtt.platforms.water_heater import WaterHeater
+from appliance.adapters.mqtt.tasmota.light import TasmotaLight, TasmotaPress
+from appliance.errors import Invalid
+
+COMPONENTS: Mapping[str, type[Entity]] = {
+    "alarm_control_panel": AlarmPanel,
+    "binary_sensor": BinarySensor,
+    "button": Button,
+    "camera": StillPicture,
+    "climate": Climate,
+    "cover": Cover,
+    "date": Moment,
+    "datetime": Moment,
+    "device_automation": TriggerEntity,
+    "device_tracker": DeviceTracker,
+    "event": EventEntity,
+    "fan": Fan,
+    "humidifier": Humidifier,
+    "image": StillPicture,
+    "infrared": SentText,
+    "lawn_mower": LawnMower,
+    "light": TopicLight,
+    "lock": LockEntity,
+    "notify": SentText,
+    "number": Number,
+    "scene": Button,
+    "select": Select,
+    "sensor": Sensor,
+    "siren": Siren,
+    "switch": Switch,
+    "tag": Tag,
+    "text": Text,
+    "time": Moment,
+    "update": UpdateEntity,
+    "vacuum": Vacuum,
+    "valve": Valve,
+    "water_heater": WaterHeater,
+}
+"""The class by the component of the discovery topic."""
+
+_LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight}
+
+_TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaPress}
+"""The same of Tasmota's own discovery."""
+
+
+def build_entity(announcement: Announcement) -> Entity:
+    """The entity of an announcement; raises `Invalid` with the reason why it cannot be used."""
+    kind = COMPONENTS.get(announcement.component)
+    if kind is None:
+        raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
+    if announcement.key.startswith("tasmota/"):
+        kind = _TASMOTA.get(announcement.component, kind)
+    if kind is TopicLight:
+        kind = _LIGHTS.get(str(announcement.config.get("schema", "default")), TopicLight)
+    if (
+        kind is Sensor
+        and announcement.object_id in ("action", "click")
+        and "unit_of_measurement" not in announcement.config
+    ):
+        kind = ActionSensor
+    if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
+        raise Invalid("is no trigger")
+    return kind(announcement)
+
+
+def is_excluded(announcement: Announcement) -> bool:
+    """Whether it is of category config or diagnostic, batteries excepted, or announced as disabled by default."""
+    config = announcement.config
+    if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
+        return True
+    if config.get("entity_category") not in ("config", "diagnostic"):
+        return False
+    return not (announcement.component == "sensor" and config.get("device_class") == "battery")

@@ -1,0 +1,24 @@
+"""Texts."""
+
+from __future__ import annotations
+
+from appliance.adapters.mqtt.platforms.entity import Intent
+from appliance.adapters.mqtt.platforms.input import Input
+from appliance.errors import Invalid
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+
+class Text(Input):
+    """A text of the announced lengths, 0 to 255 characters unless they say otherwise."""
+
+    def schema(self) -> dict[str, Value]:
+        low, high = self.config.bounds("min", "max", 0, 255)
+        return {"type": "string", "min_length": int(low), "max_length": int(high)}
+
+    def set_value(self, command: Command) -> Intent:
+        schema, length = self.schema(), len(command.value)
+        if not schema["min_length"] <= length <= schema["max_length"]:
+            expected = f"{schema['min_length']} to {schema['max_length']}"
+            raise Invalid(f"value of {self.custom}: must have {expected} characters, not {length}")
+        return super().set_value(command)

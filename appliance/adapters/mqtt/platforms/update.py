@@ -1,0 +1,51 @@
+"""Firmware updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.adapters.mqtt.messages import parse_json
+from appliance.adapters.mqtt.platforms.entity import Entity, Update, clamped
+from appliance.errors import Invalid
+from appliance.home.values import Value
+from appliance.tables.checks import is_number
+
+
+class UpdateEntity(Entity):
+    """Whether there is a newer firmware, `{installed, latest, progress?}` (in percent), and its installation."""
+
+    device_class = ""
+
+    def setup(self) -> None:
+        self._versions: dict[str, Value] = {}
+        self.read("state_topic", self._parse_installed, "value_template")
+        self.read("latest_version_topic", lambda text: self._show(latest=text), "latest_version_template")
+        if self.can("command") and (payload := self.config.text("payload_install")):
+            self.offer(self.custom, ("install",), lambda _: self.intent("command", payload))
+
+    def _parse_installed(self, text: str) -> Update:
+        try:
+            state = parse_json(text)
+        except Invalid:
+            state = text
+        if isinstance(state, dict):
+            self._note_progress(state)
+            return self._show(installed=state.get("installed_version"), latest=state.get("latest_version"))
+        return self._show(installed=text)
+
+    def _note_progress(self, state: Mapping[str, Any]) -> None:
+        """Note how many percent of an installation are done, which goes with it."""
+        done: Any = state.get("update_percentage")
+        if is_number(done) and state.get("in_progress", True) is not False:
+            self._versions["progress"] = clamped(done)
+        elif state.get("in_progress") is True:
+            self._versions.setdefault("progress", 0)
+        elif "in_progress" in state or "update_percentage" in state:
+            self._versions.pop("progress", None)
+
+    def _show(self, **versions: Value) -> Update:
+        self._versions |= {
+            name: str(version)[:100] for name, version in versions.items() if version not in (None, "", "None")
+        }
+        return {self.custom: dict(self._versions)} if self._versions else {}

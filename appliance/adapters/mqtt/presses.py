@@ -1,0 +1,56 @@
+"""The names of presses, however they are announced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
+"""What announcers put in front of the name of a press."""
+
+
+_PRESSES: Mapping[str, tuple[str, ...]] = {
+    "single": ("single_press", "single_click", "single_push", "single_tap", "short_press", "short_click", "1_click"),
+    "double": ("double_press", "double_click", "double_push", "double_tap", "2_click"),
+    "triple": ("triple_press", "triple_click", "triple_push", "triple_tap", "3_click"),
+    "long": ("long_press", "long_click", "long_push", "long_tap"),
+    "release": ("long_release", "short_release", "hold_release", "long_press_release"),
+}
+"""The names of presses by what announcers write, alone or as the first or last words of a longer name."""
+
+
+_ALONE: Mapping[str, str] = {
+    **dict.fromkeys(("short", "press", "pressed", "click", "clicked", "tap", "s"), "single"),
+    "press_release": "release",
+    "ss": "double",
+    "sss": "triple",
+    "l": "long",
+    "held": "hold",
+    "released": "release",
+}
+"""Words that mean a press only where they are the whole name."""
+
+
+_WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
+
+
+def press_name(raw: str) -> str:
+    """The name of an event however it is announced: in lower case, without prefixes, a press by its own word."""
+    name = _without_prefix(raw.lower().replace(" ", "_"))
+    if name in _ALONE:
+        return _ALONE[name]
+    for given, word in _WORDS:
+        if name == given:
+            return word
+        if name.startswith(f"{given}_"):
+            return f"{word}_{_without_prefix(name.removeprefix(f'{given}_'))}"
+        if name.endswith(f"_{given}"):
+            return f"{name.removesuffix(f'_{given}')}_{word}"
+    return f"single_{_without_prefix(name.removeprefix('press_'))}" if name.startswith("press_") else name
+
+
+def _without_prefix(name: str) -> str:
+    while (prefix := next((each for each in _PREFIXES if name.startswith(each) and name != each), "")) != "":
+        if any(name == given for given, _ in _WORDS):
+            break
+        name = name.removeprefix(prefix)
+    return name

@@ -1,0 +1,338 @@
+"""The catalog of one broker: its configurations, the devices built from them, and the changes in each message."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from appliance.adapters.mqtt.announcements import Announcement, announced, parse_config
+from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, building
+from appliance.adapters.mqtt.fields import preparing
+from appliance.adapters.mqtt.grouping import DeviceNames, grouping
+from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, Update
+from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
+from appliance.adapters.mqtt.refusals import Refusal, reason_of
+from appliance.adapters.mqtt.tasmota import discovery as tasmota
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.topics import Filters, is_wild
+from appliance.errors import Invalid
+from appliance.home.values import Value
+
+MAX_BROKER_DEVICES = 2_000
+"""Devices of one broker."""
+
+MAX_TOPICS = 10_000
+"""Topics that are subscribed to, beside those of the discovery."""
+
+MAX_WILDCARDS = 200
+"""Filters with wildcards among them: each topic that comes is compared with all of them."""
+
+MAX_CONFIGS = 60_000
+"""Configurations that are kept; the devices' own limits are reached before."""
+
+MAX_CONFIGS_BYTES = 320 * 1024 * 1024
+"""Bytes of memory that may be made of all of them."""
+
+ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
+"""Bytes of it for an entity that shows little, for each of its availability topics, and for each part of the JSON."""
+
+ORIGIN = "Lares"
+"""What a hub names as the origin of what it announces."""
+
+T = TypeVar("T")
+
+
+class Router:
+    """The announcements of one broker and the devices built from them.
+
+    `refused` has, by topic or key, each announcement or message that could not be used; `limits` a sentence by what
+    there is too much of. Where there are more devices than may be, those named in `known` come first, then those that
+    are there already.
+    """
+
+    def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
+        self.devices: dict[str, MqttDevice] = {}
+        self.names = DeviceNames()
+        self.refused: dict[str, Refusal] = {}
+        self.limits: dict[str, str] = {}
+        self.known: frozenset[str] = frozenset()
+        self._section = section
+        self._prefix = prefix
+        self._own = f"lares_{hub_id}_"
+        self._includes_config_entities = includes_config_entities
+        self._payloads: dict[str, bytes] = {}
+        self._announced: dict[str, list[Announcement]] = {}
+        self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
+        self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        self._bytes = 0
+        self._doubles: set[str] = set()
+        self._device_ids: dict[str, str] = {}
+        self._listeners: dict[str, list[tuple[MqttDevice, Entity]]] = {}
+        self._filters = Filters()
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """The topics to subscribe to."""
+        return frozenset(self._listeners)
+
+    def is_config(self, topic: str) -> bool:
+        """Whether a topic is one of the discovery's."""
+        is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
+        return (
+            is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
+        ) and topic not in self._listeners
+
+    def take_config(self, topic: str, payload: bytes) -> bool:
+        """Process a configuration; whether it changed anything. Never raises."""
+        if self._payloads.get(topic, b"") == payload:
+            return False
+        source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
+        try:
+            if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
+                source, found, parts = self._tasmota(topic, payload)
+            else:
+                found = self._announcements(topic, payload)
+        except Exception as error:  # whatever is announced, the adapter goes on, and a known device stays as it was
+            refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
+        former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
+        grows = _memory_of(payload, found) - former
+        is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
+        if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
+            most = f"{MAX_CONFIGS}, or than fit in {MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
+            self.limits["configurations"] = f"there are more than {most}; the others are left out"
+            return False
+        self._bytes += grows
+        if grows < 0:
+            self.limits.pop("configurations", None)
+        for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
+            self.refused.pop(key, None)
+        _put(self._payloads, topic, payload)
+        _put(self._announced, source, found)
+        if parts is not None:
+            _put(self._tasmotas, source, parts)
+        _put(self.refused, topic, refusal)
+        return True
+
+    def _device_of(self, topic: str) -> str:
+        """The id of a device that was announced at a topic, else the topic."""
+        known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
+        return next((each for each in known if each), topic)
+
+    def forgetting_configs_but(self, topics: Container[str]) -> Iterator[None]:
+        """Forget the configurations of all other topics, one a step: the broker retains them no longer."""
+        for topic in [each for each in self._payloads if each not in topics]:
+            self.take_config(topic, b"")
+            yield
+
+    def state_requests(self, asked: set[str]) -> Iterator[tuple[str, str]]:
+        """Return topics and payloads that request states which are not retained, of the devices not yet `asked`."""
+        for source, parts in self._tasmotas.items():
+            if parts.get("config") and source not in asked:
+                asked.add(source)
+                with suppress(Invalid):
+                    yield from tasmota.state_requests(parts["config"])
+
+    def rebuilding(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """Rebuild the devices whose announcements changed, in small steps; `rebuilt` gets those new or changed.
+
+        Configurations that come meanwhile count for the next rebuild.
+        """
+        groups: dict[str, list[Announcement]] = {}
+        doubles: dict[str, tuple[str, str]] = {}
+        announcements = self._included([*self._announced.values()])
+        yield from grouping(announcements, groups, self.names, self._device_ids, doubles)
+        for key in self._doubles - doubles.keys():
+            self.refused.pop(key, None)
+        for key, (topic, other) in doubles.items():
+            reason = f"has the unique_id of what {other} announces, which counts"
+            self.refused.setdefault(key, Refusal(topic, "announcement", reason))
+        self._doubles = {*doubles}
+        built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        for name in self._chosen(groups):
+            known = self._built.get(name)
+            if known is None or known[0] != groups[name]:
+                for announcement in groups[name]:
+                    yield from preparing(announcement.config)
+                former = () if known is None else {each.key for each in known[0]}
+                devices, refused = yield from building(self._section, name, groups[name], former)
+                self._note_refusals(devices, refused)
+                rebuilt.extend(devices)
+                known = (groups[name], devices)
+            built[name] = known
+            yield
+        former_built, self._built = self._built, built
+        self.devices = {device.id: device for _, devices in built.values() for device in devices}
+        yield from self._listen()
+        for name, (_, devices) in former_built.items():
+            for device in devices if name not in built or built[name][1] is not devices else ():
+                device.dismantle()
+        yield from self._find_bridges(rebuilt)
+        rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
+
+    def _chosen(self, groups: Collection[str]) -> list[str]:
+        """The names of the devices that there is room for, in order; what is there already stays.
+
+        Those that the home knows from before have their places while they are yet to come.
+        """
+        if len(groups) <= MAX_BROKER_DEVICES:
+            self.limits.pop("devices", None)
+            return sorted(groups)
+        self.limits["devices"] = f"{len(groups)} are announced; beyond {MAX_BROKER_DEVICES} they are left out"
+        known = {each.removeprefix(f"{self._section}:") for each in self.known}
+        first = [name for name in groups if name in known or name in self._built]
+        others = [name for name in groups if name not in known and name not in self._built]
+        room = MAX_BROKER_DEVICES - len(first) - len(known - set(groups))
+        return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
+
+    def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """Set the bridge of each device, and add those whose bridge changed to the rebuilt ones."""
+        by_identifier: dict[str, str] = {}
+        for announcements, devices in self._built.values():
+            for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
+                by_identifier[identifier] = devices[0].id
+            yield
+        known = {id(device) for device in rebuilt}
+        for device in self.devices.values():
+            bridge_id = by_identifier.get(device.facts.via_device, "")
+            if not device.parent_id and bridge_id not in (device.id, device.bridge_id):
+                device.bridge_id = bridge_id
+                rebuilt += [] if id(device) in known else [device]
+            yield
+
+    def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Entity]]:
+        """The entities that read a topic, each with its device and the filter that it named."""
+        for pattern in self._filters.matching(topic):
+            for device, entity in self._listeners.get(pattern, ()):
+                yield pattern, device, entity
+
+    def changes_of(
+        self, pattern: str, message: Message, device: MqttDevice, entity: Entity
+    ) -> Iterator[Update | EntityEvent | None]:
+        """Return the events and the new values in a message to one entity that reads its topic under this filter.
+
+        The values are one update, whichever readers they come from: a message is one observation. None means that the
+        availability changed. `refused` notes what cannot be read, once per entity.
+        """
+        was_available = entity.availability.is_available
+        try:
+            entity.availability.take(pattern, message)
+        except TemplateFailed as fault:
+            self.note_refusal(device, entity, fault)
+        if entity.availability.is_available != was_available:
+            yield None
+        merged: dict[str, Value] | None = None
+        for reader in entity.readers if not (entity.reports_events and message.is_retained) else ():
+            if reader.topic == pattern:
+                try:
+                    found = reader.parse(message.rendered(reader.template))
+                except ValueMissing:
+                    continue
+                except Exception as fault:
+                    self.note_refusal(device, entity, fault)
+                    continue
+                if isinstance(found, EntityEvent):
+                    yield found
+                elif found is not None:
+                    merged = {**(merged or {}), **found}
+        if merged is not None:
+            yield merged
+
+    def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
+        """Note what could not be read of a message to an entity; once an entity."""
+        self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
+
+    def _announcements(self, topic: str, payload: bytes) -> list[Announcement]:
+        found = announced(self._prefix, topic, payload)
+        if found is None:
+            return [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
+        former = {each.key: each for each in self._announced.get(topic, ())}
+        usable = (self._usable(each, former.get(each.key)) for each in found)
+        return [each for each in usable if not self._is_own(each)]
+
+    def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
+        """The announcement, or the former one where no entity can be made of it: what is known stays as it was."""
+        if former is None or former == announcement:
+            return announcement
+        try:
+            build_entity(announcement)
+        except Exception as error:
+            refusal = Refusal(self._device_of(announcement.source), "announcement", reason_of(error))
+            self.refused[announcement.key] = refusal
+            return former
+        self.refused.pop(announcement.key, None)
+        return announcement
+
+    def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
+        """The first topic of a Tasmota, what it announces at both, and what it says at each."""
+        mac, part = tasmota.mac_of(topic)
+        source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
+        parts = {each: said for each, said in self._tasmotas.get(source, {}).items() if each != part}
+        parts |= {part: parse_config(payload)} if payload else {}
+        return source, tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {})), parts
+
+    def _is_own(self, announcement: Announcement) -> bool:
+        identifiers = announcement.device.identifiers
+        return announcement.origin == ORIGIN and any(each.startswith(self._own) for each in identifiers)
+
+    def _included(self, announced: Iterable[list[Announcement]]) -> Iterator[Announcement]:
+        for found in announced:
+            for each in found:
+                if self._includes_config_entities or not is_excluded(each):
+                    yield each
+
+    def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:
+        """Note what was refused of devices that were just built; what is beyond a limit counts as one."""
+        for key, refusal in refused.items():
+            if refusal.reason.startswith(TOO_MANY_ENTITIES):
+                self.limits["entities"] = f"{refusal.device_id}: {refusal.reason}"
+            else:
+                self.refused[key] = refusal
+        for device in devices:
+            for entity in device.entities:
+                if problems := entity.config.problems:
+                    refusal = Refusal(device.id, entity.label, "; ".join(problems[:3]))
+                    self.refused.setdefault(entity.announcement.key, refusal)
+
+    def _listen(self) -> Iterator[None]:
+        """Note who reads which topic; topics that are read already come before new ones."""
+        wanted: dict[str, list[tuple[MqttDevice, Entity]]] = {}
+        ids: dict[str, str] = {}
+        for device in self.devices.values():
+            for entity in device.entities:
+                ids[entity.announcement.key] = device.id
+                for topic in entity.topics:
+                    wanted.setdefault(topic, []).append((device, entity))
+            yield
+        self._device_ids = ids
+        wild = [topic for topic in wanted if is_wild(topic)]
+        for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, wanted):
+            self.limits.pop(kind, None)
+            if (beyond := len(topics) - limit) > 0:
+                self.limits[kind] = f"more than {limit} are announced; {beyond} are not listened to"
+                for topic in sorted(topics, key=lambda topic: topic not in self._listeners)[limit:]:
+                    del wanted[topic]
+        self._listeners = wanted
+        self._filters = Filters(wanted)
+
+
+def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
+    """The bytes of memory that a configuration and what it announces take, about; rather more than less.
+
+    Templates count as their texts: what they are parsed to has a bound of its own.
+    """
+    parts = sum(map(payload.count, (b"{", b"[", b",")))
+    topics = (each.config.get("availability") for each in found)
+    entities = sum(ENTITY_BYTES + AVAILABILITY_BYTES * len(each if isinstance(each, list) else ()) for each in topics)
+    return 3 * len(payload) + JSON_PART_BYTES * parts + entities
+
+
+def _put(table: dict[str, T], key: str, value: T | None) -> None:
+    """Keep a value, or none where it is empty."""
+    if value:
+        table[key] = value
+    else:
+        table.pop(key, None)

@@ -41,7 +41,7 @@ MAX_GATHER_SECS = 0.5
 """Seconds after which devices are built though configurations keep coming."""
 
 RETURN_SECS = 10.0
-"""Seconds after a birth message in which who keeps no configuration at the broker may announce its devices anew."""
+"""Seconds after a birth message in which who keeps no configuration at the broker may announce its devices again."""
 
 BIRTH_SECS = 300.0
 """Seconds between two birth messages, at least: each makes every announcer publish its states again."""
@@ -130,16 +130,16 @@ class MqttAdapter(Adapter):
             await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Publish a command; returns when the device shows the result, at once where there is no state topic."""
+        """Publish a command; returns when the device shows the result, at once if there is no state topic."""
         await self.live.command(self._connected("command"), device_id, command)
         return CommandResult()
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time."""
+        """Return the result of a command or operation; `Unanswered` if none of its own waits has ended it in time."""
         return await self.within(LIMIT_SECS, work)
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """The newest still picture of a camera or an image; None where there is none."""
+        """Return the newest still picture of a camera or an image; None if there is not one."""
         return None if self._pictures is None else self._pictures.find(device_id, attribute)
 
     @property
@@ -164,7 +164,7 @@ class MqttAdapter(Adapter):
         return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
 
     def _connected(self, what: str) -> BrokerConnection:
-        """The connection; `Unreachable` where there is none to send this with."""
+        """Return the connection; `Unreachable` if there is not one to send this with."""
         if self.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
         return self.connection
@@ -222,7 +222,7 @@ class MqttAdapter(Adapter):
             now = self.clock.monotonic()
 
     def _is_quiet(self, now: float) -> bool:
-        """Whether every retained configuration has come: the broker has acknowledged, and nothing came since."""
+        """Return whether every retained configuration has come: the broker has acknowledged, and nothing came since."""
         return self._subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self.inbox)
 
     def _report_progress(self) -> None:
@@ -366,11 +366,11 @@ class MqttAdapter(Adapter):
 
 
 def _topics_of(device: Device) -> set[str]:
-    """The topics of the configurations that a device was made of."""
+    """Return the topics of the configurations that a device was made of."""
     topics = device.metadata.vendor_specific.get("config_topics")
     return {each for each in topics if isinstance(each, str)} if isinstance(topics, list) else set()
 
 
 def build(settings: Mqtt, context: AdapterContext) -> Adapter:
-    """The adapter of a section."""
+    """Return the adapter of a section."""
     return MqttAdapter(context, settings)

@@ -38,7 +38,7 @@ _INHERITED = (
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """The object `device` of a configuration; empty where it says nothing. Of connections only the values."""
+    """The object `device` of a configuration; empty if it says nothing. Of connections only the values."""
 
     identifiers: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def unique_id(self) -> str:
-        """The id that its announcer gave it; empty where there is none."""
+        """The id that its announcer gave it; empty if there is not one."""
         unique_id = self.config.get("unique_id")
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 
@@ -90,14 +90,14 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
-    """The object of a configuration; `Invalid` for anything else, and beyond `MAX_DISCOVERY_BYTES`."""
+    """Return the object of a configuration; `Invalid` for anything else, and beyond `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
     return parse_object(payload, "the configuration")
 
 
 def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
-    """The entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
+    """Return the entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
 
     Raises `Invalid` for what cannot be read. An empty payload has no entities, which removes those that were there.
     """
@@ -118,7 +118,7 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
-    """Raise `Invalid` where a long base topic is filled in so often that the topics would fill the memory."""
+    """Raise `Invalid` if a long base topic is filled in so often that the topics would fill the memory."""
     components = config.get("components")
     parts = components.values() if isinstance(components, dict) else ()
     bases = [each.get("~") for each in (config, *parts) if isinstance(each, dict)]
@@ -150,12 +150,12 @@ def _components(
 
 
 def _object_id(name: str) -> str:
-    """The name with `_` for every character but letters, digits, `_` and `-`."""
+    """Return the name with `_` for every character but letters, digits, `_` and `-`."""
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 
 def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """The configuration with `~` at the start or end of a topic replaced by the base."""
+    """Return the configuration with `~` at the start or end of a topic replaced by the base."""
     return {
         key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
         for key, value in config.items()
@@ -169,7 +169,7 @@ def _replaced(topic: str, base: str) -> str:
 
 
 def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
-    """The configuration with full names in `availability` as well, and with its base topic filled in."""
+    """Return the configuration with full names in `availability` as well, and with its base topic filled in."""
     full = _based(config, base) if isinstance(base, str) else dict(config)
     entries = full.get("availability")
     if isinstance(entries, dict):
@@ -202,7 +202,7 @@ def _origin(raw: Any) -> str:
 
 
 def _connections(raw: Any) -> tuple[str, ...]:
-    """The values of the connections in lower case."""
+    """Return the values of the connections in lower case."""
     if not isinstance(raw, list):
         return ()
     pairs = [each for each in raw[:20] if isinstance(each, list) and len(each) == 2]
@@ -215,7 +215,7 @@ def _texts(raw: Any) -> tuple[str, ...]:
 
 
 def _text(raw: Any) -> str:
-    """A text or number as printable text of at most 200 characters; empty for anything else."""
+    """Return a text or number as printable text of at most 200 characters; empty for anything else."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
     return "".join(char for char in str(raw) if char.isprintable()).strip()[:200]

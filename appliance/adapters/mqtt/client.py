@@ -86,7 +86,7 @@ class BrokerConnection:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
     async def publish_status(self, status: str) -> None:
-        """Publish `online` or `offline` at the status topic, where there is one. Raises `Unreachable`."""
+        """Publish `online` or `offline` at the status topic, if there is one. Raises `Unreachable`."""
         if self._status_topic is not None:
             self._is_online = True
             await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
@@ -128,7 +128,7 @@ class BrokerConnection:
 class Broker:
     """The address of one broker, and how to log in. `receive` is called with every message as soon as it is read.
 
-    `status_topic`, where there is one, shows `offline` once the connection is gone, by last will if need be.
+    `status_topic`, if there is one, shows `offline` once the connection is gone, by last will if need be.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
-        """A connection; raises `BrokerRefused` or `Unreachable`."""
+        """Return a connection; raises `BrokerRefused` or `Unreachable`."""
         try:
             client = self._client()
             await client.__aenter__()
@@ -163,9 +163,9 @@ class Broker:
                 _library_log.debug("disconnect: %s", error)
 
     async def has_ended(self) -> bool:
-        """Whether nobody serves at the address: a broker that is alive waits there for the first packet.
+        """Return whether nobody serves at the address: a broker that is alive waits there for the first packet.
 
-        To be asked as soon as a connection is lost, since a broker that is started anew is back within a second.
+        To be asked as soon as a connection is lost, since a broker that is started again is back within a second.
         """
         try:
             async with asyncio.timeout(END_SECS):
@@ -180,7 +180,7 @@ class Broker:
             return True
 
     def _hint(self, error: BaseException) -> str:
-        """Return what to check if something else than a broker's port for this section may answer; else nothing."""
+        """Return what to check if something else than a broker's port for this section may answer; otherwise nothing."""
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
             return "; this port does not speak TLS: remove tls, or set the broker's TLS port"
@@ -191,7 +191,7 @@ class Broker:
         return ""
 
     def conflict(self) -> str:
-        """The sentence about another client that uses the same client id."""
+        """Return the sentence about another client that uses the same client id."""
         return (
             f"it seems that another client takes over the session of the client id {self._client_id} at "
             f"{self.address} again and again, unless the broker was restarted: a second hub runs with a copy of "
@@ -270,7 +270,7 @@ async def keep_connected(
 
 
 def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
-    """A class in place of the library's queue: it passes every message to `receive` and keeps none."""
+    """Return a class in place of the library's queue: it passes every message to `receive` and keeps none."""
 
     class Queue(asyncio.Queue[aiomqtt.Message]):
         """Always empty: its reader waits for the end of the connection. `received` counts."""
@@ -287,7 +287,7 @@ def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomq
 
 
 def _password(settings: Mqtt) -> str | None:
-    """The password; raises OSError for a file that cannot be read."""
+    """Return the password; raises OSError for a file that cannot be read."""
     if settings.password_file is None:
         return settings.password
     lines = read_plain(Path(settings.password_file), MAX_SECRET_BYTES).decode(errors="replace").splitlines()
@@ -335,9 +335,9 @@ class Subscriptions:
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to what is asked for now; returns when that stands, so that no state is missed.
+        """Subscribe to what is asked for now; returns when that is, so that no state is missed.
 
-        While the retained configurations come it returns at once: the acknowledgement stands behind all of them.
+        While the retained configurations come it returns at once: the acknowledgement is behind all of them.
         """
         self._is_current.clear()
         self._has_new.set()

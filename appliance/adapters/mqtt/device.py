@@ -63,7 +63,7 @@ class MqttDevice(Struct):
         return any(entity.is_available for entity in self.entities)
 
     def find(self, key: str) -> Entity | None:
-        """The entity of this key."""
+        """Return the entity of this key."""
         return next((each for each in self.entities if each.announcement.key == key), None)
 
     @property
@@ -79,7 +79,7 @@ class MqttDevice(Struct):
         return shown
 
     def dismantle(self) -> None:
-        """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        """Read nothing any longer, so that nothing of it refers to itself: what is frozen is not collected."""
         self.offers.clear()
         for entity in self.entities:
             entity.dismantle()
@@ -123,7 +123,7 @@ class MqttDevice(Struct):
 
     @property
     def labels(self) -> dict[str, Value]:
-        """The names of its entities by the attribute that each shows, where they say more than the attribute does."""
+        """The names of its entities by the attribute that each shows, if they say more than the attribute does."""
         found: dict[str, Value] = {}
         for entity in (each for each in self.entities if not each.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
@@ -151,13 +151,13 @@ class MqttDevice(Struct):
 
     @property
     def events(self) -> list[Value]:
-        """The names of the events that its entities announce; empty where one of them does not say which it sends."""
+        """The names of the events that its entities announce; empty if one of them does not say which it sends."""
         named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
     @property
     def kind(self) -> DeviceKind:
-        """Light if an entity is one, Switch if it takes any command, else Sensor."""
+        """Light if an entity is one, Switch if it takes any command, otherwise Sensor."""
         if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
         return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
@@ -176,9 +176,9 @@ class MqttDevice(Struct):
 def building(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
-    """The devices built from one announced device, and by key why entities were left out; in steps of one entity.
+    """Return the devices built from one announced device, and by key why entities were left out; in steps of one entity.
 
-    Where there are too many entities, those with the keys in `former` come first.
+    If there are too many entities, those with the keys in `former` come first.
     """
     ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
     entities, refused = yield from _entities(ordered, f"{section}:{name}")
@@ -256,7 +256,7 @@ def _entities(
 
 
 def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """The entities without triggers and sensors of actions that report the same press as an event entity.
+    """Return the entities without triggers and sensors of actions that report the same press as an event entity.
 
     Where several event entities are left, each event says of which it is.
     """
@@ -291,7 +291,7 @@ def _order(entity: Entity) -> tuple[bool, int, str, str]:
 
 
 def _facts(announcements: list[Announcement]) -> DeviceFacts:
-    """The facts of the announcement with the smallest key; missing ones are taken from the others."""
+    """Return the facts of the announcement with the smallest key; missing ones are taken from the others."""
     ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
     filled = {
         name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
@@ -312,7 +312,7 @@ def _name(device: MqttDevice) -> str:
 
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
-    """The offer of one attribute as the home describes it."""
+    """Return the offer of one attribute as the home describes it."""
     schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
     values = tuple(offer.schema.get("values", ()))
     return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)

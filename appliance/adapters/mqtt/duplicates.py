@@ -28,7 +28,7 @@ class Duplicates:
         self._sequences: dict[str, tuple[int, int]] = {}
 
     def is_reported_twice(self, device_id: str, name: str, kind: str) -> bool:
-        """Whether an entity of another kind has just reported the same press."""
+        """Return whether an entity of another kind has just reported the same press."""
         now = self._clock.monotonic()
         at, reporter = self._presses.get((device_id, name), (-1e9, kind))
         if reporter != kind and now - at < SAME_PRESS_SECS:
@@ -39,7 +39,7 @@ class Duplicates:
         return False
 
     def is_outdated(self, message: Message) -> bool:
-        """Whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
+        """Return whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
         try:

@@ -50,12 +50,12 @@ class AnnouncedFields:
         return self.raw.get(key) is not None
 
     def text(self, key: str, default: str = "") -> str:
-        """The value as Python prints it: a JSON `false` is `False`, as in a rendered template."""
+        """Return the value as Python prints it: a JSON `false` is `False`, as in a rendered template."""
         value = self.raw.get(key)
         return default if value is None or isinstance(value, dict | list) else str(value)
 
     def number(self, key: str, default: float) -> float:
-        """A number, or the text of one."""
+        """Return a number, or the text of one."""
         value = self.raw.get(key)
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
@@ -65,7 +65,7 @@ class AnnouncedFields:
         return found if abs(found) < 1e15 else default
 
     def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
-        """Two numbers, the first no larger than the second; where they are announced otherwise, as by default."""
+        """Two numbers, the first no larger than the second; if they are announced otherwise, as by default."""
         found = self.number(low_key, low), self.number(high_key, high)
         if found[0] <= found[1]:
             return found
@@ -73,29 +73,29 @@ class AnnouncedFields:
         return low, high
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """A boolean, or the text of one."""
+        """Return a boolean, or the text of one."""
         value = self.raw.get(key)
         if value is None:
             return default
         return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
 
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """A list of texts, or one text alone."""
+        """Return a list of texts, or one text alone."""
         value = self.raw.get(key)
         if isinstance(value, str):
             return (value,)
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """A topic to subscribe to, maybe with wildcards; None where there is none or it is malformed."""
+        """Return a topic to subscribe to, maybe with wildcards; None if there is not one or it is malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """A topic to publish to; None where there is none or it is malformed."""
+        """Return a topic to publish to; None if there is not one or it is malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """The first of these templates that is there; one that cannot be read is a problem, and gives no value."""
+        """Return the first of these templates that is there; one that cannot be read is a problem, and gives no value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text
@@ -136,5 +136,5 @@ _UNREADABLE = _UnreadableTemplate()
 
 
 def is_unreadable(given: Template | None) -> bool:
-    """Whether this stands for a template that could not be read."""
+    """Return whether this is for a template that could not be read."""
     return given is _UNREADABLE

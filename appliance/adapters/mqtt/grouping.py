@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from appliance.adapters.mqtt.announcements import Announcement
 
 NAME_DIGITS = 6
-"""Hex digits of its hash behind the slug of an identifier, where the slug does not tell it from others."""
+"""Hex digits of its hash behind the slug of an identifier, if the slug does not tell it from others."""
 
 
 def slug(text: str) -> str:
@@ -19,12 +19,12 @@ def slug(text: str) -> str:
 
 
 def slug_with_digits(identifier: str) -> str:
-    """The slug and the first digits of the SHA-256 of the identifier."""
+    """Return the slug and the first digits of the SHA-256 of the identifier."""
     return f"{slug(identifier)}_{digits_of(identifier)}"
 
 
 def digits_of(text: str) -> str:
-    """The first digits of its SHA-256, which tell it from others of the same slug."""
+    """Return the first digits of its SHA-256, which tell it from others of the same slug."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
 
 
@@ -41,7 +41,7 @@ class DeviceNames:
         self._owners: dict[str, str] = {}
 
     def name(self, identifier: str) -> str:
-        """The slug of the device with this identifier."""
+        """Return the slug of the device with this identifier."""
         if identifier not in self._names:
             plain, full = slug(identifier), slug_with_digits(identifier)
             is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self.known))
@@ -66,7 +66,7 @@ def grouping(
     """Fill `named` with the announcements of each device by its slug, one announcement a step.
 
     Entities that share an identifier or a connection belong together. Of those with one unique id the one that is
-    `there` counts, else the first by topic, and one that moves to another topic only until it has arrived there;
+    `there` counts, otherwise the first by topic, and one that moves to another topic only until it has arrived there;
     `doubles` gets, by the keys of the others, their topic and that of the one that counts.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
@@ -98,7 +98,7 @@ def grouping(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """The identifiers and connections by which an announcement belongs to a device; else its own id."""
+    """Return the identifiers and connections by which an announcement belongs to a device; otherwise its own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
@@ -107,14 +107,14 @@ def _markers(announcement: Announcement) -> list[str]:
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
-    """The marker that stands for all that are joined with this one; the path to it is halved each time."""
+    """Return the marker that is for all that are joined with this one; the path to it is halved each time."""
     while (above := roots.get(marker, marker)) != marker:
         roots[marker] = marker = roots.get(above, above)
     return marker
 
 
 def identifier_of(members: Sequence[Announcement]) -> str:
-    """The identifier that names a device: the same whatever came first."""
+    """Return the identifier that names a device: the same whatever came first."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
     alone = [each.unique_id or each.object_id for each in members]

@@ -14,7 +14,7 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 """Bytes of them."""
 
 ENTRY_BYTES = 250
-"""Bytes that a message takes beside its topic and payload."""
+"""Bytes that a message takes in addition to its topic and payload."""
 
 CROWDED = 1_000
 """Number of waiting messages from which a topic keeps only its newest one."""

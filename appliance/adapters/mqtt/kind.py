@@ -25,7 +25,7 @@ _path = matching(r"[^\0]+", "the path of a file")
 
 
 def _secret(value: Any) -> str:
-    """A check whose message never shows the value."""
+    """Return a check whose message never shows the value."""
     if not isinstance(value, str) or value == "":
         raise Invalid("must be a string that is not empty")
     return value
@@ -53,7 +53,7 @@ class Mqtt(Settings, frozen=True, kw_only=True):
     include_config_entities: bool = key(boolean, default=False)
 
     def located(self, root: Path) -> Mqtt:
-        """The same with relative paths of files resolved from this folder."""
+        """Return the same with relative paths of files resolved from this folder."""
         paths = {name: getattr(self, name) for name in ("password_file", "ca_file", "cert_file", "key_file")}
         return replace(self, **{name: str(root / path) for name, path in paths.items() if path is not None})
 
@@ -82,12 +82,12 @@ MQTT = AdapterKind(
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """The configured `hub_id`, else one that is made once and stored. Raises `StoreFailed`."""
+    """Return the configured `hub_id`, otherwise one that is made once and stored. Raises `StoreFailed`."""
     return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
 
 async def client_id_of(name: str, secrets: Secrets) -> str:
-    """The client id of a section on its broker: made once for a data directory, and never part of a backup.
+    """Return the client id of a section on its broker: made once for a data directory, and never part of a backup.
 
     So two hubs that were restored from one backup do not throw each other out. Raises `StoreFailed`.
     """
@@ -102,7 +102,7 @@ async def _kept_or_made(secrets: Secrets, key: str, made: str) -> str:
 
 
 async def next_boot(secrets: Secrets, clock: Clock) -> int:
-    """A number for this run, higher than every one before, even if the clock went back. Raises `StoreFailed`."""
+    """Return a number for this run, higher than every one before, even if the clock went back. Raises `StoreFailed`."""
     kept = secrets.get("boot")
     last = int(kept) if kept is not None and kept.isdigit() else 0
     boot = max(last + 1, int(clock.now().timestamp() * 1000))
@@ -116,7 +116,7 @@ async def keep_stop(secrets: Secrets, clock: Clock) -> None:
 
 
 def stopped_at(secrets: Secrets) -> datetime | None:
-    """When the last run ended that was stopped in order; None where that is not known."""
+    """When the last run ended that was stopped in order; None if that is not known."""
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(float(secrets.get("stopped_at") or ""), UTC)
     return None

@@ -36,7 +36,7 @@ MAX_FILL_CHUNKS = 2
 T = TypeVar("T")
 
 _PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
-"""What stands in the place of a packet that is read past."""
+"""What is in the place of a packet that is read past."""
 
 log = logging.getLogger("adapters")
 
@@ -55,7 +55,7 @@ class BufferedSocket:
         return getattr(self._sock, name)
 
     def fill(self) -> None:
-        """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError where the connection broke."""
+        """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError if the connection broke."""
         try:
             for _ in range(MAX_FILL_CHUNKS):
                 if len(self._data) >= MAX_BUFFERED_BYTES or self._has_ended:
@@ -92,7 +92,7 @@ class BufferedSocket:
     def recv(self, size: int) -> bytes:
         """Take at most so many bytes; none at the end of the connection.
 
-        Raises BlockingIOError where none wait, and for a packet that has to be read past.
+        Raises BlockingIOError if none wait, and for a packet that has to be read past.
         """
         if not self._data:
             self.fill()

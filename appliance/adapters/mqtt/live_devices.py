@@ -43,7 +43,7 @@ MQTT_RESULT_SECS = 5.0
 """Seconds within which a device must show the result of a command, once that is sent."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Bytes of the newest messages that are kept, so that a device that is announced anew has its state at once."""
+"""Bytes of the newest messages that are kept, so that a device that is announced again has its state at once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
 """Topics of which it is kept that their message could not be read: a filter with wildcards has no end of them."""
@@ -133,12 +133,12 @@ class LiveDevices:
             self._take(device, entity, change, is_live=not message.is_retained)
 
     def _message(self, received: Received) -> Message:
-        """The message, received now. Raises `Invalid`."""
+        """Return the message, received now. Raises `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """The id of a device that reads a topic, else the topic."""
+        """Return the id of a device that reads a topic, otherwise the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def remember_devices(self) -> None:
@@ -255,8 +255,8 @@ class LiveDevices:
     async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
         """Publish what a command means and wait for its result.
 
-        Raises `Unreachable` where the connection is lost, `Unanswered` where the device is not announced, `BadAnswer`
-        where the result is not shown in time.
+        Raises `Unreachable` if the connection is lost, `Unanswered` if the device is not announced, `BadAnswer`
+        if the result is not shown in time.
         """
         async with self._locks[device_id]:
             device = self.router.devices.get(device_id)

@@ -25,7 +25,7 @@ MAX_JSON_DEPTH = 32
 
 
 def parse_json(payload: bytes | str) -> Any:
-    """The JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`."""
+    """Return the JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`."""
     try:
         value = orjson.loads(payload)
     except ValueError:
@@ -37,7 +37,7 @@ def parse_json(payload: bytes | str) -> Any:
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
-    """The JSON object, as `parse_json`; `Invalid` for any other value. `name` is what the sentence calls it."""
+    """Return the JSON object, as `parse_json`; `Invalid` for any other value. `name` is what the sentence calls it."""
     value = parse_json(payload)
     if not isinstance(value, dict):
         raise Invalid(f"{name} is no JSON object")
@@ -45,7 +45,7 @@ def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether more lists and objects stand in each other than so many."""
+    """Return whether more lists and objects are in each other than so many."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -69,18 +69,18 @@ class Message:
 
     @cached_property
     def json(self) -> Any:
-        """The payload as JSON; `Invalid` if it is none."""
+        """The payload as JSON; `Invalid` if it is not one."""
         return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
-        """The payload rendered by the template, or as it is; raises `TemplateFailed`."""
+        """Return the payload rendered by the template, or as it is; raises `TemplateFailed`."""
         if template is None:
             return self.text
         return template.render(self._names, self.at)
 
     @cached_property
     def _names(self) -> Mapping[str, Any]:
-        """What templates know of it; read once, also where it is no JSON: thousands of entities may read a topic."""
+        """What templates know of it; read once, also if it is no JSON: thousands of entities may read a topic."""
         known: dict[str, Any] = {"value": self.text, "entity_id": "", "name": ""}
         with contextlib.suppress(Invalid):
             known["value_json"] = self.json
@@ -88,7 +88,7 @@ class Message:
 
 
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
-    """The message that `{topic, payload, retain?, qos?}` describes. Raises `Invalid`.
+    """Return the message that `{topic, payload, retain?, qos?}` describes. Raises `Invalid`.
 
     A payload that is no text is published as JSON, none as an empty message. Refused are the topics below these.
     """

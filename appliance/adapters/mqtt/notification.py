@@ -20,7 +20,7 @@ def shown_messages(
     """What `{message, title?, device_id?}` comes to: a device's id and its message, for each entity that shows it.
 
     Without `device_id` all devices that show messages do. `at` is now in the home's zone, for their templates. Raises
-    `Invalid` where there is none, `BadAnswer` where a template fails; nothing is sent then.
+    `Invalid` if there is not one, `BadAnswer` if a template fails; nothing is sent then.
     """
     text, device_id = Notification.parse(payload).text, payload.get("device_id")
     found: list[tuple[str, Outgoing]] = []

@@ -27,7 +27,7 @@ class PendingCommand:
         self._kept: dict[str, Value] = {}
 
     def filter(self, update: Update, now: float) -> Update:
-        """The update without the values that contradict the command and come too soon; those are kept."""
+        """Return the update without the values that contradict the command and come too soon; those are kept."""
         if self._begins is not None or now >= self._until:
             return update
         passed: dict[str, Value] = {}
@@ -51,11 +51,11 @@ class PendingCommand:
             self.done.set()
 
     def is_over(self, now: float) -> bool:
-        """Whether no state is kept back any more."""
+        """Return whether no state is kept back any longer."""
         return now >= self._until
 
     def release(self) -> Update:
-        """The values that were kept back and not replaced: what the device really shows."""
+        """Return the values that were kept back and not replaced: what the device really shows."""
         kept, self._kept = self._kept, {}
         return kept
 

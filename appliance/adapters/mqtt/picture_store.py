@@ -68,7 +68,7 @@ class PictureStore:
         return media_type
 
     def find(self, device_id: str, attribute: str | None) -> Picture | None:
-        """The picture of an attribute of the device, without one the first by name; None where there is none."""
+        """Return the picture of an attribute of the device, without one the first by name; None if there is not one."""
         of_device = [key for key in self._pictures if key.device_id == device_id]
         for key in sorted(of_device, key=lambda each: each.attribute):
             if attribute in (None, key.attribute):
@@ -80,7 +80,7 @@ class PictureStore:
         return None
 
     def media_type(self, device_id: str, entity: StillPicture) -> str | None:
-        """The type of the entity's picture, None where there is none."""
+        """Return the type of the entity's picture, None if there is not one."""
         kept = self._pictures.get(_key(device_id, entity))
         return None if kept is None else kept[1].media_type
 

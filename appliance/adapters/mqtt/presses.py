@@ -27,14 +27,14 @@ _ALONE: Mapping[str, str] = {
     "held": "hold",
     "released": "release",
 }
-"""Words that mean a press only where they are the whole name."""
+"""Words that mean a press only if they are the whole name."""
 
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 
 
 def press_name(raw: str) -> str:
-    """The name of an event however it is announced: in lower case, without prefixes, a press by its own word."""
+    """Return the name of an event however it is announced: in lower case, without prefixes, a press by its own word."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
     if name in _ALONE:
         return _ALONE[name]

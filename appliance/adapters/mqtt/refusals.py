@@ -32,7 +32,7 @@ MORE_FAULTS = (
 
 
 class Refusal(Struct, frozen=True):
-    """Why an announcement or message was not used. `attribute` is what it would have shown, else `announcement`."""
+    """Why an announcement or message was not used. `attribute` is what it would have shown, otherwise `announcement`."""
 
     device_id: str
     attribute: str
@@ -40,7 +40,7 @@ class Refusal(Struct, frozen=True):
 
 
 def reason_of(error: Exception) -> str:
-    """The sentence of an error; of an unforeseen one what it is."""
+    """Return the sentence of an error; of an unforeseen one what it is."""
     if isinstance(error, LaresError | TemplateFailed):
         return str(error)
     return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
@@ -68,7 +68,7 @@ class Reports:
         self._report_limits({**limits, **more})
 
     def _is_full(self) -> bool:
-        """Whether as many as may be were reported lately."""
+        """Return whether as many as may be were reported lately."""
         times = self._reported_at
         return len(times) == MAX_REPORTED and self._clock.monotonic() - times[0] < REPEAT_SECS
 

@@ -26,7 +26,7 @@ MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
 
 MAX_TOPICS = 10_000
-"""Topics that are subscribed to, beside those of the discovery."""
+"""Topics that are subscribed to, in addition to those of the discovery."""
 
 MAX_WILDCARDS = 200
 """Filters with wildcards among them: each topic that comes is compared with all of them."""
@@ -50,7 +50,7 @@ class Router:
     """The announcements of one broker and the devices built from them.
 
     `refused` has, by topic or key, each announcement or message that could not be used; `limits` a sentence by what
-    there is too much of. Where there are more devices than may be, those named in `known` come first, then those that
+    there is too much of. If there are more devices than may be, those named in `known` come first, then those that
     are there already.
     """
 
@@ -80,7 +80,7 @@ class Router:
         return frozenset(self._listeners)
 
     def is_config(self, topic: str) -> bool:
-        """Whether a topic is one of the discovery's."""
+        """Return whether a topic is one of the discovery's."""
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return (
             is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
@@ -118,7 +118,7 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """The id of a device that was announced at a topic, else the topic."""
+        """Return the id of a device that was announced at a topic, otherwise the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
@@ -174,7 +174,7 @@ class Router:
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
     def _chosen(self, groups: Collection[str]) -> list[str]:
-        """The names of the devices that there is room for, in order; what is there already stays.
+        """Return the names of the devices that there is room for, in order; what is there already stays.
 
         Those that the home knows from before have their places while they are yet to come.
         """
@@ -204,7 +204,7 @@ class Router:
             yield
 
     def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Entity]]:
-        """The entities that read a topic, each with its device and the filter that it named."""
+        """Return the entities that read a topic, each with its device and the filter that it named."""
         for pattern in self._filters.matching(topic):
             for device, entity in self._listeners.get(pattern, ()):
                 yield pattern, device, entity
@@ -254,7 +254,7 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """The announcement, or the former one where no entity can be made of it: what is known stays as it was."""
+        """Return the announcement, or the former one if no entity can be made of it: what is known stays as it was."""
         if former is None or former == announcement:
             return announcement
         try:
@@ -267,7 +267,7 @@ class Router:
         return announcement
 
     def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
-        """The first topic of a Tasmota, what it announces at both, and what it says at each."""
+        """Return the first topic of a Tasmota, what it announces at both, and what it says at each."""
         mac, part = tasmota.mac_of(topic)
         source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
         parts = {each: said for each, said in self._tasmotas.get(source, {}).items() if each != part}
@@ -320,7 +320,7 @@ class Router:
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
-    """The bytes of memory that a configuration and what it announces take, about; rather more than less.
+    """Return the bytes of memory that a configuration and what it announces take, about; rather more than less.
 
     Templates count as their texts: what they are parsed to has a bound of its own.
     """
@@ -331,7 +331,7 @@ def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
 
 
 def _put(table: dict[str, T], key: str, value: T | None) -> None:
-    """Keep a value, or none where it is empty."""
+    """Keep a value, or none if it is empty."""
     if value:
         table[key] = value
     else:

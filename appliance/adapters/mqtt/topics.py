@@ -9,12 +9,12 @@ MAX_TOPIC_BYTES = 1_024
 
 
 def is_topic(text: str) -> bool:
-    """Whether this is a topic to publish to: no wildcard, none of the broker's own (`$…`)."""
+    """Return whether this is a topic to publish to: no wildcard, none of the broker's own (`$…`)."""
     return is_filter(text) and "+" not in text and "#" not in text
 
 
 def is_filter(text: str) -> bool:
-    """Whether this is a filter that a configuration may name: wildcards where MQTT allows them, not all topics."""
+    """Return whether this is a filter that a configuration may name: wildcards where MQTT allows them, not all topics."""
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
         return False
     if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
@@ -24,12 +24,12 @@ def is_filter(text: str) -> bool:
 
 
 def is_wild(text: str) -> bool:
-    """Whether a filter has wildcards."""
+    """Return whether a filter has wildcards."""
     return "+" in text or "#" in text
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Whether a filter matches a topic, as MQTT defines it; both in their levels."""
+    """Return whether a filter matches a topic, as MQTT defines it; both in their levels."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -51,7 +51,7 @@ class Filters:
                 self._exact.add(each)
 
     def matching(self, topic: str) -> list[str]:
-        """The filters that this topic matches."""
+        """Return the filters that this topic matches."""
         found = [topic] if topic in self._exact else []
         given = topic.split("/") if self._wild else []
         return found + [each for each, levels in self._wild if _matches(levels, given)]

@@ -54,7 +54,7 @@ Component = tuple[str, dict[str, Any]]
 
 
 def _command_text(capability: str, action: str, value: str | None = None) -> str:
-    """A command as text; `value` is JSON or a template that makes some."""
+    """Return a command as text; `value` is JSON or a template that makes some."""
     head = f'{{"capability":"{capability}","action":"{action}"'
     return head + "}" if value is None else f'{head},"value":{value}}}'
 
@@ -72,7 +72,7 @@ class DeviceComponents:
         self._keys = {*device.attributes, *self._specs} - {"state"}
 
     def components(self) -> Iterator[Component]:
-        """Every component by its object id."""
+        """Return every component by its object id."""
         done: set[str] = set()
         is_light = bool(self._keys & set(_LIGHT)) and ("power" in self._keys or "brightness" in self._specs)
         is_climate = bool({"target_temperature", "hvac_mode"} & set(self._specs))
@@ -94,19 +94,19 @@ class DeviceComponents:
                             "value_template": "{{ value_json | to_json }}"}  # fmt: skip
 
     def _attribute(self, key: str) -> str:
-        """The template expression of an attribute."""
+        """Return the template expression of an attribute."""
         return f"value_json.attributes['{key}']"
 
     def _if_defined(self, key: str, text: str) -> str:
-        """A template that gives the text where the attribute is shown, nothing elsewhere."""
+        """Return a template that gives the text if the attribute is shown, nothing elsewhere."""
         return f"{{% if {self._attribute(key)} is defined %}}{text}{{% endif %}}"
 
     def _shown(self, key: str, path: str = "") -> str:
-        """The template of an attribute, nothing where it is not shown."""
+        """Return the template of an attribute, nothing if it is not shown."""
         return self._if_defined(key, f"{{{{ {self._attribute(key)}{path} }}}}")
 
     def _sends(self, name: str, key: str, value: str) -> dict[str, Any]:
-        """The fields by which `<name>` sets an attribute; `value` is JSON, or a template that makes some."""
+        """Return the fields by which `<name>` sets an attribute; `value` is JSON, or a template that makes some."""
         return {f"{name}_topic": self._set, f"{name}_template": _command_text(key, "set", value)}
 
     def _power(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class DeviceComponents:
         }  # fmt: skip
 
     def _switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> dict[str, Any]:
-        """The fields of what is switched: the same text is the command and the state. On comes first."""
+        """Return the fields of what is switched: the same text is the command and the state. On comes first."""
         shown, (on, off) = self._attribute(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)
         state = f"{{% if {is_on} %}}{on}{{% elif {is_off} %}}{off}{{% else %}}{otherwise}{{% endif %}}"
@@ -161,7 +161,7 @@ class DeviceComponents:
     def _property(
         self, name: str, key: str, value: str, shown: str = "", template: str = "value_template"
     ) -> dict[str, Any]:
-        """The fields of one property: how it is shown, and how it is set where it can be commanded."""
+        """Return the fields of one property: how it is shown, and how it is set if it can be commanded."""
         fields = {f"{name}_state_topic": self._state, f"{name}_{template}": shown or self._shown(key)}
         return fields | self._sends(f"{name}_command", key, value) if key in self._specs else fields
 
@@ -213,7 +213,7 @@ class DeviceComponents:
         return fields
 
     def _single(self, key: str) -> dict[str, Any] | None:
-        """The one component of an attribute; None where there is nothing to show."""
+        """Return the one component of an attribute; None if there is nothing to show."""
         value, spec = self._device.attributes.get(key), self._specs.get(key)
         name = {"name": None if key in ("power", "lock") else key.rpartition(".")[2].replace("_", " ").capitalize()}
         shown = {"value_template": self._shown(key)}
@@ -268,7 +268,7 @@ class DeviceComponents:
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
-    """The configuration of a device; `events` are the names of what has happened at it so far."""
+    """Return the configuration of a device; `events` are the names of what has happened at it so far."""
     components = {
         key: {**component, "unique_id": f"{topics.identifier(device.id)}_{key}"}
         for key, component in DeviceComponents(device, topics, events).components()
@@ -299,12 +299,12 @@ def announcement(device: Device, room: str | None, topics: HubTopics, events: tu
 
 
 def origin() -> dict[str, str]:
-    """The object `origin` of a configuration."""
+    """Return the object `origin` of a configuration."""
     return {"name": "Lares", "sw_version": VERSION}
 
 
 def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
-    """The configuration of the hub itself: its scenes and automations, names by their ids."""
+    """Return the configuration of the hub itself: its scenes and automations, names by their ids."""
     components: dict[str, dict[str, Any]] = {}
     for id_, name in scenes.items():
         key = f"scene_{discovery_id(id_)}"

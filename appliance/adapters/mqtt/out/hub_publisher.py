@@ -128,7 +128,7 @@ class HubPublisher:
                 self._publish_event(id_, name, data)
 
     def _is_own(self, event: events.Event) -> bool:
-        """Whether it is not of a device that came in over MQTT."""
+        """Return whether it is not of a device that came in over MQTT."""
         device = getattr(event, "device", None)
         device_id = getattr(event, "device_id", "") if device is None else device.id
         return device_id.partition(":")[0] not in self._brokers
@@ -234,7 +234,7 @@ class HubPublisher:
         await self._keep(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
-        """The device that this hub publishes under an id; None where there is none, or it came in over MQTT."""
+        """Return the device that this hub publishes under an id; None if there is not one, or it came in over MQTT."""
         found = self._home.registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source not in self._brokers else None
 
@@ -249,7 +249,7 @@ class HubPublisher:
         self._send(Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1))
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
-        """Publish the scenes and automations, and which are enabled, where that differs from before."""
+        """Publish the scenes and automations, and which are enabled, if that differs from before."""
         scenes, automations = self._home.scenes(), self._home.automations()
         names = {id_: name for id_, (name, _) in automations.items()}
         if self._catalogs != (scenes, names):
@@ -378,7 +378,7 @@ def _parse(target: str, payload: bytes) -> Command | bool | None:
 
 
 def _retained(topic: str, payload: str) -> Outgoing:
-    """A message that the broker keeps; an empty one makes it forget."""
+    """Return a message that the broker keeps; an empty one makes it forget."""
     return Outgoing(topic, payload, qos=1, retain=True)
 
 
@@ -386,10 +386,10 @@ def _retained(topic: str, payload: str) -> Outgoing:
 async def withdrawal(
     settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
 ) -> AsyncIterator[None]:
-    """While entered, clear what stands retained at the topics of a hub, once; it tries until the broker is there.
+    """While entered, clear what is retained at the topics of a hub, once; it tries until the broker is there.
 
     `after` are the topics that the hub publishes at from now on, which is stored when the old ones are cleared; what
-    stands at those is left alone.
+    is at those is left alone.
     """
     kept = () if after is None else after.leftovers
     filters = [each for each in topics.leftovers if each not in kept]

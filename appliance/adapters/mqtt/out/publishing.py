@@ -26,7 +26,7 @@ MAX_LEVEL_CHARS = 200
 
 
 def discovery_id(id_: str) -> str:
-    """An id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two have the same.
+    """Return an id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two have the same.
 
     Any other character is its code between two `_`; so is a `_` that seems to begin such a code.
     """
@@ -59,20 +59,20 @@ class HubTopics(Struct, frozen=True):
 
     @property
     def leftovers(self) -> tuple[str, ...]:
-        """The topics where an earlier run may have left outdated messages."""
+        """The topics if an earlier run may have left outdated messages."""
         states = (f"lares/{self.hub_id}/{each}/+/state" for each in ("devices", "automations"))
         return self.config("+"), *states
 
     def of(self, kind: str, id_: str, last: str) -> str:
-        """The topic of one of the `devices`, `scenes` or `automations` for `last`, such as `state` or `set`."""
+        """Return the topic of one of the `devices`, `scenes` or `automations` for `last`, such as `state` or `set`."""
         return f"lares/{self.hub_id}/{kind}/{id_.translate(_ENCODED)}/{last}"
 
     def config(self, level: str) -> str:
-        """The topic of a configuration; `level` is an id as `discovery_id` writes it."""
+        """Return the topic of a configuration; `level` is an id as `discovery_id` writes it."""
         return f"{self.prefix}/device/lares_{self.hub_id}/{level}/config"
 
     def identifier(self, device_id: str) -> str:
-        """The identifier of a device in its configuration."""
+        """Return the identifier of a device in its configuration."""
         return f"lares_{self.hub_id}_{device_id}"
 
 
@@ -101,7 +101,7 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
 
 
 def published_topics(secrets: Secrets) -> HubTopics | None:
-    """The topics that a former run published at and that were not taken back; None where there are none."""
+    """Return the topics that a former run published at and that were not taken back; None if there are none."""
     kept = secrets.get("published")
     hub_id, prefix = orjson.loads(kept) if kept else ("", "")
     return HubTopics(hub_id, prefix) if hub_id else None

@@ -35,7 +35,7 @@ class AlarmPanel(Entity):
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
-        """The payload of the mode as `action` of the template, with the code where it asks for one."""
+        """Return the payload of the mode as `action` of the template, with the code if it asks for one."""
         mode = str(command.value)
         feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
         action, code = self.payload(feature), self._checked_code(command, feature)

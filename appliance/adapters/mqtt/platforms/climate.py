@@ -30,7 +30,7 @@ _WORDS = {
 
 
 _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
-"""The temperatures that can be set where the announcement states no bounds, as in Home Assistant."""
+"""The temperatures that can be set if the announcement states no bounds, as in Home Assistant."""
 
 
 class Climate(Regulated):

@@ -36,11 +36,11 @@ class Scale:
         self.low, self.high = low, high
 
     def percent(self, raw: float) -> int:
-        """The percentage of an announced number, from 0 to 100."""
+        """Return the percentage of an announced number, from 0 to 100."""
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
 
     def raw(self, percent: float) -> int | float:
-        """The announced number of a percentage."""
+        """Return the announced number of a percentage."""
         return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
 
 
@@ -78,7 +78,7 @@ class Cover(Entity):
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
-        """The actions that have a payload; an announced null means that there is none."""
+        """Return the actions that have a payload; an announced null means that there is not one."""
         if not self.has_target("command_topic"):
             return ()
         actions = ("open", "close", "stop")
@@ -102,7 +102,7 @@ class Cover(Entity):
         return "stopped" if position is None else "closed" if position == 0 else "open"
 
     def _parse_position(self, text: str) -> Update:
-        """The position, or it and the tilt in one object."""
+        """Return the position, or it and the tilt in one object."""
         if text == "" or is_unknown(text):
             return {}
         if text.startswith("{"):
@@ -154,7 +154,7 @@ class Cover(Entity):
         return self.intent("tilt_command", raw, shown, tilt_position=raw)
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
-        """Whether the cover moves, or is where it should be."""
+        """Return whether the cover moves, or is if it should be."""
         before, said = self.attributes.get("cover_position"), self.motion
 
         def begins(entity: Entity) -> bool:
@@ -170,6 +170,6 @@ class Cover(Entity):
 
 
 def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
-    """Whether the attribute is the target or no longer as before; what is unknown has not moved."""
+    """Return whether the attribute is the target or no longer as before; what is unknown has not moved."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)

@@ -23,7 +23,7 @@ Update = Mapping[str, Value]
 """New values by attribute; None: from now on unknown."""
 
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf")
-"""What announcers write, in any case, where they do not know a value."""
+"""What announcers write, in any case, if they do not know a value."""
 
 
 class EntityEvent(Struct, frozen=True):
@@ -48,8 +48,8 @@ class TopicReader(Struct, frozen=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
 
-    Without `shows` the command is done when it is sent. Where there is a `begins`, it is done as soon as that is true
-    of the entity, which is another than the one that was commanded if the device was announced anew.
+    Without `shows` the command is done when it is sent. If there is a `begins`, it is done as soon as that is true
+    of the entity, which is another than the one that was commanded if the device was announced again.
     """
 
     messages: tuple[Outgoing, ...]
@@ -87,9 +87,9 @@ class Entity:
     is_renamed = False
     """Whether its value follows `use_custom`; the attributes of any other have the names of their capabilities."""
     event_names: tuple[str, ...] = ()
-    """The events that it announces; empty where it says of none."""
+    """The events that it announces; empty if it says of none."""
     more_keys: tuple[str, ...] = ()
-    """Attributes that it may show beside those that it claims, offers, reads by name or names after itself."""
+    """Attributes that it may show in addition to those that it claims, offers, reads by name or names after itself."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -120,7 +120,7 @@ class Entity:
         self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
 
     def setup(self) -> None:
-        """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""
+        """Fill readers, offers and claims from the configuration; raises `Invalid` if it lacks what is needed."""
 
     @property
     def is_available(self) -> bool:
@@ -134,7 +134,7 @@ class Entity:
 
     @property
     def label(self) -> str:
-        """The attribute that stands for it in a sentence."""
+        """The attribute that is for it in a sentence."""
         return self.claims[0] if self.claims else self.custom
 
     @property
@@ -144,7 +144,7 @@ class Entity:
         return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
 
     def is_assumed(self, attribute: str) -> bool:
-        """Whether no message will confirm this attribute after a command."""
+        """Return whether no message will confirm this attribute after a command."""
         return self.config.flag("optimistic", not self.readers) or not {attribute, ""} & self._confirmed
 
     def assumed(self, update: Update) -> Update:
@@ -170,15 +170,15 @@ class Entity:
         return self.offers[command.capability].write(command)
 
     def dismantle(self) -> None:
-        """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        """Read nothing any longer, so that nothing of it refers to itself: what is frozen is not collected."""
         self.readers.clear()
         self.offers.clear()
 
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
-        """Read the topic that stands under a key, if one does, and further ones under `_<key>s`.
+        """Read the topic that is under a key, if one does, and further ones under `_<key>s`.
 
         The first of the templates that is announced is rendered. `shows` are the attributes that its messages
-        confirm after a command, `""` stands for any.
+        confirm after a command, `""` is for any.
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
@@ -204,8 +204,8 @@ class Entity:
     ) -> None:
         """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
 
-        The template is `<name>_state_template`, else `<name>_value_template`, else `value_template`. Without
-        conversions a value stands in the messages as it is commanded. Where there is no state topic a command is done
+        The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`. Without
+        conversions a value is in the messages as it is commanded. If there is no state topic a command is done
         when it is sent.
         """
         is_shown = f"{name}_state_topic" in self.config
@@ -221,7 +221,7 @@ class Entity:
             self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
-        """Whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is none or readable."""
+        """Return whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is not one or readable."""
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
 
     def need(self, name: str = "command") -> None:
@@ -230,7 +230,7 @@ class Entity:
             raise Invalid(f"has no {name} topic")
 
     def has_target(self, key: str) -> bool:
-        """Whether a topic to publish to stands under this key."""
+        """Return whether a topic to publish to is under this key."""
         return self.config.target(key) is not None
 
     def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
@@ -238,11 +238,11 @@ class Entity:
         return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
 
     def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
-        """The message for `<name>_topic`, rendered by `<name>_template` if there is one."""
+        """Return the message for `<name>_topic`, rendered by `<name>_template` if there is one."""
         return self.publish_with(self.config.template(f"{name}_template"), f"{name}_topic", payload, **names)
 
     def publish_with(self, template: Template | None, key: str, payload: Value, **names: Value) -> Outgoing:
-        """The message for the topic under a key, rendered by this template. Raises `Unsupported`."""
+        """Return the message for the topic under a key, rendered by this template. Raises `Unsupported`."""
         topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
             raise Unsupported(f"{object_id} announces no usable {key}, or a template for it that cannot be read")
@@ -252,17 +252,17 @@ class Entity:
         return Outgoing(topic, text, self.qos, self.retains)
 
     def payload(self, word: str) -> str:
-        """The payload that stands for a word, which is the word in capitals unless it is announced otherwise."""
+        """Return the payload that is for a word, which is the word in capitals unless it is announced otherwise."""
         return self.config.text(f"payload_{word}", word.upper())
 
     def code_of(self, command: Command) -> str:
-        """The code of the command; `Invalid` where it has none."""
+        """Return the code of the command; `Invalid` if it has none."""
         if command.code is None:
             raise Invalid(f"{command.capability} asks for a code: the command must have the field code")
         return command.code
 
     def toggled(self, action: str) -> str:
-        """The action; for `toggle` the opposite of the power that is shown."""
+        """Return the action; for `toggle` the opposite of the power that is shown."""
         if action != "toggle":
             return action
         return "off" if self.attributes.get("power") == "on" else "on"
@@ -281,12 +281,12 @@ class Entity:
 
 
 def is_unknown(text: str) -> bool:
-    """Whether an announcer says by this that it does not know."""
+    """Return whether an announcer says by this that it does not know."""
     return text.lower() in UNKNOWN
 
 
 def parse_number(text: str) -> int | float:
-    """The number that a text says, whole if it is written so; `Invalid` for anything else."""
+    """Return the number that a text says, whole if it is written so; `Invalid` for anything else."""
     try:
         value = float(text)
     except ValueError:
@@ -301,7 +301,7 @@ def number_parser(
 ) -> Callable[[str], Update]:
     """Parses the numbers of one attribute, each as `convert` makes it.
 
-    What announcers write where they do not know a value makes it unknown, unless that is ignored.
+    What announcers write if they do not know a value makes it unknown, unless that is ignored.
     """
 
     def parse(text: str) -> Update:
@@ -316,18 +316,18 @@ def number_parser(
 
 
 def plain_number(value: float) -> int | float:
-    """The number without a point where it is whole, as announcers expect it."""
+    """Return the number without a point if it is whole, as announcers expect it."""
     return int(value) if value == int(value) else value
 
 
 def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
-    """Where the value lies between low and high, between the two others; low may be above high."""
+    """If the value lies between low and high, between the two others; low may be above high."""
     share = (value - low) / (high - low) if high != low else 0.0
     return to[0] + share * (to[1] - to[0])
 
 
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
-    """The value as a whole number from low to high."""
+    """Return the value as a whole number from low to high."""
     return round(min(max(value, low), high))
 
 

@@ -11,7 +11,7 @@ from appliance.home.values import Value
 
 
 def event_of(raw: str, data: Mapping[str, Value] | None = None) -> EntityEvent:
-    """The event of an announcer's word; the word itself stands in `raw` of its data."""
+    """Return the event of an announcer's word; the word itself is in `raw` of its data."""
     return EntityEvent(press_name(raw)[:MAX_EVENT_CHARS], {"raw": raw[:MAX_EVENT_CHARS], **(data or {})})
 
 
@@ -22,7 +22,7 @@ MAX_EVENT_CHARS = 100
 class EventEntity(Entity):
     """An entity whose messages are events: JSON with `event_type`.
 
-    `source` is its object id where the device has several such entities; it is `entity` in the data of the events.
+    `source` is its object id if the device has several such entities; it is `entity` in the data of the events.
     """
 
     device_class = "button"

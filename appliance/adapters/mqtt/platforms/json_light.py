@@ -60,7 +60,7 @@ class JsonLight(LightEntity):
         return update
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
-        """The mode that a message without one speaks of, if it can only be one."""
+        """Return the mode that a message without one speaks of, if it can only be one."""
         color = state.get("color")
         if isinstance(color, dict):
             for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):

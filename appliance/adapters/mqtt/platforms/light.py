@@ -46,14 +46,14 @@ NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
 
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
-"""Channels of white beside three colours, in percent: the only one, or cold and warm."""
+"""Channels of white in addition to three colours, in percent: the only one, or cold and warm."""
 
 
 class LightChange(Struct, frozen=True):
     """What a command to a light comes to: its power, and at most one property.
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
-    `white` (the whole light), `whites` (channels beside a colour, by attribute), `effect` or `flash` (short or long).
+    `white` (the whole light), `whites` (channels in addition to a colour, by attribute), `effect` or `flash` (short or long).
     `shows` is what the light shows of it once it is done.
     """
 
@@ -73,7 +73,7 @@ class LightEntity(Entity):
     _can_flash = False
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """The messages of a change, in the order in which they are sent."""
+        """Return the messages of a change, in the order in which they are sent."""
         raise NotImplementedError
 
     def _write(self, command: Command) -> Intent:
@@ -111,7 +111,7 @@ class LightEntity(Entity):
         self.offer(attribute, ("set",), self._write, **schema)
 
     def _whites(self) -> tuple[str, ...]:
-        """The attributes of its channels of white: one beside three colours, cold and warm, or none."""
+        """Return the attributes of its channels of white: one in addition to three colours, cold and warm, or none."""
         return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
 
     def _offer_effects(self) -> None:
@@ -129,7 +129,7 @@ class LightEntity(Entity):
         return next((each for each in self.effect_names if each.lower() == effect), "")
 
     def _kelvin_range(self) -> tuple[int, int]:
-        """The kelvin that the light takes, within the range of the capability."""
+        """Return the kelvin that the light takes, within the range of the capability."""
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
         low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
         high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
@@ -137,26 +137,26 @@ class LightEntity(Entity):
         return (low, high) if low < high else KELVIN_RANGE
 
     def brightness_of(self, raw: float) -> int:
-        """The percentage of a brightness on the announced scale; anything above 0 is at least 1."""
+        """Return the percentage of a brightness on the announced scale; anything above 0 is at least 1."""
         return clamped(raw * 100 / self._scale, low=1 if raw > 0 else 0)
 
     def raw_brightness(self, percent: int) -> int:
-        """The brightness on the announced scale; anything above 0 is at least 1."""
+        """Return the brightness on the announced scale; anything above 0 is at least 1."""
         return max(round(percent * self._scale / 100), 1 if percent else 0)
 
     def kelvin_of(self, raw: float) -> Value:
-        """A colour temperature as announced, in kelvin, within the range of the capability."""
+        """Return a colour temperature as announced, in kelvin, within the range of the capability."""
         kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
         return {"value": clamped(kelvin, *KELVIN_RANGE), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
-        """The colour temperature of a message; nothing where it is unknown or no temperature can be so."""
+        """Return the colour temperature of a message; nothing if it is unknown or no temperature can be so."""
         if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
-        """A canonical colour temperature as the light wants it."""
+        """Return a canonical colour temperature as the light wants it."""
         is_kelvin = value["unit"] == "kelvin"
         if self.config.flag("color_temp_kelvin"):
             return int(value["value"]) if is_kelvin else round(1e6 / value["value"])
@@ -184,7 +184,7 @@ class LightEntity(Entity):
         return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
 
     def effect_update(self, name: Value) -> Update:
-        """An effect by the light's own name: of the catalog if it is known there, else a custom attribute."""
+        """Return an effect by the light's own name: of the catalog if it is known there, otherwise a custom attribute."""
         word = name.lower() if isinstance(name, str) else None
         if word is None or word in EFFECTS:
             return {"effect": word, "custom.mqtt.effect": None}
@@ -223,12 +223,12 @@ class LightEntity(Entity):
         return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
 
     def color_with(self, whites: list[int]) -> list[int]:
-        """Red, green and blue as they are shown, black where they are not, and the channels of white behind them."""
+        """Red, green and blue as they are shown, black if they are not, and the channels of white behind them."""
         shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
         return [shown["r"], shown["g"], shown["b"], *whites]
 
     def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
-        """What levels of white from 0 to 255 come to, in percent; nothing where they are not as many as announced."""
+        """What levels of white from 0 to 255 come to, in percent; nothing if they are not as many as announced."""
         attributes = self._whites()
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}
@@ -236,12 +236,12 @@ class LightEntity(Entity):
 
 
 def rgb_of_hex(text: str) -> dict[str, int]:
-    """The colour written `#rrggbb`."""
+    """Return the colour written `#rrggbb`."""
     return {key: int(text[at : at + 2], 16) for key, at in (("r", 1), ("g", 3), ("b", 5))}
 
 
 def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
-    """The attribute of a colour, its numbers within their ranges, and whole where the range is."""
+    """Return the attribute of a colour, its numbers within their ranges, and whole if the range is."""
     parts = zip(NOTATIONS[notation], numbers, strict=True)
     color = {
         key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)

@@ -11,7 +11,7 @@ from appliance.home.values import Value
 class Number(Input):
     """A number within the announced range, 1 to 100 in steps of 1 unless something else is announced.
 
-    A bound that is no whole number takes the steps away where none are announced. `payload_reset` makes it unknown.
+    A bound that is no whole number takes the steps away if none are announced. `payload_reset` makes it unknown.
     """
 
     def schema(self) -> dict[str, Value]:

@@ -25,5 +25,5 @@ class OnOff(Entity):
         self.claims = ("power",)
 
     def switch(self, action: str) -> Intent:
-        """The payload for `on` or `off`, through the template if there is one."""
+        """Return the payload for `on` or `off`, through the template if there is one."""
         return self.intent("command", self.payload(action), {"power": action})

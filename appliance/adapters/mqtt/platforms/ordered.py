@@ -22,7 +22,7 @@ class Ordered(Entity):
     ) -> None:
         """Offer those orders that it takes.
 
-        A command is done when one of the states of its order is shown; at once where there is no state.
+        A command is done when one of the states of its order is shown; at once if there is no state.
         """
 
         def write(command: Command) -> Intent:

@@ -27,7 +27,7 @@ _BLANKS = b" \t\r\n"
 class StillPicture(Entity):
     """A camera or an image: its custom attribute shows the media type of the newest picture, once one has come.
 
-    Messages of `picture_filter` are pictures, in base64 where it `is_base64`; nothing else is read.
+    Messages of `picture_filter` are pictures, in base64 if it `is_base64`; nothing else is read.
     """
 
     def setup(self) -> None:
@@ -50,7 +50,7 @@ class StillPicture(Entity):
         return False
 
     def media_type_of(self, payload: bytes) -> str:
-        """The media type of the picture that is this message; raises `Invalid` where it is none, or too large."""
+        """Return the media type of the picture that is this message; raises `Invalid` if it is not one, or too large."""
         if _decoded_size(payload, is_base64=self.is_base64) > MAX_PICTURE_BYTES:
             raise Invalid(f"a picture is larger than {MAX_PICTURE_BYTES // 1024**2} MiB")
         media_type = _media_type(_decoded_head(payload) if self.is_base64 else payload[:HEAD_BYTES])
@@ -60,7 +60,7 @@ class StillPicture(Entity):
         return media_type
 
     def decode(self, payload: bytes) -> bytes:
-        """The picture of a message that has a media type; raises `Invalid` where its base64 is cut off."""
+        """Return the picture of a message that has a media type; raises `Invalid` where its base64 is cut off."""
         if not self.is_base64:
             return payload
         try:

@@ -28,7 +28,7 @@ class Regulated(Entity):
                  to_payload=lambda value: in_unit(value["value"], value["unit"], self.unit))  # fmt: skip
 
     def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
-        """The range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
+        """Return the range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
         low, high = self.config.bounds(f"min_{name}", f"max_{name}", low, high)
         return {"min": plain_number(low), "max": plain_number(high)}
 
@@ -46,7 +46,7 @@ class Regulated(Entity):
         self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
     def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
-        """The parser, which takes `payload_reset_<name>` for the word of what is unknown."""
+        """Return the parser, which takes `payload_reset_<name>` for the word of what is unknown."""
         reset = self.config.text(f"payload_reset_{name}", "None")
         return lambda text: parse("None" if text == reset else text)
 
@@ -71,7 +71,7 @@ def measured_in(unit: str) -> Callable[[float], Value]:
 
 
 def in_unit(value: float, unit: str, expected: str) -> int | float:
-    """A temperature in the device's unit; `Invalid` for a unit that is none of temperature."""
+    """Return a temperature in the device's unit; `Invalid` for a unit that is not one of temperature."""
     letter = unit.replace("°", "").strip().upper()[:1]
     if letter not in ("C", "F"):
         raise Invalid(f"target_temperature needs the unit {expected}, not {unit[:20]!r}")

@@ -99,7 +99,7 @@ class Sensor(Entity):
             return {self.custom: text[:1000]}
 
     def _measurement(self, key: str, number: float) -> Value:
-        """The value of a capability."""
+        """Return the value of a capability."""
         if key == "battery":
             return min(max(round(number), 0), 100)
         if key in ("illuminance", "wind_direction"):

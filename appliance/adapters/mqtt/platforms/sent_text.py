@@ -13,5 +13,5 @@ class SentText(Input):
     device_class = None
 
     def set_value(self, command: Command) -> Intent:
-        """The text; done when it is sent."""
+        """Return the text; done when it is sent."""
         return self.intent("command", command.value)

@@ -26,7 +26,7 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Home Assistant takes them unless told otherwise; Lares where a template or the key speaks of them."""
+        """Home Assistant takes them unless told otherwise; Lares if a template or the key speaks of them."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
@@ -35,7 +35,7 @@ class Siren(OnOff):
         self.offer(key, ("set",), lambda command: self._write("on", **{name: command.value}), **schema)
 
     def _parse(self, text: str) -> Update:
-        """A word, or `{"state": …, "tone": …}`."""
+        """Return a word, or `{"state": …, "tone": …}`."""
         more: dict[str, Value] = {}
         if text.startswith("{"):
             state = parse_object(text, "a state")
@@ -44,7 +44,7 @@ class Siren(OnOff):
         return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
-        """The payload for on or off; each may have its template. Without one it is JSON, what varies with it."""
+        """Return the payload for on or off; each may have its template. Without one it is JSON, what varies with it."""
         keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
         payload, template = self.payload(action), self.config.template(*keys)
         if template is None:

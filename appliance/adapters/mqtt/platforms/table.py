@@ -81,7 +81,7 @@ _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaP
 
 
 def build_entity(announcement: Announcement) -> Entity:
-    """The entity of an announcement; raises `Invalid` with the reason why it cannot be used."""
+    """Return the entity of an announcement; raises `Invalid` with the reason why it cannot be used."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
@@ -101,7 +101,7 @@ def build_entity(announcement: Announcement) -> Entity:
 
 
 def is_excluded(announcement: Announcement) -> bool:
-    """Whether it is of category config or diagnostic, batteries excepted, or announced as disabled by default."""
+    """Return whether it is of category config or diagnostic, batteries excepted, or announced as disabled by default."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True

@@ -92,12 +92,12 @@ class TopicLight(LightEntity):
         return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
 
     def _switches_on(self, change: LightChange) -> bool:
-        """Whether a property has to be followed or preceded by the message that switches on."""
+        """Return whether a property has to be followed or preceded by the message that switches on."""
         is_brightness = change.name == "brightness" and self.config.text("on_command_type") == "brightness"
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """The property's own message, and the one that switches on, before or behind it as announced."""
+        """Return the property's own message, and the one that switches on, before or behind it as announced."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -112,7 +112,7 @@ class TopicLight(LightEntity):
         return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
-        """The message of one property; a colour is the list of its parts, with no white where there is a place."""
+        """Return the message of one property; a colour is the list of its parts, with no white if there is a place."""
         if change.name == "whites":
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
@@ -124,7 +124,7 @@ class TopicLight(LightEntity):
         return self.publish(f"{change.name}_command", ",".join(map(str, names.values())), **names)
 
     def _with_whites(self, parts: list[Any]) -> Outgoing:
-        """The message of a colour and the channels of white behind it."""
+        """Return the message of a colour and the channels of white behind it."""
         whites = ("white",) if len(parts) == 4 else ("cold_white", "warm_white")
         names: dict[str, Any] = dict(zip(("red", "green", "blue", *whites), parts, strict=True))
         return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)

@@ -12,7 +12,7 @@ from appliance.home.values import Value
 
 
 class Valve(Entity):
-    """A valve: a custom attribute, a percentage where it reports positions, else open or closed."""
+    """A valve: a custom attribute, a percentage if it reports positions, otherwise open or closed."""
 
     def setup(self) -> None:
         self._reports_position = self.config.flag("reports_position")

@@ -52,7 +52,7 @@ _FALSE = ("false", "no", "off", "disable", "0")
 
 
 def or_default(value: Any, default: Any, expected: str) -> Any:
-    """The default if one was given; otherwise raises `TemplateFailed` with what the filter needs."""
+    """Return the default if one was given; otherwise raises `TemplateFailed` with what the filter needs."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
@@ -69,12 +69,12 @@ def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any
 
 
 def number(value: Any) -> float:
-    """The value as a float; a text of more than `MAX_NUMBER_CHARS` is none. Raises what `float` raises."""
+    """Return the value as a float; a text of more than `MAX_NUMBER_CHARS` is not one. Raises what `float` raises."""
     return float(value if not isinstance(value, str) or len(value) <= MAX_NUMBER_CHARS else "")
 
 
 def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A filter or function of so many values, and of the default behind them for what Python cannot convert."""
+    """Return a filter or function of so many values, and of the default behind them for what Python cannot convert."""
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
         def convert(run: Rendering, *given: Any, default: Any = NOT_GIVEN, **named: Any) -> Any:
@@ -88,13 +88,13 @@ def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], 
 
 @defaulting("a number")
 def to_float(run: Rendering, value: Any) -> Any:
-    """The value as a float."""
+    """Return the value as a float."""
     return number(value)
 
 
 @defaulting("a number")
 def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
-    """The value as an integer, the fraction cut off."""
+    """Return the value as an integer, the fraction cut off."""
     if not isinstance(value, str):
         return int(value)
     try:
@@ -105,7 +105,7 @@ def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
 
 @defaulting("a number", 3)
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
-    """The value rounded; without digits an integer, as Home Assistant's filter gives."""
+    """Return the value rounded; without digits an integer, as Home Assistant's filter gives."""
     found, places = number(value), max(-20, min(int(digits), 20))
     scale = 10.0**places
     if method == "half":
@@ -118,18 +118,18 @@ def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common")
 
 
 def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]:
-    """A filter and function of so many numbers, and of the default behind them."""
+    """Return a filter and function of so many numbers, and of the default behind them."""
     return defaulting("a number", count)(lambda run, *given: work(*map(number, given)))
 
 
 @defaulting("a number", 2)
 def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
-    """The logarithm of a number."""
+    """Return the logarithm of a number."""
     return math.log(number(value), number(base))
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
-    """A filter and function of the numbers of a list, or of several numbers."""
+    """Return a filter and function of the numbers of a list, or of several numbers."""
 
     def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
         if values and isinstance(values[0], list | tuple):
@@ -142,7 +142,7 @@ def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
 
 
 def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
-    """A filter and function of two whole numbers."""
+    """Return a filter and function of two whole numbers."""
 
     def calculate(run: Rendering, first: Any, second: Any) -> Any:
         for each in (first, second):
@@ -154,7 +154,7 @@ def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
 
 
 def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """The boolean of a word or number."""
+    """Return the boolean of a word or number."""
     if isinstance(value, bool | int | float):
         return bool(value)
     word = value[:20].strip().lower() if isinstance(value, str) else ""
@@ -164,7 +164,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """One of two values, by what the first counts as; a third for None if one was given."""
+    """Return one of two values, by what the first counts as; a third for None if one was given."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no
@@ -197,17 +197,17 @@ def html_safe_json(run: Rendering, value: Any) -> Any:
 
 @defaulting("JSON")
 def from_json(run: Rendering, value: Any) -> Any:
-    """The value that a JSON text holds."""
+    """Return the value that a JSON text holds."""
     return run.made(orjson.loads(run.bounded(value) if isinstance(value, str) else b""))
 
 
 def base64_text(run: Rendering, value: Any) -> str:
-    """The text in base 64."""
+    """Return the text in base 64."""
     return run.bounded(base64.b64encode(run.text(value).encode()).decode())
 
 
 def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
-    """The text that stands in base 64."""
+    """Return the text that is in base 64."""
     return run.bounded(base64.b64decode(run.text(value)).decode("utf-8" if encoding != "ascii" else "ascii"))
 
 
@@ -221,7 +221,7 @@ def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
 
 
 def is_number(run: Rendering, value: Any) -> bool:
-    """Whether the value is a finite number or the text of one."""
+    """Return whether the value is a finite number or the text of one."""
     try:
         return math.isfinite(number(value))
     except (TypeError, ValueError, OverflowError, ValueMissing):
@@ -229,12 +229,12 @@ def is_number(run: Rendering, value: Any) -> bool:
 
 
 def _moment(text: str) -> datetime:
-    """The point in time that a text in ISO 8601 says; `ValueError` for any other."""
+    """Return the point in time that a text in ISO 8601 says; `ValueError` for any other."""
     return datetime.fromisoformat(text[: MAX_NUMBER_CHARS + 1])
 
 
 def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """The point in time of seconds since 1970, as number or text, or of a text in ISO 8601; None for another text."""
+    """Return the point in time of seconds since 1970, as number or text, or of a text in ISO 8601; None for another text."""
     if isinstance(value, datetime):
         return value
     try:
@@ -247,7 +247,7 @@ def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def as_local(run: Rendering, value: Any) -> Any:
-    """The point in time on the home's clocks; one without a zone is taken as theirs."""
+    """Return the point in time on the home's clocks; one without a zone is taken as theirs."""
     if not isinstance(value, datetime):
         return or_default(value, NOT_GIVEN, "a time")
     return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)
@@ -261,7 +261,7 @@ def as_timestamp(run: Rendering, value: Any) -> Any:
 
 
 def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
-    """The point in time as a pattern of `strftime` shows it; a pattern with a width is refused."""
+    """Return the point in time as a pattern of `strftime` shows it; a pattern with a width is refused."""
     if not isinstance(pattern, str) or not _FORMAT.fullmatch(pattern):
         raise TemplateFailed("has a pattern of a time that is not supported")
     return run.bounded(moment.strftime(pattern))
@@ -287,7 +287,7 @@ def timestamp_utc(run: Rendering, value: Any) -> Any:
 
 @defaulting("a short text of a time, and its pattern", 2)
 def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
-    """The point in time that a text shows by a pattern of `strptime`."""
+    """Return the point in time that a text shows by a pattern of `strptime`."""
     if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:
         raise ValueError
     run.charge(50)
@@ -295,7 +295,7 @@ def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
 
 
 def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:
-    """A duration of days, seconds, microseconds, milliseconds, minutes, hours and weeks."""
+    """Return a duration of days, seconds, microseconds, milliseconds, minutes, hours and weeks."""
     return timedelta(*given, **named)
 
 

@@ -57,7 +57,7 @@ class Jump(Enum):
 
 
 def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
-    """The statements of a template, and the texts that stand in it.
+    """Return the statements of a template, and the texts that are in it.
 
     Raises `TemplateFailed` for what is not offered, too much or nested too deep, and what Jinja's parser raises.
     """
@@ -133,7 +133,7 @@ def _check_pattern(node: Any) -> None:
 
 
 def _value(run: Rendering, node: Any) -> Any:
-    """The value of an expression."""
+    """Return the value of an expression."""
     return _EXPRESSIONS[node.__class__](run, node)
 
 
@@ -184,7 +184,7 @@ def _compare(run: Rendering, node: Any) -> bool:
 
 
 def _applied(run: Rendering, node: Any) -> Any:
-    """A filter, test, function or method with its arguments."""
+    """Return a filter, test, function or method with its arguments."""
     given = _values(run, node.given)
     if not node.kwargs and len(given) == 1:
         return node.function(run, given[0])
@@ -258,7 +258,7 @@ def _for(run: Rendering, output: list[str], node: Any) -> Jump | None:
 
 
 def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> bool:
-    """Whether an element passes the `if` of its loop."""
+    """Return whether an element passes the `if` of its loop."""
     run.names = {**outside}
     _set(run, node.target, value)
     return bool(_value(run, node.test))

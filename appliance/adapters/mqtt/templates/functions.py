@@ -24,7 +24,7 @@ TemplateFunction = Callable[..., Any]
 
 
 def _plain(function: Any) -> TemplateFunction:
-    """A function that costs little whatever it is given, and makes nothing."""
+    """Return a function that costs little whatever it is given, and makes nothing."""
     return lambda run, *given, **named: function(*given, **named)
 
 
@@ -102,7 +102,7 @@ _BOTH: Mapping[str, TemplateFunction] = {
     "typeof": lambda run, value: type(value).__name__,
     "union": operators.united(operator.or_),
 }
-"""What may be called by name and stand behind `|` too."""
+"""What may be called by name and are behind `|` too."""
 
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -148,7 +148,7 @@ FILTERS: Mapping[str, TemplateFunction] = {
     "tojson": conversions.html_safe_json,
     "upper": _text(str.upper),
 }
-"""What may stand behind `|`."""
+"""What may are behind `|`."""
 
 
 _TESTS = """boolean defined false float integer iterable mapping none number sameas sequence string true
@@ -179,7 +179,7 @@ TESTS: Mapping[str, TemplateFunction] = {
     "tuple": lambda run, value: isinstance(value, tuple),
     "upper": lambda run, value: run.text(value).isupper(),
 }  # fmt: skip
-"""What may stand behind `is`."""
+"""What may are behind `is`."""
 
 FUNCTIONS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -200,7 +200,7 @@ CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 
 _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
 """Names that Home Assistant or Jinja knows and that are not offered here. `this` is undefined: announcers ask for
-`this.state` where the value is to stay as it was, and so it does.
+`this.state` if the value is to stay as it was, and so it does.
 """
 
 
@@ -233,7 +233,7 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """The entry of a table; `TemplateFailed` with the kind and the name for what is not offered."""
+    """Return the entry of a table; `TemplateFailed` with the kind and the name for what is not offered."""
     if isinstance(name, str) and name in table:
         return table[name]
     raise TemplateFailed(f"the {kind} {str(name)[:60]!r} is not known")
@@ -246,7 +246,7 @@ def check_name(name: str) -> None:
 
 
 def _method(name: str) -> TemplateFunction:
-    """The method of that name, of whatever value it is called."""
+    """Return the method of that name, of whatever value it is called."""
 
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
         method = METHODS.get(type(value), {}).get(name)

@@ -37,7 +37,7 @@ _LOOP_FIELDS = frozenset(
 
 
 def item(value: Any, key: Any) -> Any:
-    """The part of an object, list, text or time under a key or index; `ValueMissing` for an undefined value."""
+    """Return the part of an object, list, text or time under a key or index; `ValueMissing` for an undefined value."""
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
@@ -51,14 +51,14 @@ def item(value: Any, key: Any) -> Any:
 
 
 def hashable(key: Any) -> Any:
-    """The key or needle; a list, tuple or object can be neither."""
+    """Return the key or needle; a list, tuple or object can be neither."""
     if isinstance(key, list | tuple | dict):
         raise TemplateFailed("a list or object can be no key, and not be looked for")
     return key
 
 
 def number(value: Any) -> Any:
-    """The number, point in time or duration; `TemplateFailed` for anything else."""
+    """Return the number, point in time or duration; `TemplateFailed` for anything else."""
     return value if isinstance(value, int | float | _TIMES) else or_default(value, NOT_GIVEN, "numbers")
 
 
@@ -77,7 +77,7 @@ _SUM, _PRODUCT, _REMAINDER = (_calculated(each) for each in (operator.add, opera
 
 
 def add(run: Rendering, left: Any, right: Any) -> Any:
-    """The sum of two numbers, or two texts, lists or tuples one after the other."""
+    """Return the sum of two numbers, or two texts, lists or tuples one after the other."""
     if type(left) is type(right) and isinstance(left, _SEQUENCES):
         if len(left) + len(right) > MAX_STRING_CHARS:
             raise TemplateFailed("makes a value that is too large")
@@ -114,7 +114,7 @@ def _equals(run: Rendering, left: Any, right: Any) -> bool:
 
 
 def contains(run: Rendering, left: Any, right: Any) -> bool:
-    """Whether the left value is an element, key or part of the right one; a list, tuple or object can be none."""
+    """Return whether the left value is an element, key or part of the right one; a list, tuple or object can be none."""
     if isinstance(right, dict):
         return hashable(left) in right
     if isinstance(right, Undefined):
@@ -203,12 +203,12 @@ _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcou
 
 
 def items(run: Rendering, value: Any) -> Any:
-    """The pairs of an object."""
+    """Return the pairs of an object."""
     return list(run.weighed(value).items()) if isinstance(value, dict) else []
 
 
 def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
-    """The part of an element under an index, or under a path such as `a.b.0`; `default` for each that is missing."""
+    """Return the part of an element under an index, or under a path such as `a.b.0`; `default` for each that is missing."""
     if isinstance(path, str):
         run.charge(path.count(".") // KEYS_PER_STEP)
     for key in path.split(".") if isinstance(path, str) else (path,):
@@ -218,7 +218,7 @@ def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
 
 
 def numbers(run: Rendering, *bounds: Any) -> Any:
-    """The whole numbers of a range, as a list."""
+    """Return the whole numbers of a range, as a list."""
     found = range(*bounds)
     if len(found) >= MAX_WEIGHT:
         raise TemplateFailed(f"makes a value of more than {MAX_WEIGHT:,} parts")
@@ -231,7 +231,7 @@ def zipped(run: Rendering, *values: Any) -> Any:
 
 
 def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
-    """An object of pairs and named fields."""
+    """Return an object of pairs and named fields."""
     found = dict(run.weighed(pairs))
     for key in found:
         hashable(key)
@@ -239,7 +239,7 @@ def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
 
 
 def extreme(name: str) -> Callable[..., Any]:
-    """The largest or smallest of a list, or of several values."""
+    """Return the largest or smallest of a list, or of several values."""
     choose = builtin(name)
 
     def extreme(run: Rendering, *values: Any, **named: Any) -> Any:
@@ -249,7 +249,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def builtin(name: str) -> Callable[..., Any]:
-    """One of Jinja's own filters, with what it reads and makes charged."""
+    """Return one of Jinja's own filters, with what it reads and makes charged."""
     function: Any = ENVIRONMENT.filters[name]
 
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
@@ -279,7 +279,7 @@ def combined(run: Rendering, *objects: Any) -> Any:
 
 
 def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]:
-    """A filter of two lists as sets; the order is that of the lists."""
+    """Return a filter of two lists as sets; the order is that of the lists."""
 
     def unite(run: Rendering, value: Any, other: Any) -> Any:
         first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))
@@ -290,7 +290,7 @@ def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]
 
 
 def flat(run: Rendering, value: Any, levels: Any = None) -> Any:
-    """The elements of a list and of the lists in it, so many levels deep."""
+    """Return the elements of a list and of the lists in it, so many levels deep."""
     found: list[Any] = []
     for each in run.elements(run.weighed(value)):
         is_list = isinstance(each, list | tuple) and (levels is None or levels > 0)

@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_PARSED_CHARS = 512 * 1024
-"""Characters of the templates that are kept as they were parsed, those rendered last; others are parsed anew.
+"""Characters of the templates that are kept as they were parsed, those rendered last; others are parsed again.
 
 A character takes up to 120 bytes; 13,000 usual templates of 40 characters fit.
 """

@@ -64,7 +64,7 @@ _ALONE = (int, float, bool, type(None))
 
 
 def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
-    """The weight of a value: 1 for each part of it and for each 8 characters; `TemplateFailed` beyond `allowed`."""
+    """Return the weight of a value: 1 for each part of it and for each 8 characters; `TemplateFailed` beyond `allowed`."""
     if isinstance(value, str):
         total = 1 + len(value) // 8
     elif isinstance(value, list | tuple | dict):
@@ -87,7 +87,7 @@ def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
 
 
 def whole(number: Any) -> Any:
-    """The value; a whole number beyond `MAX_INTEGER` is refused."""
+    """Return the value; a whole number beyond `MAX_INTEGER` is refused."""
     if isinstance(number, int) and not -MAX_INTEGER <= number < MAX_INTEGER:
         raise TemplateFailed("makes a number that is too large")
     return number
@@ -123,19 +123,19 @@ class Rendering:
             raise TemplateFailed(f"takes longer than {MAX_RENDER_SECS * 1000:.0f} ms")
 
     def weighed(self, value: Any) -> Any:
-        """A list, tuple or object that all of is read of or that was made, its weight charged; any other as it is."""
+        """Return a list, tuple or object that all of is read of or that was made, its weight charged; any other as it is."""
         if isinstance(value, list | tuple | dict):
             self.charge(weight(value) // WEIGHT_PER_STEP)
         return value
 
     def made(self, value: Any) -> Any:
-        """A value that the template made; refused beyond the limit of its kind."""
+        """Return a value that the template made; refused beyond the limit of its kind."""
         if isinstance(value, str):
             return self.bounded(value)
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
 
     def text(self, value: Any) -> str:
-        """The value as Python prints it; refused beyond `MAX_STRING_CHARS`."""
+        """Return the value as Python prints it; refused beyond `MAX_STRING_CHARS`."""
         if isinstance(value, str):
             return value if len(value) < CHARS_PER_STEP else self.bounded(value)
         if isinstance(value, list | tuple | dict):
@@ -145,14 +145,14 @@ class Rendering:
         return str(value)
 
     def bounded(self, text: str) -> str:
-        """The text, its length charged; refused beyond `MAX_STRING_CHARS`."""
+        """Return the text, its length charged; refused beyond `MAX_STRING_CHARS`."""
         if len(text) > MAX_STRING_CHARS:
             raise TemplateFailed(TOO_LONG)
         self.charge(len(text) // CHARS_PER_STEP)
         return text
 
     def elements(self, value: Any) -> Iterator[Any]:
-        """The elements of a list, tuple, text or the keys of an object, each charged when it is taken."""
+        """Return the elements of a list, tuple, text or the keys of an object, each charged when it is taken."""
         if not isinstance(value, Iterable):
             raise TemplateFailed("goes through something that has no elements")
         for each in value:

@@ -37,30 +37,30 @@ _PLAIN = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEG
 
 
 def matches(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
-    """Whether the start of the value fits the pattern."""
+    """Return whether the start of the value fits the pattern."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return compiled.match(text) is not None
 
 
 def search(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
-    """Whether any part of the value fits the pattern."""
+    """Return whether any part of the value fits the pattern."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return compiled.search(text) is not None
 
 
 def findall(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> list[Any]:
-    """All parts of the value that fit the pattern, or their groups."""
+    """Return all parts of the value that fit the pattern, or their groups."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return run.made(compiled.findall(text))  # type: ignore[no-any-return]
 
 
 def findall_index(run: Rendering, value: Any, pattern: Any = "", index: Any = 0, ignorecase: Any = False) -> Any:
-    """One of the parts of the value that fit the pattern."""
+    """Return one of the parts of the value that fit the pattern."""
     return findall(run, value, pattern, ignorecase)[index]
 
 
 def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignorecase: Any = False) -> str:
-    """The value with each part that fits the pattern replaced."""
+    """Return the value with each part that fits the pattern replaced."""
     (compiled, text), by = _ready(run, value, pattern, ignorecase), run.text(new)
     if len(by) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"replaces by a text of more than {MAX_SUBJECT_CHARS} characters")
@@ -73,7 +73,7 @@ def check(pattern: str) -> None:
 
 
 def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[re.Pattern[str], str]:
-    """The pattern, and the text that it is to search; `TemplateFailed` where that could take long."""
+    """Return the pattern, and the text that it is to search; `TemplateFailed` if that could take long."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
     if text is None:
         raise TemplateFailed(f"searches {type(value).__name__}, not a text")
@@ -108,7 +108,7 @@ def _tries(pattern: str, length: int) -> int:
 
 
 def _in_ranges(parsed: Any) -> int:
-    """The characters in all ranges of a pattern or a part of it; Python goes through none beyond U+FFFF."""
+    """Return the characters in all ranges of a pattern or a part of it; Python goes through none beyond U+FFFF."""
     if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
         return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
     return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
@@ -150,7 +150,7 @@ _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?
 
 
 def joined(run: Rendering, value: Any, between: Any = "") -> str:
-    """The texts of the elements with another between them; refused before it is too long."""
+    """Return the texts of the elements with another between them; refused before it is too long."""
     texts, length, gap = [], 0, run.text(between)
     for each in run.elements(value):
         texts.append(run.text(each))
@@ -161,7 +161,7 @@ def joined(run: Rendering, value: Any, between: Any = "") -> str:
 
 
 def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -> str:
-    """The text with every `old` as `new`; refused before it would grow too long."""
+    """Return the text with every `old` as `new`; refused before it would grow too long."""
     old, new = run.text(old), run.text(new)
     run.search(text, old)
     times = text.count(old) if count is None or count < 0 else min(text.count(old), count)
@@ -172,14 +172,14 @@ def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -
 
 
 def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end: bool = False) -> list[str]:
-    """The parts between separators, white space if none is given; refused before there are too many."""
+    """Return the parts between separators, white space if none is given; refused before there are too many."""
     run.search(text, by or " ")
     most = most if 0 <= most <= MAX_WEIGHT else MAX_WEIGHT
     return run.made(text.rsplit(by, most) if from_end else text.split(by, most))  # type: ignore[no-any-return]
 
 
 def filled(run: Rendering, text: str, values: Any) -> str:
-    """A text with `%` directives filled in, as Python does it; widths are bounded."""
+    """Return a text with `%` directives filled in, as Python does it; widths are bounded."""
     directives = _DIRECTIVE.findall(text)
     if sum(each.count("%") for each in directives) != text.count("%"):
         raise TemplateFailed("has a format that is not supported")
@@ -190,7 +190,7 @@ def filled(run: Rendering, text: str, values: Any) -> str:
 
 
 def formatted(run: Rendering, text: str, *given: Any, **named: Any) -> str:
-    """The method `format`: fields by position or name, without attributes or items; widths are bounded."""
+    """Return the method `format`: fields by position or name, without attributes or items; widths are bounded."""
     output, fields = [], 0
     for literal, name, spec, conversion in string.Formatter().parse(text):
         output.append(literal)
@@ -219,7 +219,7 @@ def _check_growth(directives: int, longest: int) -> None:
 
 
 def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
-    """A method of Python's texts whose result is hardly longer than text and arguments."""
+    """Return a method of Python's texts whose result is hardly longer than text and arguments."""
     method = getattr(str, name)
 
     def call(run: Rendering, text: str, *given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The adapter for a broker: stays connected, makes devices of what is announced there, and commands them."""
+"""The adapter for a broker: stays connected, turns announcements into devices, and commands them."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from appliance.home.values import Value
 from appliance.tasks import import_ahead, in_steps, run_together
 
 QUIET_SECS = 0.1
-"""Seconds without a configuration after which devices are built from what was announced."""
+"""Seconds without a new configuration before devices are built."""
 
 SETTLE_SECS = 1.0
-"""Seconds without a configuration after which all retained ones have come."""
+"""Seconds without a new configuration after all retained ones have come."""
 
 MAX_GATHER_SECS = 0.5
-"""Seconds after which devices are built though configurations keep coming."""
+"""Seconds until devices are built while configurations keep coming."""
 
 RETURN_SECS = 10.0
-"""Seconds after a birth message in which who keeps no configuration at the broker may announce its devices again."""
+"""Seconds after a birth message for announcers that do not retain their configurations."""
 
 BIRTH_SECS = 300.0
 """Seconds between two birth messages, at least: each makes every announcer publish its states again."""
 
 TICK_SECS = 0.25
-"""Seconds between two checks of what is due."""
+"""Seconds between two checks for due work."""
 
 ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker answers, while messages come."""
 
 LIMIT_SECS = 3 * MQTT_RESULT_SECS
-"""Seconds that a command may take in all, far more than its own wait: a busy loop has to tell which is over first."""
+"""Seconds that a command may take in all, far more than its own wait, so that the inner limit always ends first."""
 
 BATCH = 50
 """Messages that are taken from the inbox at once."""
@@ -110,14 +110,14 @@ class MqttAdapter(Adapter):
         self._reports = Reports(self.publish, self.clock)
 
     async def run(self) -> None:
-        """Stay connected and publish what comes, until cancelled."""
+        """Stay connected and publish changes until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         catalog = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
         self.live = LiveDevices(catalog, self.publish, self.clock, self._zone)
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
-        # Where this hub publishes its devices, the connection for that has the status topic and the last will.
+        # If this hub publishes its devices, the connection for that has the status topic and the last will.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
         self._broker = Broker(self._settings, client_id, status, self.inbox.put)
@@ -125,7 +125,7 @@ class MqttAdapter(Adapter):
         await run_together(connecting, self._keep_reading(), self._keep_time())
 
     async def __aexit__(self, *_: object) -> None:
-        """Keep when it was left: what had not expired by then was heard later than the stored state says."""
+        """Store the time of the stop: values that had not expired by then are newer than the stored state."""
         with contextlib.suppress(StoreFailed):
             await keep_stop(self._secrets, self.clock)
 
@@ -174,7 +174,7 @@ class MqttAdapter(Adapter):
         self.publish.started()
 
     async def _session(self, connection: BrokerConnection) -> None:
-        """The work of one connection, until it is lost."""
+        """Do the work of one connection until it is lost."""
         self.inbox.clear()
         self._is_born = self._is_complete = False
         self._seen_configs.clear()
@@ -188,11 +188,11 @@ class MqttAdapter(Adapter):
         self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.router.filters)
         self.live.remember_devices()
         self.live.router.known = frozenset(self.publish.devices())
-        # Before any message is subscribed to: the acknowledgement would come behind all that are retained.
+        # before any subscription: the acknowledgement would come after all retained messages
         await connection.publish_status("online")
         self.connection = connection
         for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():
-            self.publish.availability(id_, is_available=False)  # of what was stored nothing is heard yet
+            self.publish.availability(id_, is_available=False)  # no message of the stored devices has come yet
         self.publish.answered()
         try:
             await run_together(self._subscriptions.keep(connection), self._follow(connection))
@@ -200,7 +200,7 @@ class MqttAdapter(Adapter):
             self.connection = None
 
     async def _follow(self, connection: BrokerConnection) -> None:
-        """Build devices of what is announced, until cancelled."""
+        """Build devices from announcements until cancelled."""
         now = began = self._config_at = self.clock.monotonic()
         gather, settled_at = MAX_GATHER_SECS, math.inf
         while True:
@@ -222,7 +222,7 @@ class MqttAdapter(Adapter):
             now = self.clock.monotonic()
 
     def _is_quiet(self, now: float) -> bool:
-        """Return whether every retained configuration has come: the broker has acknowledged, and nothing came since."""
+        """Return whether the broker has acknowledged, and no configuration or message has come since."""
         return self._subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self.inbox)
 
     def _report_progress(self) -> None:
@@ -236,7 +236,7 @@ class MqttAdapter(Adapter):
         return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
-        """All retained configurations have come: ask for those, and for states, that are not retained."""
+        """Request configurations and states that are not retained; all retained configurations have come."""
         await self._rebuild(complete=True)
         if not self._seen_configs and not self._has_warned:
             self._has_warned = True
@@ -255,7 +255,7 @@ class MqttAdapter(Adapter):
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
-        """Send the birth message once it is due, and forget whom it did not bring back in time."""
+        """Send the birth message once it is due, and forget the devices that did not return in time."""
         now = self.clock.monotonic()
         if not self._is_born and now - self._born_at >= BIRTH_SECS:
             self._is_born, self._born_at = True, now
@@ -264,7 +264,9 @@ class MqttAdapter(Adapter):
             await self._forget_missing()
 
     async def _forget_missing(self) -> None:
-        """Forget what is announced no longer, unless nothing is: then the broker has lost what it kept."""
+        """Forget devices that are no longer announced. If nothing is announced, the broker has lost its messages:
+        keep them.
+        """
         self._is_complete = True
         if self._seen_configs:
             await in_steps(self.clock, self.live.router.forgetting_configs_but(self._seen_configs))
@@ -272,10 +274,10 @@ class MqttAdapter(Adapter):
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
-        """Rebuild devices whose announcements changed, and publish them, in steps; their topics are subscribed to.
+        """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
 
-        Where all retained configurations have come, what is not announced is unavailable, and removed once that is
-        complete.
+        Once all retained configurations have come, a device without one is unavailable; once the list is complete, it
+        is removed.
         """
         rebuilt: list[MqttDevice] = []
         await in_steps(self.clock, self.live.router.rebuilding(rebuilt))

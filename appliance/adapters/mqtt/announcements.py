@@ -38,7 +38,7 @@ _INHERITED = (
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """The object `device` of a configuration; empty if it says nothing. Of connections only the values."""
+    """The object `device` of a configuration; missing fields are empty. Connections have only their values."""
 
     identifiers: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
@@ -76,13 +76,13 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
 
 def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
-    """Component, node and object of `<prefix>/<component>/[<node>/]<object>/config`.
+    """Return component, node, and object of `<prefix>/<component>/[<node>/]<object>/config`.
 
-    An id may hold what can be printed, more than Home Assistant takes. Raises `Invalid` for any other.
+    An id may contain any printable character, more than Home Assistant accepts. Raises `Invalid` for other topics.
     """
     levels = topic.removeprefix(f"{prefix}/").split("/")
     if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
-        raise Invalid("is no topic of a configuration")
+        raise Invalid("is not a topic of a configuration")
     ids = levels[1:-1]
     if not all(0 < len(each) <= MAX_TOPIC_ID_CHARS and each.isprintable() for each in (levels[0], *ids)):
         raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or cannot be printed")
@@ -99,7 +99,7 @@ def parse_config(payload: bytes) -> dict[str, Any]:
 def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
     """Return the entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
 
-    Raises `Invalid` for what cannot be read. An empty payload has no entities, which removes those that were there.
+    An empty payload has no entities, which removes the former ones. Raises `Invalid` for an unreadable payload.
     """
     component, node_id, name = _ids(prefix, topic)
     if not payload:
@@ -118,7 +118,7 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
-    """Raise `Invalid` if a long base topic is filled in so often that the topics would fill the memory."""
+    """Raise `Invalid` if a long base topic is repeated until the topics would fill the memory."""
     components = config.get("components")
     parts = components.values() if isinstance(components, dict) else ()
     bases = [each.get("~") for each in (config, *parts) if isinstance(each, dict)]

@@ -40,7 +40,7 @@ class Availability:
 
 
 def _entries(config: AnnouncedFields) -> Iterator[tuple[str, Template | None, Mapping[str, bool]]]:
-    """Return each topic, the template of its messages, and what they say."""
+    """Return each topic, the template of its messages, and whether each word means available."""
     announced = config.raw.get("availability")
     listed = [AnnouncedFields(each, config.problems) for each in announced] if isinstance(announced, list) else []
     ways = [(each, "topic", "value_template") for each in listed]

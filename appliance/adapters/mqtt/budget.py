@@ -17,10 +17,10 @@ BURST_SECS = 0.1
 """Seconds that a topic, or all heavy ones together, may take at once before the shares count."""
 
 LIGHT_SECS = 0.001
-"""Seconds up to which a message is cheap."""
+"""Processor seconds of a cheap message."""
 
 MAX_KNOWN_TOPICS = 20_000
-"""Topics of which the latest cost is known."""
+"""Topics whose latest cost is known."""
 
 
 class Budget:
@@ -59,7 +59,7 @@ class Budget:
         self._on_parked(topic)
 
     def resume(self) -> Iterator[None]:
-        """Go on with parked work whose topic has time again."""
+        """Continue parked work whose topic has time again."""
         for topic in list(self.parked):
             if not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
@@ -68,7 +68,7 @@ class Budget:
             self._costs.clear()
 
     def spend(self, topic: str, secs: float, cost: float) -> None:
-        """Count seconds as spent for a topic whose present message has cost so much until now."""
+        """Count seconds as spent for a topic; `cost` is the sum for its present message."""
         now = self._clock.monotonic()
         self._costs[topic] = cost
         if cost > LIGHT_SECS:

@@ -32,7 +32,7 @@ DISCONNECT_SECS = 0.5
 """Seconds that the broker has to acknowledge that this hub is offline."""
 
 KEEPALIVE_SECS = 60
-"""Seconds without a packet after which a ping is sent."""
+"""Seconds without a packet before a ping is sent."""
 
 MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
 """Seconds before the next attempt to connect: after the first failure, and at most."""
@@ -41,7 +41,7 @@ TAKEN_WITHIN_SECS = 60.0
 """Seconds within which a second loss of the session to another client makes the pauses grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""Seconds after which a connection that is lost was not taken over; MQTT 3.1.1 names no reason."""
+"""Seconds within which a lost connection may have been taken over; MQTT 3.1.1 gives no reason."""
 
 END_SECS = 0.25
 """Seconds within which a broker that ends closes a connection that it still accepted."""
@@ -56,7 +56,7 @@ _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Reasons of a refusal for which another attempt soon would fail too; the library names them as MQTT 5 does."""
+"""Reasons of a refusal that another attempt would meet again; the library names them as MQTT 5 does."""
 
 
 class BrokerRefused(Unreachable):
@@ -163,9 +163,9 @@ class Broker:
                 _library_log.debug("disconnect: %s", error)
 
     async def has_ended(self) -> bool:
-        """Return whether nobody serves at the address: a broker that is alive waits there for the first packet.
+        """Return whether nothing serves at the address: a live broker waits there for the first packet.
 
-        To be asked as soon as a connection is lost, since a broker that is started again is back within a second.
+        Ask as soon as a connection is lost: a broker that restarts is back within a second.
         """
         try:
             async with asyncio.timeout(END_SECS):
@@ -180,7 +180,7 @@ class Broker:
             return True
 
     def _hint(self, error: BaseException) -> str:
-        """Return what to check if something else than a broker's port for this section may answer; otherwise nothing."""
+        """Return the sentence about another client that uses the same client id."""
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
             return "; this port does not speak TLS: remove tls, or set the broker's TLS port"
@@ -298,7 +298,9 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
     """Certificates are checked, the host's name included. Raises OSError for files that cannot be read."""
     for name in (settings.ca_file, settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
-            raise OSError(f"{name} is no plain file")  # the library would wait for ever for the other end of a pipe
+            raise OSError(
+                f"{name} is not a plain file"
+            )  # the library would wait for ever for the other end of a pipe
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)
@@ -308,8 +310,8 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
 def _failure(address: str, what: str, error: BaseException) -> Unreachable:
     reasons = f"{error} {error.__cause__}"
     if "Protocol error" in reasons:
-        return NoBroker(f"{address} sends what is no MQTT; host and port must be those of a broker")
-    return Unreachable(f"{address} {'does not answer any more' if 'Keep alive' in reasons else what}")
+        return NoBroker(f"{address} does not speak MQTT; host and port must be a broker's")
+    return Unreachable(f"{address} {'no longer answers' if 'Keep alive' in reasons else what}")
 
 
 def _reason(error: BaseException) -> str:
@@ -335,9 +337,10 @@ class Subscriptions:
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to what is asked for now; returns when that is, so that no state is missed.
+        """Subscribe to the present filters; returns when the broker has acknowledged them, so that no state is
+        missed.
 
-        While the retained configurations come it returns at once: the acknowledgement is behind all of them.
+        While the retained configurations come, it returns at once: the acknowledgement comes after all of them.
         """
         self._is_current.clear()
         self._has_new.set()

@@ -1,4 +1,4 @@
-"""One announced device: its entities, its attributes and commands, and what its parts are."""
+"""One announced device: its entities, attributes, commands, and parts."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
 
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
-"""Components in the order in which they take a capability that several would show."""
+"""Components in the order of their claim to a capability."""
 
 
 class MqttDevice(Struct):
-    """One device: its entities, and for each attribute that can be commanded the entity that takes it.
+    """One device: its entities, and the entity that takes the commands of each attribute.
 
-    `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached, `identifier` what
-    its id was made of. Once it `is_restored`, it shows what it showed before its announcement came or was another.
+    `parent_id` is the device that contains it, `bridge_id` the bridge that reaches it, `identifier` the source of its
+    id. Once it `is_restored`, it shows the values from before its announcement came or changed.
     """
 
     id: str
@@ -68,9 +68,7 @@ class MqttDevice(Struct):
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """The attributes of all its entities; one that several show, such as a vacuum cleaner's battery and that
-        battery's own sensor, is as the entity shows it that claims it.
-        """
+        """The attributes of all its entities. If several show one, the entity that claims it wins."""
         shown: dict[str, Value] = {}
         for entity in self.entities:
             shown.update(entity.attributes)
@@ -79,13 +77,13 @@ class MqttDevice(Struct):
         return shown
 
     def dismantle(self) -> None:
-        """Read nothing any longer, so that nothing of it refers to itself: what is frozen is not collected."""
+        """Clear readers and offers to break reference cycles: frozen objects are not collected."""
         self.offers.clear()
         for entity in self.entities:
             entity.dismantle()
 
     def observation(self, pushed: Iterable[str] = ()) -> Observation:
-        """Return the device in full. While it is unavailable it shows what it showed last.
+        """Return the device in full. While it is unavailable, it shows its last values.
 
         `pushed` are the attributes of messages that came just now and were not retained.
         """
@@ -123,7 +121,7 @@ class MqttDevice(Struct):
 
     @property
     def labels(self) -> dict[str, Value]:
-        """The names of its entities by the attribute that each shows, if they say more than the attribute does."""
+        """The names of its entities by attribute, if they differ from the attribute's own name."""
         found: dict[str, Value] = {}
         for entity in (each for each in self.entities if not each.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
@@ -151,7 +149,7 @@ class MqttDevice(Struct):
 
     @property
     def events(self) -> list[Value]:
-        """The names of the events that its entities announce; empty if one of them does not say which it sends."""
+        """The names of the events that its entities announce; empty if one of them announces none."""
         named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
@@ -176,9 +174,10 @@ class MqttDevice(Struct):
 def building(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
-    """Return the devices built from one announced device, and by key why entities were left out; in steps of one entity.
+    """Build the devices of one announced device, in steps of one entity. Return them, and the omitted entities by
+    key.
 
-    If there are too many entities, those with the keys in `former` come first.
+    If there are too many entities, the keys in `former` come first.
     """
     ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
     entities, refused = yield from _entities(ordered, f"{section}:{name}")
@@ -215,10 +214,10 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that take no command of a capability, under a name of their own where theirs is taken.
+    """Add the entities without commands of a capability, under a name of their own if theirs is taken.
 
-    One that cannot, or that shows further attributes that are taken, such as the second siren's tone, is a device of
-    its own.
+    An entity that cannot be renamed, or whose further attributes are taken, becomes a device of its own, such as a
+    second siren with a tone.
     """
     main = devices[0]
     custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
@@ -249,16 +248,16 @@ def _entities(
             if len(entities) >= MAX_ENTITIES:
                 raise Invalid(f"{TOO_MANY_ENTITIES}: {len(announcements)}")
             entities.append(build_entity(each))
-        except Exception as error:  # whatever is announced, the adapter goes on
+        except Exception as error:  # no announcement may stop the adapter
             refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error))
         yield
     return _without_duplicates(entities), refused
 
 
 def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """Return the entities without triggers and sensors of actions that report the same press as an event entity.
+    """Return the entities without triggers and action sensors that repeat the presses of an event entity.
 
-    Where several event entities are left, each event says of which it is.
+    If several event entities remain, each event contains the id of its entity.
     """
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
     actions = {f"{each.readers[0].topic}/action" for each in events}

@@ -39,7 +39,9 @@ class Duplicates:
         return False
 
     def is_outdated(self, message: Message) -> bool:
-        """Return whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
+        """Return whether a newer state of another hub's device came before it, as a cluster of brokers may deliver
+        them.
+        """
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
         try:

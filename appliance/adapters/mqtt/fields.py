@@ -1,4 +1,4 @@
-"""The fields of an announced configuration. One that cannot be read costs only that field."""
+"""The fields of an announced configuration. An unreadable field costs only that field."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class AnnouncedFields:
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
         except (TypeError, ValueError, OverflowError):
-            self._note(f"{key} is no number")
+            self._note(f"{key} is not a number")
             return default
         return found if abs(found) < 1e15 else default
 
@@ -95,7 +95,7 @@ class AnnouncedFields:
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """Return the first of these templates that is there; one that cannot be read is a problem, and gives no value."""
+        """Return the first of these templates that exists. An unreadable one is a problem and gives no value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text
@@ -113,7 +113,7 @@ class AnnouncedFields:
             return None
         if isinstance(value, str) and is_valid(value):
             return value
-        self._note(f"{key} is no topic")
+        self._note(f"{key} is not a topic")
         return None
 
     def _note(self, problem: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from appliance.adapters.mqtt.announcements import Announcement
 
 NAME_DIGITS = 6
-"""Hex digits of its hash behind the slug of an identifier, if the slug does not tell it from others."""
+"""Hex digits of its hash that make an ambiguous slug unique."""
 
 
 def slug(text: str) -> str:
@@ -24,15 +24,15 @@ def slug_with_digits(identifier: str) -> str:
 
 
 def digits_of(text: str) -> str:
-    """Return the first digits of its SHA-256, which tell it from others of the same slug."""
+    """Return the first digits of its SHA-256, which distinguish identifiers of the same slug."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
 
 
 class DeviceNames:
-    """The slug of each identifier that is announced: no two have the same, and none changes while it is announced.
+    """The slug of each announced identifier: unique, and fixed while it is announced.
 
-    One with a letter or digit outside of ASCII has digits. So has one whose plain slug another had before it;
-    `known` has, by slug, the identifiers of the devices that a former run showed, so that this outlasts a restart.
+    An identifier with a letter or digit outside of ASCII has digits, and so has an identifier whose plain slug is
+    taken. `known` maps slugs of devices of a former run to their identifiers, so that this outlasts a restart.
     """
 
     def __init__(self) -> None:
@@ -65,9 +65,9 @@ def grouping(
 ) -> Iterator[None]:
     """Fill `named` with the announcements of each device by its slug, one announcement a step.
 
-    Entities that share an identifier or a connection belong together. Of those with one unique id the one that is
-    `there` counts, otherwise the first by topic, and one that moves to another topic only until it has arrived there;
-    `doubles` gets, by the keys of the others, their topic and that of the one that counts.
+    Entities that share an identifier or a connection belong together. Of several with one unique id, the one in
+    `there` counts, otherwise the first by topic; a moving announcement counts only until it arrives at the other
+    topic. `doubles` maps the key of each ignored announcement to its topic and the topic that counts.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     for each in announcements:
@@ -98,7 +98,7 @@ def grouping(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections by which an announcement belongs to a device; otherwise its own id."""
+    """Return the identifiers and connections that place an announcement in a device; otherwise its own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections

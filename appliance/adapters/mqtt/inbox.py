@@ -17,7 +17,7 @@ ENTRY_BYTES = 250
 """Bytes that a message takes in addition to its topic and payload."""
 
 CROWDED = 1_000
-"""Number of waiting messages from which a topic keeps only its newest one."""
+"""Number of waiting messages that makes a topic keep only its newest."""
 
 
 class Received(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Received(Struct, frozen=True):
 
 
 class Inbox:
-    """Messages in the order in which they came. `dropped` counts those that newer ones replaced."""
+    """Messages in the order of arrival. `dropped` counts the replaced ones."""
 
     def __init__(self) -> None:
         self.dropped = 0

@@ -82,7 +82,7 @@ MQTT = AdapterKind(
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """Return the configured `hub_id`, otherwise one that is made once and stored. Raises `StoreFailed`."""
+    """Return the configured `hub_id`, otherwise the stored one, which the first start makes. Raises `StoreFailed`."""
     return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
 
@@ -102,7 +102,7 @@ async def _kept_or_made(secrets: Secrets, key: str, made: str) -> str:
 
 
 async def next_boot(secrets: Secrets, clock: Clock) -> int:
-    """Return a number for this run, higher than every one before, even if the clock went back. Raises `StoreFailed`."""
+    """Return a number for this run that is higher than every former one. Raises `StoreFailed`."""
     kept = secrets.get("boot")
     last = int(kept) if kept is not None and kept.isdigit() else 0
     boot = max(last + 1, int(clock.now().timestamp() * 1000))
@@ -116,7 +116,7 @@ async def keep_stop(secrets: Secrets, clock: Clock) -> None:
 
 
 def stopped_at(secrets: Secrets) -> datetime | None:
-    """When the last run ended that was stopped in order; None if that is not known."""
+    """Return the time of the last orderly stop; None if it is unknown."""
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(float(secrets.get("stopped_at") or ""), UTC)
     return None

@@ -15,7 +15,7 @@ from aiomqtt.exceptions import MqttConnectError
 from appliance.tasks import REQUEST_TURNS
 
 READ_STEP_SECS = 0.001
-"""Seconds for which received packets are taken before others get their turn."""
+"""Seconds of taking packets before other work gets its turn."""
 
 MAX_FLOOD_SECS = 600.0
 """Seconds that the acknowledgement of a request may take while messages come."""
@@ -30,13 +30,13 @@ CHUNK_BYTES = 256 * 1024
 """Bytes that are read with one call."""
 
 MAX_FILL_CHUNKS = 2
-"""Calls after which others get their turn, however much there is to read."""
+"""Reads before other work gets its turn."""
 
 
 T = TypeVar("T")
 
 _PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
-"""What is in the place of a packet that is read past."""
+"""Replaces a skipped packet."""
 
 log = logging.getLogger("adapters")
 
@@ -68,7 +68,7 @@ class BufferedSocket:
             return
 
     def skip(self, size: int) -> None:
-        """Read past so many further bytes."""
+        """Skip this number of further bytes."""
         self._to_skip += size
         skipped = min(self._to_skip, len(self._data))
         del self._data[:skipped]
@@ -81,18 +81,18 @@ class BufferedSocket:
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Give out data for so many seconds from now; afterwards none seems to wait."""
+        """Give out data for this number of seconds; afterwards none seems to wait."""
         self._until = self._loop.time() + secs
 
     @property
     def is_over(self) -> bool:
-        """Whether the time for which data is given out is over."""
+        """Whether the time to give out data is over."""
         return self._loop.time() >= self._until
 
     def recv(self, size: int) -> bytes:
-        """Take at most so many bytes; none at the end of the connection.
+        """Take at most this number of bytes; none at the end of the connection.
 
-        Raises BlockingIOError if none wait, and for a packet that has to be read past.
+        Raises BlockingIOError if none wait, and for a packet that must be skipped.
         """
         if not self._data:
             self.fill()
@@ -104,10 +104,10 @@ class BufferedSocket:
 
 
 class _PacketReader:
-    """Reads one connection: the client takes packets in steps, and between two of them requests get their turns.
+    """Reads one connection in steps; between two of them, requests get their turns.
 
-    The socket is emptied whenever it is readable: a broker drops messages to a slow reader. That the connection broke
-    is told to `disconnected`, as the library's own reader does.
+    It empties the socket whenever it is readable: a broker drops messages to a slow reader. The future `disconnected`
+    gets the error that ends the connection, as with the library's own reader.
     """
 
     def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
@@ -152,14 +152,15 @@ class Client(aiomqtt.Client):
     """The library's client, with a wait that can be cancelled at any moment, and that a flood does not end.
 
     `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
-    cancelled task then never ends. And an acknowledgement comes behind all messages that the broker had to send
+    cancelled task then never ends. And an acknowledgement comes after all messages that the broker had to send
     before: the time to wait for it begins again as long as any come, up to `MAX_FLOOD_SECS`.
     """
 
     async def __aenter__(self) -> Self:
-        """Connect; raises `MqttError` with what broke the connection, also right behind the answer."""
+        """Connect; raises `MqttError` with the cause, also if the connection breaks right after the answer."""
         end = self._disconnected
-        end.add_done_callback(lambda it: it.cancelled() or it.exception())  # asyncio logs what nobody has retrieved
+        # Otherwise asyncio logs that it was never retrieved.
+        end.add_done_callback(lambda it: it.cancelled() or it.exception())
         try:
             await super().__aenter__()
         except BaseException as error:

@@ -46,7 +46,7 @@ MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of the newest messages that are kept, so that a device that is announced again has its state at once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
-"""Topics of which it is kept that their message could not be read: a filter with wildcards has no end of them."""
+"""Topics with an unreadable message that are remembered: a filter with wildcards has no end of topics."""
 
 
 log = logging.getLogger("adapters")
@@ -64,9 +64,9 @@ class Changes(Struct, kw_only=True):
 
 
 class LiveDevices:
-    """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
+    """The devices of one broker's router: takes messages, publishes observations and events, and runs commands.
 
-    What was shown when the hub stopped, at `stopped_at`, had not expired then; when it was last said is not known.
+    Values that were shown at the stop, at `stopped_at`, had not expired then; their age is unknown.
     """
 
     def __init__(self, catalog: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
@@ -86,7 +86,7 @@ class LiveDevices:
         self._remembered_bytes = 0
 
     def taking(self, received: Received) -> Iterator[None]:
-        """Process a message that is no configuration, one entity that reads it a step. Never raises."""
+        """Process a message other than a configuration, one reading entity a step. Never raises."""
         texts: list[tuple[str, MqttDevice, Entity]] = []
         pictures: list[tuple[MqttDevice, StillPicture]] = []
         for pattern, device, entity in self.router.readers(received.topic):
@@ -121,7 +121,7 @@ class LiveDevices:
             return
         self._remember(received)
         for pattern, device, entity in readers:
-            newest = self.router.devices.get(device.id, device)  # it may have been announced anew since
+            newest = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
             self._take_for(message, pattern, newest, newest.find(entity.announcement.key) or entity)
             yield
 
@@ -142,11 +142,11 @@ class LiveDevices:
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def remember_devices(self) -> None:
-        """Keep what the home shows of the devices: one whose announcement comes late shows it again."""
+        """Remember the devices as the home shows them, for devices whose announcement comes late."""
         self._shown_before |= self._publish.devices()
 
     def forget_restored(self) -> None:
-        """Forget what was shown before of the devices that are there: all of their entities have come."""
+        """Forget the remembered state of present devices: all of their entities have come."""
         self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in self.router.devices}
 
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
@@ -170,9 +170,9 @@ class LiveDevices:
             yield
 
     def show(self, device: MqttDevice) -> None:
-        """Publish a device; what it showed before is restored first, or it would be lost with this.
+        """Publish a device, with its remembered values restored first.
 
-        What came before the broker was lost and is processed after that waits for it: the devices are offline.
+        While the broker is lost, the devices are offline and the change waits.
         """
         self._restore(device)
         if self._publish.is_lost:
@@ -211,7 +211,7 @@ class LiveDevices:
             self._note(device, changed, update if is_live else ())
 
     def _restore(self, device: MqttDevice) -> None:
-        """Show what was shown before, once, except for values that have expired since."""
+        """Restore the remembered values, once, except for expired ones."""
         if device.is_restored:
             return
         device.is_restored = True
@@ -236,7 +236,9 @@ class LiveDevices:
             yield
 
     def tick(self) -> None:
-        """Do what is due: values that expire, sensors that go off, states that were kept back, events of pictures."""
+        """Expire values, switch sensors off, release held states, and publish events of pictures, each once it is
+        due.
+        """
         now = self._clock.monotonic()
         self.pictures.publish_changes()
         for key, (due, device, entity) in list(self._due.items()):
@@ -253,10 +255,10 @@ class LiveDevices:
                 self._pending.pop((device_id, name), None)
 
     async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
-        """Publish what a command means and wait for its result.
+        """Publish a command and wait for its result.
 
-        Raises `Unreachable` if the connection is lost, `Unanswered` if the device is not announced, `BadAnswer`
-        if the result is not shown in time.
+        Raises `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
+        `BadAnswer` if the result is not shown in time.
         """
         async with self._locks[device_id]:
             device = self.router.devices.get(device_id)
@@ -280,8 +282,8 @@ class LiveDevices:
     async def _await_result(
         self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
-        """Wait until the device shows the result. What an unavailable device showed before proves nothing."""
-        device = self.router.devices.get(device.id, device)  # it may have been announced anew since
+        """Wait until the device shows the result. The former state of an unavailable device proves nothing."""
+        device = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
         entity = device.find(entity.announcement.key) or entity
         is_reached, is_done = entity.is_available, False
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}

@@ -29,7 +29,7 @@ def parse_json(payload: bytes | str) -> Any:
     try:
         value = orjson.loads(payload)
     except ValueError:
-        raise Invalid("is no JSON") from None
+        raise Invalid("is not JSON") from None
     text = payload.decode() if isinstance(payload, bytes) else payload
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
         raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
@@ -37,15 +37,15 @@ def parse_json(payload: bytes | str) -> Any:
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
-    """Return the JSON object, as `parse_json`; `Invalid` for any other value. `name` is what the sentence calls it."""
+    """Return the JSON object, as `parse_json`; `Invalid` for other values. `name` is its name in the sentence."""
     value = parse_json(payload)
     if not isinstance(value, dict):
-        raise Invalid(f"{name} is no JSON object")
+        raise Invalid(f"{name} is not a JSON object")
     return value
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Return whether more lists and objects are in each other than so many."""
+    """Return whether lists and objects are nested deeper than this."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -62,7 +62,7 @@ class Message:
         try:
             self.text = payload.decode()
         except UnicodeDecodeError:
-            raise Invalid("a payload is no text") from None
+            raise Invalid("a payload is not text") from None
         self.topic = topic
         self.at = at
         self.is_retained = is_retained
@@ -80,7 +80,7 @@ class Message:
 
     @cached_property
     def _names(self) -> Mapping[str, Any]:
-        """What templates know of it; read once, also if it is no JSON: thousands of entities may read a topic."""
+        """The names that templates know; built once, since thousands of entities may read one topic."""
         known: dict[str, Any] = {"value": self.text, "entity_id": "", "name": ""}
         with contextlib.suppress(Invalid):
             known["value_json"] = self.json
@@ -88,9 +88,10 @@ class Message:
 
 
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
-    """Return the message that `{topic, payload, retain?, qos?}` describes. Raises `Invalid`.
+    """Return the message of `{topic, payload, retain?, qos?}`. Raises `Invalid`.
 
-    A payload that is no text is published as JSON, none as an empty message. Refused are the topics below these.
+    A payload other than text is published as JSON, a missing one as an empty message. Topics below the refused
+    prefixes are invalid.
     """
     if unknown := sorted(raw.keys() - {"topic", "payload", "retain", "qos"}):
         raise Invalid(f"'{unknown[0]}' is not a field of a message; it has topic, payload, retain and qos")

@@ -17,10 +17,10 @@ from appliance.tables.checks import shown as format_value
 def shown_messages(
     payload: Mapping[str, Value], devices: Iterable[MqttDevice], at: datetime
 ) -> list[tuple[str, Outgoing]]:
-    """What `{message, title?, device_id?}` comes to: a device's id and its message, for each entity that shows it.
+    """Return a device's id and message for each entity that shows `{message, title?, device_id?}`.
 
-    Without `device_id` all devices that show messages do. `at` is now in the home's zone, for their templates. Raises
-    `Invalid` if there is not one, `BadAnswer` if a template fails; nothing is sent then.
+    Without `device_id`, all devices that show messages do. `at` is now in the home's zone, for their templates.
+    Raises `Invalid` if no device shows it, `BadAnswer` if a template fails; nothing is sent then.
     """
     text, device_id = Notification.parse(payload).text, payload.get("device_id")
     found: list[tuple[str, Outgoing]] = []

@@ -10,7 +10,7 @@ from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update
 from appliance.home.values import Value
 
 SUPPRESS_SECS = 1.0
-"""Seconds after a command for which contradicting states are kept back; a longer fade takes its own time."""
+"""Seconds after a command that hold contradicting states back; a longer fade takes its own time."""
 
 
 _COLORS = ("color_xy", "color_hs", "color_rgb")
@@ -55,12 +55,12 @@ class PendingCommand:
         return now >= self._until
 
     def release(self) -> Update:
-        """Return the values that were kept back and not replaced: what the device really shows."""
+        """Return the values that were held back and not replaced: the true state of the device."""
         kept, self._kept = self._kept, {}
         return kept
 
     def shown(self, attributes: Mapping[str, Value]) -> str:
-        """What is shown of the expected attributes, for a sentence."""
+        """Return the shown values of the expected attributes, for a sentence."""
         shown = [f"{key} {_brief(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
         return ", ".join(shown) or "nothing"
 

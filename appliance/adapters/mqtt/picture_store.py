@@ -25,7 +25,7 @@ MIN_EVENT_SECS = 1.0
 
 
 class _Key(Struct, frozen=True):
-    """An entity and the topic that it names: one that is announced with another topic has no picture yet."""
+    """An entity and its topic: after a change of the topic there is no picture yet."""
 
     device_id: str
     announcement: str
@@ -48,9 +48,9 @@ class PictureStore:
         self._published_at: dict[_Key, float] = {}
 
     def take(self, device_id: str, entity: StillPicture, received: Received) -> Value:
-        """Keep the picture of a message in the place of the former; its media type, None for an empty message.
+        """Keep the picture of a message; return its media type, None for an empty message.
 
-        Raises `Invalid` for what is no picture; the former one then stays.
+        Raises `Invalid` for anything but a picture; the former picture then stays.
         """
         key, payload = _key(device_id, entity), received.payload
         media_type = entity.media_type_of(payload) if payload else None
@@ -68,7 +68,7 @@ class PictureStore:
         return media_type
 
     def find(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the picture of an attribute of the device, without one the first by name; None if there is not one."""
+        """Return the picture of an attribute, by default the first by name; None without a picture."""
         of_device = [key for key in self._pictures if key.device_id == device_id]
         for key in sorted(of_device, key=lambda each: each.attribute):
             if attribute in (None, key.attribute):

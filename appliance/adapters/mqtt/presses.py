@@ -34,7 +34,7 @@ _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each)
 
 
 def press_name(raw: str) -> str:
-    """Return the name of an event however it is announced: in lower case, without prefixes, a press by its own word."""
+    """Return the name of an event: in lower case, without prefixes, a press by its own word."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
     if name in _ALONE:
         return _ALONE[name]

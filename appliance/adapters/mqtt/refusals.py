@@ -17,13 +17,14 @@ log = logging.getLogger("adapters")
 
 
 MAX_REPORTED = 50
-"""Announcements and messages that are reported as unusable within `REPEAT_SECS`; one line says that there are more.
+"""Unusable announcements and messages that are reported within `REPEAT_SECS`; one line reports further ones.
 
-The log takes twice as many of a minute."""
+The log takes twice as many per minute.
+"""
 
 
 REPEAT_SECS = 3600.0
-"""Seconds after which a limit that is still exceeded is said again, and as many more faults are reported."""
+"""Seconds until a limit that is still exceeded is reported again, and as many more faults."""
 
 
 MORE_FAULTS = (
@@ -32,7 +33,10 @@ MORE_FAULTS = (
 
 
 class Refusal(Struct, frozen=True):
-    """Why an announcement or message was not used. `attribute` is what it would have shown, otherwise `announcement`."""
+    """The reason why an announcement or message was not used.
+
+    `attribute` is the attribute that it would have shown, otherwise `announcement`.
+    """
 
     device_id: str
     attribute: str
@@ -40,14 +44,14 @@ class Refusal(Struct, frozen=True):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the sentence of an error; of an unforeseen one what it is."""
+    """Return the sentence of an error; for an unforeseen error its class and text."""
     if isinstance(error, LaresError | TemplateFailed):
         return str(error)
     return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
 
 
 class Reports:
-    """Tells of each unusable announcement why, once until it has been mended, and of each limit that is exceeded."""
+    """Reports the reason of each unusable announcement once until it is fixed, and each exceeded limit."""
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
         self._publish = publish
@@ -57,7 +61,7 @@ class Reports:
         self._limits_said: dict[str, float] = {}
 
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
-        """Publish what has come since the last time; a limit again every `REPEAT_SECS`."""
+        """Publish the reports since the last call; repeat a limit every `REPEAT_SECS`."""
         self._reported = {key: each for key, each in self._reported.items() if refused.get(key) == each}
         for key, refusal in () if self._is_full() else list(refused.items()):
             if key not in self._reported and not self._is_full():

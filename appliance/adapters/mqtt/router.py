@@ -26,7 +26,7 @@ MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
 
 MAX_TOPICS = 10_000
-"""Topics that are subscribed to, in addition to those of the discovery."""
+"""Topics of subscriptions, without the discovery's own."""
 
 MAX_WILDCARDS = 200
 """Filters with wildcards among them: each topic that comes is compared with all of them."""
@@ -41,7 +41,7 @@ ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
 """Bytes of it for an entity that shows little, for each of its availability topics, and for each part of the JSON."""
 
 ORIGIN = "Lares"
-"""What a hub names as the origin of what it announces."""
+"""The origin in a hub's own announcements."""
 
 T = TypeVar("T")
 
@@ -49,9 +49,8 @@ T = TypeVar("T")
 class Router:
     """The announcements of one broker and the devices built from them.
 
-    `refused` has, by topic or key, each announcement or message that could not be used; `limits` a sentence by what
-    there is too much of. If there are more devices than may be, those named in `known` come first, then those that
-    are there already.
+    `refused` has, by topic or key, each announcement or message that could not be used; `limits` a sentence by limit.
+    If there are too many devices, those named in `known` come first, then the present ones.
     """
 
     def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
@@ -96,7 +95,7 @@ class Router:
                 source, found, parts = self._tasmota(topic, payload)
             else:
                 found = self._announcements(topic, payload)
-        except Exception as error:  # whatever is announced, the adapter goes on, and a known device stays as it was
+        except Exception as error:  # no announcement may stop the adapter, and a known device stays
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
         former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
         grows = _memory_of(payload, found) - former
@@ -174,9 +173,9 @@ class Router:
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
     def _chosen(self, groups: Collection[str]) -> list[str]:
-        """Return the names of the devices that there is room for, in order; what is there already stays.
+        """Return the names of the devices within the limit, in order; present devices stay.
 
-        Those that the home knows from before have their places while they are yet to come.
+        Devices that the home knows from before have a reserved place until they come.
         """
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
@@ -189,7 +188,7 @@ class Router:
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
     def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Set the bridge of each device, and add those whose bridge changed to the rebuilt ones."""
+        """Set the bridge of each device, and add each device with a new bridge to the rebuilt ones."""
         by_identifier: dict[str, str] = {}
         for announcements, devices in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
@@ -254,7 +253,7 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """Return the announcement, or the former one if no entity can be made of it: what is known stays as it was."""
+        """Return the announcement, or the former one if it is unusable: a known entity stays."""
         if former is None or former == announcement:
             return announcement
         try:
@@ -267,7 +266,7 @@ class Router:
         return announcement
 
     def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
-        """Return the first topic of a Tasmota, what it announces at both, and what it says at each."""
+        """Return the first topic of a Tasmota, the announcements of both topics, and the content of each."""
         mac, part = tasmota.mac_of(topic)
         source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
         parts = {each: said for each, said in self._tasmotas.get(source, {}).items() if each != part}
@@ -285,7 +284,7 @@ class Router:
                     yield each
 
     def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:
-        """Note what was refused of devices that were just built; what is beyond a limit counts as one."""
+        """Note the refusals of devices that were just built; a limit counts as one."""
         for key, refusal in refused.items():
             if refusal.reason.startswith(TOO_MANY_ENTITIES):
                 self.limits["entities"] = f"{refusal.device_id}: {refusal.reason}"
@@ -298,7 +297,7 @@ class Router:
                     self.refused.setdefault(entity.announcement.key, refusal)
 
     def _listen(self) -> Iterator[None]:
-        """Note who reads which topic; topics that are read already come before new ones."""
+        """Note the readers of each topic; topics with a reader come before new ones."""
         wanted: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
@@ -320,9 +319,9 @@ class Router:
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
-    """Return the bytes of memory that a configuration and what it announces take, about; rather more than less.
+    """Return the approximate memory in bytes of a configuration and its announcements; rather more than less.
 
-    Templates count as their texts: what they are parsed to has a bound of its own.
+    Templates count as their texts: their parsed form has a bound of its own.
     """
     parts = sum(map(payload.count, (b"{", b"[", b",")))
     topics = (each.config.get("availability") for each in found)

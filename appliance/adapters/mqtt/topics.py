@@ -14,7 +14,9 @@ def is_topic(text: str) -> bool:
 
 
 def is_filter(text: str) -> bool:
-    """Return whether this is a filter that a configuration may name: wildcards where MQTT allows them, not all topics."""
+    """Return whether this is a filter that a configuration may name: wildcards where MQTT allows them, not all
+    topics.
+    """
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
         return False
     if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
@@ -39,7 +41,7 @@ def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
 
 
 class Filters:
-    """A set of filters, with a fast look-up of those without wildcards."""
+    """A set of filters, with a fast look-up of filters without wildcards."""
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
         self._exact: set[str] = set()

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.announcements import DeviceNames, slug
+from appliance.adapters.mqtt.grouping import DeviceNames, slug
 from appliance.cli.homeassistant.source import HELPERS, HaDevice, HaEntity, Installation, number, object_id
 
 Z2M = "zigbee2mqtt_"

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.entities.sensors import press_name
+from appliance.adapters.mqtt.presses import press_name
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.conditions import (
     as_list,

@@ -151,7 +151,7 @@ def test_of_faults_beyond_those_that_are_named_it_is_said_that_there_are_more(cl
     live._publish._bus.listen(said.append)
     reports = Reports(live._publish, clock)
     for count in (MAX_REPORTED, 2_000, 2_000):
-        reports.report({f"{number}": Refusal("x", "y", "is no JSON") for number in range(count)}, {})
+        reports.report({f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}, {})
         assert [each.reason for each in said[MAX_REPORTED:]] == ([MORE_FAULTS] if count > MAX_REPORTED else [])
     assert MAX_REPORTED < MAX_SAME_KIND, "the log takes all of them within a minute"
 

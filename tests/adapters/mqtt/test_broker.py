@@ -95,7 +95,7 @@ SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * 
 """Messages of one byte and of three MiB, as they are sent."""
 
 
-NO_MQTT = "sends what is no MQTT; host and port must be those of a broker"
+NO_MQTT = "does not speak MQTT; host and port must be a broker's"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ NO_MQTT = "sends what is no MQTT; host and port must be those of a broker"
     [
         (b"\xff" * 99, [], [NO_MQTT] * 3),
         (LARGE + SMALL + b"\xff" * 99, [b"x"], [NO_MQTT] * 3),
-        (b"", [], ["does not answer any more"]),
+        (b"", [], ["no longer answers"]),
     ],
 )
 async def test_what_a_broker_does_not_do_is_told_in_words_and_what_is_too_large_is_read_past(

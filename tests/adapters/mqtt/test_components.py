@@ -362,7 +362,7 @@ def test_bounds_that_no_value_meets_are_those_by_default_and_said(
 
 def test_an_option_that_is_not_announced_is_not_shown_and_said() -> None:
     keys = {"device_class": "enum", "options": ["a", "None"], **TOPICS}
-    for words, shown, said in (("ab", {"custom.mqtt.x": "a"}, ["'b' is none of the announced options"]),
+    for words, shown, said in (("ab", {"custom.mqtt.x": "a"}, ["'b' is not one of the announced options"]),
                                (["a", "None"], {"custom.mqtt.x": "None"}, []),
                                (["a", "unknown", ""], {}, [])):  # fmt: skip
         catalog = new_catalog()

@@ -94,8 +94,8 @@ def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
         ("sensor/x", {}, "has no topic that can be used"),
         ("sensor/x", {"command_topic": "x/set"}, "has no topic that can be used"),
         ("scene/x", {"state_topic": "x"}, "has no topic that can be used"),
-        ("sensor/x", {"qos": "high"}, "has no topic that can be used: qos is no number"),
-        ("sensor/x", {"state_topic": ["x"]}, "has no topic that can be used: state_topic is no topic"),
+        ("sensor/x", {"qos": "high"}, "has no topic that can be used: qos is not a number"),
+        ("sensor/x", {"state_topic": ["x"]}, "has no topic that can be used: state_topic is not a topic"),
     ],
 )
 def test_an_entity_without_a_topic_is_refused_for_that_whatever_else_is_wrong(

@@ -117,7 +117,7 @@ async def test_what_is_no_picture_is_refused_once_and_leaves_the_one_before(
         ("image", {"image_topic": None, "url_topic": "x/url"}, "the hub fetches nothing from such addresses"),
         ("image", {"image_topic": None, "url_topic": "x/url", "url_template": "{{ value }}"}, "fetches nothing"),
         ("image", {"image_topic": None}, "has no usable image_topic"),
-        ("camera", {"topic": "x/#/y"}, "has no usable topic: topic is no topic"),
+        ("camera", {"topic": "x/#/y"}, "has no usable topic: topic is not a topic"),
         ("camera", {"image_encoding": "hex"}, "image_encoding is 'hex'; b64 alone is known"),
     ],
 )

@@ -52,7 +52,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"}, ['{"x":"a"}', '{"y":1}'],
      {"custom.mqtt.x": "a"}, []),
     ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"},
-     ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is none of the announced options"]),
+     ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is not one of the announced options"]),
     ("sensor", {**STATE, "device_class": "aqi"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
     ("sensor", {**STATE, "device_class": "ph"}, ["7"], {"custom.mqtt.x": 7}, []),
     ("sensor", {**STATE, "device_class": "power_factor"}, ["0.95", "None"], {}, []),

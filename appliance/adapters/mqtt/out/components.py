@@ -106,7 +106,7 @@ class DeviceComponents:
         return self._if_defined(key, f"{{{{ {self._attribute(key)}{path} }}}}")
 
     def _sends(self, name: str, key: str, value: str) -> dict[str, Any]:
-        """Return the fields by which `<name>` sets an attribute; `value` is JSON, or a template that makes some."""
+        """Return the fields that let `<name>` set an attribute; `value` is JSON, or a template that makes JSON."""
         return {f"{name}_topic": self._set, f"{name}_template": _command_text(key, "set", value)}
 
     def _power(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class DeviceComponents:
         }  # fmt: skip
 
     def _switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> dict[str, Any]:
-        """Return the fields of what is switched: the same text is the command and the state. On comes first."""
+        """Return the fields of a switch: the same text is command and state. On comes first."""
         shown, (on, off) = self._attribute(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)
         state = f"{{% if {is_on} %}}{on}{{% elif {is_off} %}}{off}{{% else %}}{otherwise}{{% endif %}}"
@@ -246,7 +246,7 @@ class DeviceComponents:
         return fields
 
     def _input(self, key: str, spec: CommandSpec) -> dict[str, Any] | None:
-        """What can be set or pressed, and has no component of its own."""
+        """Return the component of an attribute that can be set or pressed; None if it has no such component."""
         if "press" in spec.actions:
             return {"platform": "button", "command_topic": self._set, "payload_press": _command_text(key, "press")}
         if "set" not in spec.actions:
@@ -268,7 +268,7 @@ class DeviceComponents:
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
-    """Return the configuration of a device; `events` are the names of what has happened at it so far."""
+    """Return the configuration of a device; `events` are the names of its events so far."""
     components = {
         key: {**component, "unique_id": f"{topics.identifier(device.id)}_{key}"}
         for key, component in DeviceComponents(device, topics, events).components()

@@ -26,13 +26,13 @@ from appliance.home.model import Device
 from appliance.tasks import Tasks
 
 GATHER_SECS = 0.05
-"""Seconds for which the changes of a device are gathered before they are published."""
+"""Seconds of collecting the changes of a device before they are published."""
 
 CATALOG_SECS = 1.0
-"""Seconds between two comparisons of scenes and automations with what was published."""
+"""Seconds between two comparisons of scenes and automations with their published form."""
 
 RETAINED_QUIET_SECS = 1.0
-"""Seconds without a retained message after which all of them have come."""
+"""Seconds without a retained message that end the wait for them."""
 
 MAX_EVENTS = 50
 """Names of events that are remembered of one device."""
@@ -47,7 +47,7 @@ MAX_WAITING_COMMANDS = 10
 """Commands from the broker that wait for one device, scene, or automation."""
 
 MAX_BUSY_TARGETS = 1_000
-"""Devices, scenes, and automations for which commands wait."""
+"""Devices, scenes, and automations with waiting commands."""
 
 MAX_SENDING = 1_000
 """Answers and events that wait for the broker; further ones are dropped."""
@@ -86,7 +86,7 @@ class HubPublisher:
         self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
         self._events: dict[str, dict[str, None]] = {}
-        self._published: dict[str, str] = {}  # what the broker keeps of this connection, by topic
+        self._published: dict[str, str] = {}  # retained messages of this connection, by topic
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # names by id, as announced
         self._automations: set[str] = set()  # the topics of their states
         self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
@@ -163,7 +163,7 @@ class HubPublisher:
                 self._mark_changed(device.id)
             await self._publish_changes(connection)
             await self._publish_catalogs(connection)
-            # What an earlier run left comes now; what was published just now comes too, and stays.
+            # The retained messages of an earlier run come now. Own new ones come too, and stay.
             await connection.subscribe([*self._topics.leftovers, self._topics.status])
             looked_at = self._clock.monotonic()
             while True:
@@ -234,7 +234,7 @@ class HubPublisher:
         await self._keep(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
-        """Return the device that this hub publishes under an id; None if there is not one, or it came in over MQTT."""
+        """Return the device that this hub publishes under an id; None for an unknown one and for one from MQTT."""
         found = self._home.registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source not in self._brokers else None
 
@@ -265,7 +265,7 @@ class HubPublisher:
             await self._keep(connection, topic, states.get(topic, ""))
 
     def _on_message(self, received: Received) -> None:
-        """Take a command, or look after what the broker keeps of this hub."""
+        """Take a command, or check the retained messages of this hub."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
             self._check_kept(received)
@@ -277,9 +277,9 @@ class HubPublisher:
             self._take_command(levels[2], unquote(levels[3]), received.payload)
 
     def _check_kept(self, received: Received) -> None:
-        """Clear a message that an earlier run left, and note one that another client has put in place of ours.
+        """Clear a message of an earlier run, and note a message of another client in the place of ours.
 
-        Own messages come back in order, so the last one that comes at a topic is the one that the broker keeps.
+        Own messages come back in order, so the last message at a topic is the retained one.
         """
         published = self._published.get(received.topic)
         if published is None:
@@ -307,7 +307,7 @@ class HubPublisher:
             self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
 
     async def _run_commands(self, target: str, id_: str) -> None:
-        """Run the commands that wait, in order; one that fails does not stop those after it."""
+        """Run the waiting commands in order; a failure does not stop the next ones."""
         queue = self._queues[target, id_]
         try:
             while queue:
@@ -368,7 +368,7 @@ def _parse(target: str, payload: bytes) -> Command | bool | None:
     """Return a command to a device, whether to enable an automation, or nothing for a scene. Raises `LaresError`."""
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:
-            raise Invalid(f"a command is no larger than {MAX_COMMAND_BYTES // 1024} KiB")
+            raise Invalid(f"a command has at most {MAX_COMMAND_BYTES // 1024} KiB")
         return Command.parse(parse_json(payload))
     if target == "automations":
         if payload not in (b"on", b"off"):
@@ -386,10 +386,10 @@ def _retained(topic: str, payload: str) -> Outgoing:
 async def withdrawal(
     settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
 ) -> AsyncIterator[None]:
-    """While entered, clear what is retained at the topics of a hub, once; it tries until the broker is there.
+    """While entered, clear the retained messages of a hub, once; retry until the broker answers.
 
-    `after` are the topics that the hub publishes at from now on, which is stored when the old ones are cleared; what
-    is at those is left alone.
+    `after` are the topics that the hub uses from now on; their messages stay. They are stored once the old ones are
+    cleared.
     """
     kept = () if after is None else after.leftovers
     filters = [each for each in topics.leftovers if each not in kept]

@@ -1,4 +1,4 @@
-"""What publishing needs of the hub, the topics at which it does, and how ids are written in them."""
+"""Access of the publisher to the hub, its topics, and ids in topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 
 _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
-"""What is percent-encoded in an id that is a level of a topic."""
+"""Characters that are percent-encoded in an id that is a level of a topic."""
 
 
 MAX_LEVEL_CHARS = 200
@@ -26,7 +26,8 @@ MAX_LEVEL_CHARS = 200
 
 
 def discovery_id(id_: str) -> str:
-    """Return an id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two have the same.
+    """Return an id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two have the
+    same.
 
     Any other character is its code between two `_`; so is a `_` that seems to begin such a code.
     """
@@ -64,7 +65,7 @@ class HubTopics(Struct, frozen=True):
         return self.config("+"), *states
 
     def of(self, kind: str, id_: str, last: str) -> str:
-        """Return the topic of one of the `devices`, `scenes` or `automations` for `last`, such as `state` or `set`."""
+        """Return the topic `last`, such as `state` or `set`, of a device, scene or automation."""
         return f"lares/{self.hub_id}/{kind}/{id_.translate(_ENCODED)}/{last}"
 
     def config(self, level: str) -> str:
@@ -80,14 +81,14 @@ FrameOf = Callable[[Event], bytes | None]
 
 
 def no_frame(_: Event) -> None:
-    """No event has a frame."""
+    """Return None: no event has a frame."""
 
 
 class HomeAccess(Struct, frozen=True, kw_only=True):
-    """What the publisher reads and calls. `send` is `Dispatcher.send`.
+    """Access of the publisher to the hub. `send` is `Dispatcher.send`.
 
-    `scenes` gives names by id, `automations` name and whether it is enabled. `run_scene` and `switch` raise
-    `LaresError`. `frame_of` gives the JSON of an event as the event stream sends it, None for one that it leaves out.
+    `scenes` gives names by id, `automations` the name and whether it is enabled. `run_scene` and `switch` raise
+    `LaresError`. `frame_of` gives the JSON of an event as in the event stream, None if that omits it.
     """
 
     registry: Registry
@@ -101,7 +102,7 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
 
 
 def published_topics(secrets: Secrets) -> HubTopics | None:
-    """Return the topics that a former run published at and that were not taken back; None if there are none."""
+    """Return the topics of a former run that still hold its messages; None if all are cleared."""
     kept = secrets.get("published")
     hub_id, prefix = orjson.loads(kept) if kept else ("", "")
     return HubTopics(hub_id, prefix) if hub_id else None

@@ -18,14 +18,14 @@ _ALARM_MODES: Mapping[str, str] = {
     "armed_custom_bypass": "arm_custom_bypass",
     "triggered": "trigger",
 }
-"""What an alarm panel shows, and what it is asked for."""
+"""The modes of an alarm panel, and the word that asks for each."""
 
 
 _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 
 class AlarmPanel(Entity):
-    """An alarm panel: its custom attribute shows its mode, and is set to one that it supports, all unless it says."""
+    """An alarm panel: its custom attribute shows its mode and is set to a supported one, by default any."""
 
     def setup(self) -> None:
         self.need()

@@ -41,7 +41,7 @@ class BinarySensor(Entity):
         self.read("state_topic", self._parse, "value_template")
 
     def showing(self, is_on: bool | None) -> Update:
-        """What it shows when it is on or off, for `off_delay`, or if that is not known."""
+        """Return the values for on, for off, or for unknown."""
         on, off = self._values if self.claims else (True, False)
         value = None if is_on is None else on if is_on else off
         return {self.label: value, **dict.fromkeys(self.more_keys, is_on)}

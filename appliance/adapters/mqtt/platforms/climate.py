@@ -72,7 +72,7 @@ class Climate(Regulated):
 
 
 def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    """Parses a mode by its announced name; of presets `None` is the one that is called so."""
+    """Return a parser of modes by their announced names; the preset `None` means none."""
 
     def parse(text: str) -> Update:
         if text == "" or len(text) > 200:

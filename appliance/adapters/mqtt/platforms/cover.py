@@ -78,7 +78,7 @@ class Cover(Entity):
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
-        """Return the actions that have a payload; an announced null means that there is not one."""
+        """Return the actions with a payload; an announced null removes one."""
         if not self.has_target("command_topic"):
             return ()
         actions = ("open", "close", "stop")
@@ -160,7 +160,7 @@ class Cover(Entity):
         def begins(entity: Entity) -> bool:
             motion = entity.motion if isinstance(entity, Cover) else ""
             if entity is not self and motion == said:
-                motion = ""  # a cover that is announced anew is told once more what it said before the command
+                motion = ""  # after a new announcement, a cover repeats its state from before the command
             if motion in ("opening", "closing") or has_moved(entity, "cover_position", before, target):
                 return True
             return motion == ("open" if target == 100 else "closed") and target in (0, 100)
@@ -170,6 +170,6 @@ class Cover(Entity):
 
 
 def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
-    """Return whether the attribute is the target or no longer as before; what is unknown has not moved."""
+    """Return whether the attribute is the target or has changed; an unknown value has not moved."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)

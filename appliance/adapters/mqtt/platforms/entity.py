@@ -27,7 +27,7 @@ UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf")
 
 
 class EntityEvent(Struct, frozen=True):
-    """Something that happened at a device and is no state, such as a press."""
+    """Something that happens at a device and leaves no state, such as a press."""
 
     name: str
     data: Mapping[str, Value]
@@ -46,10 +46,10 @@ class TopicReader(Struct, frozen=True):
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
+    """The messages of a command, and the attributes that the device shows once it is done.
 
-    Without `shows` the command is done when it is sent. If there is a `begins`, it is done as soon as that is true
-    of the entity, which is another than the one that was commanded if the device was announced again.
+    Without `shows`, the command is done when it is sent. With `begins`, it is done as soon as that is true of the
+    entity; after a new announcement that is another object than the commanded one.
     """
 
     messages: tuple[Outgoing, ...]
@@ -58,7 +58,7 @@ class Intent(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """The actions that a device takes for one attribute, what a command comes to, and what its values are.
+    """The actions of a device for one attribute, the messages of a command, and the schema of its values.
 
     `write` raises `Invalid` or `Unsupported`.
     """
@@ -74,22 +74,22 @@ SWITCHED = ("on", "off", "toggle")
 class Entity:
     """One announced entity.
 
-    `attributes` holds what is known; their names are capabilities or `custom.mqtt.<field>`. `claims` are the
-    capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
-    has no state: retained messages of its topics are ignored. `written_at` is the instant of the command that is
-    written, in the home's zone. It is expired before its first value, and when none came for `expire_after` seconds.
-    `unheard` are the attributes that it shows from before a restart and that no message has confirmed since.
+    `attributes` holds the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that it
+    shows unless another entity has them, `offers` the attributes that can be commanded. An entity that
+    `reports_events` has no state: retained messages of its topics are ignored. `written_at` is the time of the
+    present command in the home's zone. It is expired before its first value, and after `expire_after` seconds without
+    a value. `unheard` are the attributes from before a restart that no message has confirmed since.
     """
 
     device_class: str | None = None
-    """The class of a device of which it is the main entity; None: the component, empty: as announced."""
+    """The class of a device with this main entity; None: the component; empty: as announced."""
     reports_events = False
     is_renamed = False
     """Whether its value follows `use_custom`; the attributes of any other have the names of their capabilities."""
     event_names: tuple[str, ...] = ()
-    """The events that it announces; empty if it says of none."""
+    """The events that it announces; empty if they are unknown."""
     more_keys: tuple[str, ...] = ()
-    """Attributes that it may show in addition to those that it claims, offers, reads by name or names after itself."""
+    """Attributes that it may show in addition to its claims, offers, and own name."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -110,7 +110,7 @@ class Entity:
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
-                self.config.template(key)  # read with a command otherwise: what is wrong with it is told now
+                self.config.template(key)  # they are read with each command; report a fault now
         try:
             self.setup()
             if not self.readers and not self.offers:
@@ -120,11 +120,11 @@ class Entity:
         self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
 
     def setup(self) -> None:
-        """Fill readers, offers and claims from the configuration; raises `Invalid` if it lacks what is needed."""
+        """Fill readers, offers and claims from the configuration; raises `Invalid` if a needed key is missing."""
 
     @property
     def is_available(self) -> bool:
-        """Whether its availability topics say so, and its value has not expired."""
+        """Whether its availability topics report it available, and its value has not expired."""
         return self.availability.is_available and not self.is_expired
 
     @property
@@ -148,7 +148,7 @@ class Entity:
         return self.config.flag("optimistic", not self.readers) or not {attribute, ""} & self._confirmed
 
     def assumed(self, update: Update) -> Update:
-        """What it shows once a command for this was sent that no message will confirm."""
+        """Return the values to show after a command that no message will confirm."""
         return update
 
     def use_custom(self, suffix: str = "") -> None:
@@ -159,18 +159,18 @@ class Entity:
             self.offers[self.custom] = offer
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
-        """Show what it showed before a restart, of attributes that nothing is known of; whether that is anything."""
+        """Show the values from before a restart for attributes without a value; return whether there are any."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
         self.unheard |= kept.keys()
         return bool(kept)
 
     def write(self, command: Command) -> Intent:
-        """What to publish for a command that was offered; raises `Invalid` or `Unsupported`."""
+        """Return the messages of an offered command; raises `Invalid` or `Unsupported`."""
         return self.offers[command.capability].write(command)
 
     def dismantle(self) -> None:
-        """Read nothing any longer, so that nothing of it refers to itself: what is frozen is not collected."""
+        """Clear readers and offers to break reference cycles: frozen objects are not collected."""
         self.readers.clear()
         self.offers.clear()
 
@@ -204,9 +204,9 @@ class Entity:
     ) -> None:
         """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
 
-        The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`. Without
-        conversions a value is in the messages as it is commanded. If there is no state topic a command is done
-        when it is sent.
+        The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`.
+        Without conversions a value is in the messages as it is commanded. If there is no state topic a command is
+        done when it is sent.
         """
         is_shown = f"{name}_state_topic" in self.config
 
@@ -221,7 +221,9 @@ class Entity:
             self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
-        """Return whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is not one or readable."""
+        """Return whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is not one or
+        readable.
+        """
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
 
     def need(self, name: str = "command") -> None:
@@ -234,7 +236,7 @@ class Entity:
         return self.config.target(key) is not None
 
     def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
-        """One message, as `publish` makes it, and what is shown once the command is done."""
+        """Return one message, as `publish` makes it, and the values to show once the command is done."""
         return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
 
     def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
@@ -256,7 +258,7 @@ class Entity:
         return self.config.text(f"payload_{word}", word.upper())
 
     def code_of(self, command: Command) -> str:
-        """Return the code of the command; `Invalid` if it has none."""
+        """Return the code of the command; `Invalid` if it has no code."""
         if command.code is None:
             raise Invalid(f"{command.capability} asks for a code: the command must have the field code")
         return command.code
@@ -281,18 +283,18 @@ class Entity:
 
 
 def is_unknown(text: str) -> bool:
-    """Return whether an announcer says by this that it does not know."""
+    """Return whether this text means an unknown value."""
     return text.lower() in UNKNOWN
 
 
 def parse_number(text: str) -> int | float:
-    """Return the number that a text says, whole if it is written so; `Invalid` for anything else."""
+    """Return the number in a text, whole if it is written as one; `Invalid` for anything else."""
     try:
         value = float(text)
     except ValueError:
-        raise Invalid(f"{text[:40]!r} is no number") from None
+        raise Invalid(f"{text[:40]!r} is not a number") from None
     if not math.isfinite(value) or abs(value) > 1e18:
-        raise Invalid(f"{text[:40]!r} is no number")
+        raise Invalid(f"{text[:40]!r} is not a number")
     return int(text) if text.strip().lstrip("+-").isdigit() else value
 
 

@@ -8,7 +8,7 @@ from appliance.home.commands import Command
 
 
 class Humidifier(Regulated):
-    """A humidifier: on and off, a mode, a target, and what is measured."""
+    """A humidifier: on and off, a mode, a target, and its measurements."""
 
     def setup(self) -> None:
         words = {self.payload(power): power for power in ("on", "off")}

@@ -15,7 +15,7 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
-"""Seconds that a flash lasts unless the announcement says otherwise."""
+"""Seconds of a flash without an announced duration."""
 
 
 class JsonLight(LightEntity):
@@ -69,7 +69,7 @@ class JsonLight(LightEntity):
         return "color_temp" if is_number(state.get("color_temp")) and "color_temp" in self._modes else ""
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """One object; a fade goes along."""
+        """Return one object, with the fade in it."""
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}

@@ -11,7 +11,7 @@ _MOWER: Mapping[str, tuple[str, ...]] = {
     "pause": ("paused",),
     "dock": ("returning", "docked"),
 }
-"""What a lawn mower is told, and one of what it shows then."""
+"""Orders of a lawn mower, and the states that confirm each."""
 
 
 class LawnMower(Ordered):

@@ -50,11 +50,11 @@ WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white
 
 
 class LightChange(Struct, frozen=True):
-    """What a command to a light comes to: its power, and at most one property.
+    """The power that a command to a light leads to, and at most one property.
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
-    `white` (the whole light), `whites` (channels in addition to a colour, by attribute), `effect` or `flash` (short or long).
-    `shows` is what the light shows of it once it is done.
+    `white` (the whole light), `whites` (channels in addition to a colour, by attribute), `effect` or `flash` (short
+    or long). `shows` are the values that the light shows of it once it is done.
     """
 
     power: str
@@ -64,7 +64,7 @@ class LightChange(Struct, frozen=True):
 
 
 class LightEntity(Entity):
-    """A light. Schemas note in `_modes`, `_has_brightness` and `_can_flash` what they found."""
+    """A light. Schemas fill `_modes`, `_has_brightness` and `_can_flash`."""
 
     more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
 
@@ -73,7 +73,7 @@ class LightEntity(Entity):
     _can_flash = False
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the messages of a change, in the order in which they are sent."""
+        """Return the messages of a change in sending order."""
         raise NotImplementedError
 
     def _write(self, command: Command) -> Intent:
@@ -81,7 +81,7 @@ class LightEntity(Entity):
         return Intent(messages=self.messages(change, command), shows={"power": change.power, **change.shows})
 
     def offer_all(self, *, can_switch: bool = True) -> None:
-        """Offer what the schema found, and claim the capabilities."""
+        """Offer the properties of the schema, and claim the capabilities."""
         scale = self.config.number("brightness_scale", 255)
         self._scale = scale if scale >= 1 else 255
         if can_switch:
@@ -111,7 +111,7 @@ class LightEntity(Entity):
         self.offer(attribute, ("set",), self._write, **schema)
 
     def _whites(self) -> tuple[str, ...]:
-        """Return the attributes of its channels of white: one in addition to three colours, cold and warm, or none."""
+        """Return the attributes of its white channels: one with three colours, cold and warm, or none."""
         return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
 
     def _offer_effects(self) -> None:
@@ -163,7 +163,7 @@ class LightEntity(Entity):
         return round(1e6 / value["value"]) if is_kelvin else int(value["value"])
 
     def mode_update(self, mode: str) -> dict[str, Value]:
-        """Return the canonical mode, and the notations of colour that it ends, whoever showed them."""
+        """Return the canonical mode, and the notations of colour that it ends."""
         kept = COLOR_OF_MODE.get(mode, "")
         if not kept and mode not in ("white", "brightness", "onoff"):
             return {}
@@ -179,19 +179,21 @@ class LightEntity(Entity):
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:
-        """What on, off or none comes to in any case; nothing for another word."""
+        """Return the power for on, off or none in any case; empty for other words."""
         power = word.lower()
         return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
 
     def effect_update(self, name: Value) -> Update:
-        """Return an effect by the light's own name: of the catalog if it is known there, otherwise a custom attribute."""
+        """Return an effect by the light's own name: of the catalog if it is known there, otherwise a custom
+        attribute.
+        """
         word = name.lower() if isinstance(name, str) else None
         if word is None or word in EFFECTS:
             return {"effect": word, "custom.mqtt.effect": None}
         return {"effect": None, "custom.mqtt.effect": name}
 
     def change(self, command: Command) -> LightChange:
-        """What a command comes to. Brightness 0 switches off, any other property switches on."""
+        """Return the change of a command. Brightness 0 switches off, any other property switches on."""
         capability, value = command.capability, command.value
         if capability == "power":
             return LightChange(self.toggled(command.action))
@@ -223,12 +225,12 @@ class LightEntity(Entity):
         return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
 
     def color_with(self, whites: list[int]) -> list[int]:
-        """Red, green and blue as they are shown, black if they are not, and the channels of white behind them."""
+        """Return red, green and blue as shown, black if unknown, followed by the channels of white."""
         shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
         return [shown["r"], shown["g"], shown["b"], *whites]
 
     def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
-        """What levels of white from 0 to 255 come to, in percent; nothing if they are not as many as announced."""
+        """Return levels of white from 0 to 255 in percent; empty unless there is one for each channel."""
         attributes = self._whites()
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}

@@ -9,9 +9,9 @@ from appliance.home.values import Value
 
 
 class Number(Input):
-    """A number within the announced range, 1 to 100 in steps of 1 unless something else is announced.
+    """A number within the announced range, by default 1 to 100 in steps of 1.
 
-    A bound that is no whole number takes the steps away if none are announced. `payload_reset` makes it unknown.
+    A fractional bound removes the default steps. `payload_reset` makes the value unknown.
     """
 
     def schema(self) -> dict[str, Value]:

@@ -15,7 +15,7 @@ def shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], 
 
 
 class Ordered(Entity):
-    """What shows a word and is told others: its custom attribute is set to one of its orders."""
+    """An entity whose states and orders are different words: its custom attribute is set to an order."""
 
     def offer_orders(
         self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]

@@ -18,7 +18,7 @@ PICTURE_EVENT = "picture"
 
 
 HEAD_BYTES = 12
-"""Bytes at the beginning of a picture that tell its type."""
+"""Bytes at the beginning of a picture that show its type."""
 
 
 _BLANKS = b" \t\r\n"
@@ -50,23 +50,23 @@ class StillPicture(Entity):
         return False
 
     def media_type_of(self, payload: bytes) -> str:
-        """Return the media type of the picture that is this message; raises `Invalid` if it is not one, or too large."""
+        """Return the media type of this message; raises `Invalid` if it is not a picture or too large."""
         if _decoded_size(payload, is_base64=self.is_base64) > MAX_PICTURE_BYTES:
             raise Invalid(f"a picture is larger than {MAX_PICTURE_BYTES // 1024**2} MiB")
         media_type = _media_type(_decoded_head(payload) if self.is_base64 else payload[:HEAD_BYTES])
         if media_type is None:
             coding = " in base64" if self.is_base64 else ""
-            raise Invalid(f"a message is no picture: it must be JPEG, PNG, GIF or WebP{coding}")
+            raise Invalid(f"a message is not a picture: it must be JPEG, PNG, GIF or WebP{coding}")
         return media_type
 
     def decode(self, payload: bytes) -> bytes:
-        """Return the picture of a message that has a media type; raises `Invalid` where its base64 is cut off."""
+        """Return the picture of a message with a media type; raises `Invalid` if its base64 is cut off."""
         if not self.is_base64:
             return payload
         try:
             return binascii.a2b_base64(payload)
         except binascii.Error:
-            raise Invalid("a picture is no base64 to its end") from None
+            raise Invalid("a picture's base64 is cut off") from None
 
 
 def _decoded_size(payload: bytes, *, is_base64: bool) -> int:

@@ -10,7 +10,7 @@ from appliance.home.values import Value
 
 
 class Regulated(Entity):
-    """What has a measurement, a target and modes: each a property at topics of its own."""
+    """An entity with a measurement, a target and modes, each with topics of its own."""
 
     def setup(self) -> None:
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
@@ -33,7 +33,7 @@ class Regulated(Entity):
         return {"min": plain_number(low), "max": plain_number(high)}
 
     def add_modes(self, modes: tuple[str, ...]) -> None:
-        """Read the mode and what it does now, and offer to set the mode where any is known."""
+        """Read the mode and the present action, and offer to set the mode if any is known."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
         parse = self.or_reset("mode", _text_of(key, self.config.texts("modes")))
         self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
@@ -46,12 +46,12 @@ class Regulated(Entity):
         self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
     def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
-        """Return the parser, which takes `payload_reset_<name>` for the word of what is unknown."""
+        """Return the parser, with `payload_reset_<name>` as the word for unknown."""
         reset = self.config.text(f"payload_reset_{name}", "None")
         return lambda text: parse("None" if text == reset else text)
 
     def claim_shown(self, topics: Mapping[str, str]) -> None:
-        """Claim what can be commanded, and the attributes of those topics that are announced."""
+        """Claim the attributes with commands or an announced topic."""
         shown = (attribute for attribute, topic in topics.items() if topic in self.config)
         self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
 
@@ -66,7 +66,7 @@ def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update
 
 
 def measured_in(unit: str) -> Callable[[float], Value]:
-    """What makes a measurement of a number."""
+    """Return a function that adds the unit to a number."""
     return lambda value: {"value": value, "unit": unit}
 
 

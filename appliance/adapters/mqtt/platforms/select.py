@@ -24,4 +24,4 @@ class Select(Input):
             return {self.custom: text[:1000]}
         if text == "" or is_unknown(text):
             return {self.custom: None} if text == "None" else {}
-        raise Invalid(f"{text[:40]!r} is none of the announced options")
+        raise Invalid(f"{text[:40]!r} is not one of the announced options")

@@ -44,7 +44,7 @@ _MEASUREMENTS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
 )  # fmt: skip
-"""Words in a name that say over which time its value is summed up."""
+"""Words in a name that give the period of a sum."""
 
 
 class Sensor(Entity):
@@ -90,7 +90,7 @@ class Sensor(Entity):
         if text == "" and not is_option:
             return {}
         if self._options and not is_option:
-            raise Invalid(f"{text[:40]!r} is none of the announced options")
+            raise Invalid(f"{text[:40]!r} is not one of the announced options")
         if key:
             return {key: text if key == "air_quality" else self._measurement(key, parse_number(text))}
         try:

@@ -26,7 +26,7 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Home Assistant takes them unless told otherwise; Lares if a template or the key speaks of them."""
+        """Return whether a template or a key mentions the variable; Home Assistant assumes it."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
@@ -44,7 +44,7 @@ class Siren(OnOff):
         return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
-        """Return the payload for on or off; each may have its template. Without one it is JSON, what varies with it."""
+        """Return the payload for on or off, rendered by its template, or as JSON with the further values."""
         keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
         payload, template = self.payload(action), self.config.template(*keys)
         if template is None:

@@ -96,12 +96,12 @@ def build_entity(announcement: Announcement) -> Entity:
     ):
         kind = ActionSensor
     if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
-        raise Invalid("is no trigger")
+        raise Invalid("is not a trigger")
     return kind(announcement)
 
 
 def is_excluded(announcement: Announcement) -> bool:
-    """Return whether it is of category config or diagnostic, batteries excepted, or announced as disabled by default."""
+    """Return whether it is disabled by default, or of category config or diagnostic; batteries are never excluded."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True

@@ -61,7 +61,7 @@ class TemplateLight(LightEntity):
         return parse
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """One message; the template sees only what the command names."""
+        """Return one message; its template sees only the values of the command."""
         names: dict[str, Value] = {}
         if change.name == "rgb":
             names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}

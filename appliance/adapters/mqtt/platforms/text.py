@@ -10,7 +10,7 @@ from appliance.home.values import Value
 
 
 class Text(Input):
-    """A text of the announced lengths, 0 to 255 characters unless they say otherwise."""
+    """A text of the announced lengths, by default 0 to 255 characters."""
 
     def schema(self) -> dict[str, Value]:
         low, high = self.config.bounds("min", "max", 0, 255)

@@ -60,7 +60,7 @@ class TopicLight(LightEntity):
     def _of_notation(self, mode: str, update: Update) -> Update:
         """Return a colour with the mode that it begins.
 
-        If a topic names the mode, a colour begins none: it is shown only while its mode is the one that was named.
+        If a topic names the mode, a colour begins no mode and is shown only while the topic names its mode.
         """
         if not self._has_mode_topic:
             return {**self.mode_update(mode), **update}
@@ -73,7 +73,7 @@ class TopicLight(LightEntity):
         return self._of_notation("color_temp", update) if update else {}
 
     def _color_parser(self, notation: str) -> Callable[[str], Update]:
-        """Parses lists of numbers such as `255,0,64`; behind three colours there may be one white or two."""
+        """Return a parser of lists such as `255,0,64`; one or two whites may follow three colours."""
 
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
@@ -97,7 +97,7 @@ class TopicLight(LightEntity):
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the property's own message, and the one that switches on, before or behind it as announced."""
+        """Return the message of the property, and the message that switches on before or after it."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -112,7 +112,7 @@ class TopicLight(LightEntity):
         return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
-        """Return the message of one property; a colour is the list of its parts, with no white if there is a place."""
+        """Return the message of one property; a colour is the list of its parts, with whites of 0."""
         if change.name == "whites":
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
@@ -124,7 +124,7 @@ class TopicLight(LightEntity):
         return self.publish(f"{change.name}_command", ",".join(map(str, names.values())), **names)
 
     def _with_whites(self, parts: list[Any]) -> Outgoing:
-        """Return the message of a colour and the channels of white behind it."""
+        """Return the message of a colour followed by the channels of white."""
         whites = ("white",) if len(parts) == 4 else ("cold_white", "warm_white")
         names: dict[str, Any] = dict(zip(("red", "green", "blue", *whites), parts, strict=True))
         return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)

@@ -17,7 +17,7 @@ _VACUUM: Mapping[str, tuple[str, ...]] = {
     "clean_spot": ("cleaning",),
     "locate": (),
 }
-"""What a vacuum cleaner is told, and one of what it shows then."""
+"""Orders of a vacuum cleaner, and the states that confirm each."""
 
 
 class Vacuum(Ordered):

@@ -9,11 +9,11 @@ _HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
 
 
 _HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
-"""The modes of a water heater that does not say which it has."""
+"""The modes of a water heater that announces no modes."""
 
 
 class WaterHeater(Regulated):
-    """A water heater: on and off, which is not shown, a mode, a target, and what is measured."""
+    """A water heater: on and off (not shown), a mode, a target, and its temperature."""
 
     def setup(self) -> None:
         super().setup()

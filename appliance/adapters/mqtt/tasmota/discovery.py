@@ -33,13 +33,13 @@ DIMMER, CCT, RGB, RGBW, RGBCCT = 1, 2, 3, 4, 5
 """Values of `lt_st`."""
 
 SEPARATE_WHITE = 128
-"""Value of SetOption37 from which colour and white are two lights."""
+"""Lowest value of SetOption37 that makes colour and white two lights."""
 
 INVERTED = 1
 """Bit of `sho` for a shutter whose position counts from the open end."""
 
 PIR_SECS = 1
-"""Seconds after which a switch in mode 13 or 14 goes off without a message."""
+"""Seconds until a switch in mode 13 or 14 goes off without a message."""
 
 BUTTON_EVENTS = ("single", "double", "triple", "quad", "penta", "hold")
 """Events of a button, which Tasmota writes in capitals."""
@@ -56,7 +56,7 @@ SWITCH_EVENTS: Mapping[int, Mapping[str, str]] = {
 """Events of a switch by its mode and word, if they have another name than the word."""
 
 STATE_MODES = frozenset((1, 2, 3, 4, 5, 6, 9, 10, 13, 14, 15, 16))
-"""Modes in which a switch has a state."""
+"""Modes of a switch with a state."""
 
 PIR_MODES = frozenset((13, 14))
 """Modes that report ON only."""
@@ -68,7 +68,7 @@ def mac_of(topic: str) -> tuple[str, str]:
     """Return the address, and `config` or `sensors`, of a discovery topic; raises `Invalid` for any other topic."""
     levels = topic.removeprefix(f"{DISCOVERY_PREFIX}/").split("/")
     if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
-        raise Invalid("is no topic of Tasmota's discovery")
+        raise Invalid("is not a topic of Tasmota's discovery")
     return levels[0].upper(), levels[1]
 
 
@@ -115,7 +115,7 @@ class _Tasmota:
         return str(self._config.get(key) or "")[:200]
 
     def _list(self, key: str, default: list[str]) -> list[str]:
-        """Return the texts of a list, with those of the default in the place of missing ones."""
+        """Return the texts of a list; defaults replace missing ones."""
         given = self._config.get(key)
         given = given if isinstance(given, list) else []
         return [str(word) if word else known for word, known in zip(given, default, strict=False)] + default[

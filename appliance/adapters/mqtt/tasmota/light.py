@@ -32,8 +32,8 @@ FULL = 100
 class TasmotaLight(LightEntity):
     """A light, or one of the lights that share a device.
 
-    Its type says what it has: 0 only power, 1 brightness, 2 colour temperature, 3 colours, 4 colours and white, 5
-    colours and colour temperature.
+    Its type is 0 for power only, 1 brightness, 2 colour temperature, 3 colours, 4 colours and white, 5 colours and
+    colour temperature.
     """
 
     def setup(self) -> None:
@@ -77,7 +77,7 @@ class TasmotaLight(LightEntity):
         return self.effect_update(word or name)
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
-        """Return the colour or the white that is on; with both kinds of channels `White` says which."""
+        """Return the colour or the white that is on; with both kinds of channels `White` decides."""
         white: Any = state.get("White")
         mired: Any = state.get("CT")
         color = _hue_and_saturation(state.get("HSBColor"))

@@ -117,10 +117,10 @@ QUANTITIES: Mapping[str, Quantity] = {
 """The values that Tasmota's drivers name alike. A name without a class never takes a capability."""
 
 _WIND = re.compile(r"TX2[03]|WINDMETER")
-"""Sensors whose `Speed` and `Dir` are those of the wind."""
+"""Sensors of the wind, whose values are `Speed` and `Dir`."""
 
 _CHIP = re.compile(r"ESP\d*\w*|CPU|AXP\d+|MPU\w*|DS3231|(BL09|CSE77|ADE7|HLW80|MCP39|V92)\w*")
-"""Chips that measure their own temperature, not that of the room."""
+"""Chips that measure their own temperature instead of the room's."""
 
 _NOT_KWH = ("AS3935", "LD2410")
 """Sensors whose `Energy` is not electrical."""

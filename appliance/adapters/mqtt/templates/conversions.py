@@ -41,7 +41,7 @@ class Undefined(jinja2.Undefined):
     """A missing value: empty text, false, no elements. Any other use of it raises `ValueMissing`."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__("asks for what is not there", exc=ValueMissing)  # type: ignore[arg-type]
+        super().__init__("asks for a missing value", exc=ValueMissing)  # type: ignore[arg-type]
 
 
 UNDEFINED = Undefined()
@@ -52,7 +52,7 @@ _FALSE = ("false", "no", "off", "disable", "0")
 
 
 def or_default(value: Any, default: Any, expected: str) -> Any:
-    """Return the default if one was given; otherwise raises `TemplateFailed` with what the filter needs."""
+    """Return the default if there is one; otherwise raise `TemplateFailed` with the needed kind of value."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
@@ -61,7 +61,7 @@ def or_default(value: Any, default: Any, expected: str) -> Any:
 
 
 def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
-    """What `convert` returns; where Python cannot convert, as `or_default`."""
+    """Return the result of `convert`; if Python cannot convert the value, act as `or_default`."""
     try:
         return whole(convert())
     except (TypeError, ValueError, ArithmeticError, OSError, ValueMissing):
@@ -74,7 +74,7 @@ def number(value: Any) -> float:
 
 
 def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a filter or function of so many values, and of the default behind them for what Python cannot convert."""
+    """Return a filter of this number of values, followed by a default for values that Python cannot convert."""
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
         def convert(run: Rendering, *given: Any, default: Any = NOT_GIVEN, **named: Any) -> Any:
@@ -118,7 +118,7 @@ def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common")
 
 
 def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]:
-    """Return a filter and function of so many numbers, and of the default behind them."""
+    """Return a filter of this number of numbers, followed by a default."""
     return defaulting("a number", count)(lambda run, *given: work(*map(number, given)))
 
 
@@ -164,7 +164,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """Return one of two values, by what the first counts as; a third for None if one was given."""
+    """Return one of two values, by the truth of the first; a third for None if there is one."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no
@@ -229,12 +229,14 @@ def is_number(run: Rendering, value: Any) -> bool:
 
 
 def _moment(text: str) -> datetime:
-    """Return the point in time that a text in ISO 8601 says; `ValueError` for any other."""
+    """Return the time of a text in ISO 8601; `ValueError` for any other."""
     return datetime.fromisoformat(text[: MAX_NUMBER_CHARS + 1])
 
 
 def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Return the point in time of seconds since 1970, as number or text, or of a text in ISO 8601; None for another text."""
+    """Return the point in time of seconds since 1970, as number or text, or of a text in ISO 8601; None for another
+    text.
+    """
     if isinstance(value, datetime):
         return value
     try:
@@ -247,7 +249,7 @@ def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def as_local(run: Rendering, value: Any) -> Any:
-    """Return the point in time on the home's clocks; one without a zone is taken as theirs."""
+    """Return the time on the home's clocks; a time without a zone counts as theirs."""
     if not isinstance(value, datetime):
         return or_default(value, NOT_GIVEN, "a time")
     return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)

@@ -1,6 +1,6 @@
-"""The evaluator: walks the tree that Jinja's parser makes of a template, and writes its text within bounds.
+"""The evaluator: walks the tree of Jinja's parser, and writes its text within bounds.
 
-What is no part of the subset is refused when the template is announced, and not when it is rendered.
+Parts outside of the subset are refused at the announcement, not at each rendering.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
 from appliance.adapters.mqtt.templates.texts import check, joined
 
 _WRITTEN = "__written__"
-"""The name under which filters find what the statements before them wrote."""
+"""The name of the text of the statements before a filter."""
 
 _PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
 """Nodes that only hold others, which count."""
@@ -57,9 +57,9 @@ class Jump(Enum):
 
 
 def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
-    """Return the statements of a template, and the texts that are in it.
+    """Return the statements of a template, and the texts in it.
 
-    Raises `TemplateFailed` for what is not offered, too much or nested too deep, and what Jinja's parser raises.
+    Raises `TemplateFailed` for unknown, too many, or too deeply nested parts, and the errors of Jinja's parser.
     """
     body, literals, count = ENVIRONMENT.parse(text).body, set[str](), 0
     waiting: list[tuple[Any, int]] = [(each, 1) for each in reversed(body)]
@@ -82,7 +82,7 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
 
 
 def _check(node: Any, literals: set[str]) -> None:
-    """Raise `TemplateFailed` for a node that asks for what is not offered; note its text, and what it applies."""
+    """Raise `TemplateFailed` for a node with an unknown name; note its text and its function."""
     match node:
         case nodes.Name(name=name):
             check_name(name)
@@ -106,7 +106,7 @@ def _check(node: Any, literals: set[str]) -> None:
 
 
 def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """What a filter, a test or a call applies, and the node to whose value it is applied, if it is to one."""
+    """Return the function of a filter, a test or a call, and the node of its first value, if it has one."""
     match node:
         case nodes.Filter(name=name):
             if name.startswith("regex_"):
@@ -122,11 +122,11 @@ def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
             return named(METHOD_CALLS, "method", name), [owner]
         case nodes.Call(node=nodes.Name(name=name)):
             return named(FUNCTIONS, "function", name), []
-    raise TemplateFailed("calls something that is no function of templates")
+    raise TemplateFailed("calls something that is not a function of templates")
 
 
 def _check_pattern(node: Any) -> None:
-    """A pattern that can never be used is said when the template is announced."""
+    """Check a constant pattern, so that a useless one is reported at the announcement."""
     for each in [*node.args[:1], *(each.value for each in node.kwargs if each.key == "find")]:
         if isinstance(each, nodes.Const):
             check(str(each.value))
@@ -157,7 +157,7 @@ def _getitem(run: Rendering, node: Any) -> Any:
     if not isinstance(key, nodes.Slice):
         return item(found, _value(run, key))
     if not isinstance(found, str | list | tuple):
-        raise ValueMissing("cuts a part out of what is not there")
+        raise ValueMissing("cuts a part out of a missing value")
     bounds = [None if each is None else _value(run, each) for each in (key.start, key.stop, key.step)]
     return run.made(found[slice(*bounds)])
 
@@ -214,7 +214,7 @@ _EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
     nodes.Tuple: lambda run, node: run.weighed(tuple(_values(run, node.items))),
     **{getattr(nodes, name): _calculation for name in ARITHMETIC},
 }
-"""What an expression comes to, by its node."""
+"""Evaluates an expression, by its node."""
 
 
 def write(run: Rendering, output: list[str], body: Iterable[Any]) -> Jump | None:
@@ -265,7 +265,7 @@ def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> b
 
 
 def _written(run: Rendering, node: Any) -> Any:
-    """What the body of a node writes, through its filters; names that are set there are gone behind it."""
+    """Return the text of a node's body, through its filters; names that it sets end with it."""
     outside, texts = run.names, list[str]()
     run.names = {**outside}
     run.charge()
@@ -315,4 +315,4 @@ _STATEMENTS: Mapping[type, Callable[[Rendering, list[str], Any], Jump | None]] =
     nodes.Output: _output,
     nodes.With: _with,
 }
-"""What a statement does, by its node; it appends texts to the output."""
+"""Runs a statement, by its node; it appends texts to the output."""

@@ -1,4 +1,4 @@
-"""The filters, tests, functions and methods that templates may use, one table each; what is in none is refused."""
+"""The filters, tests, functions and methods of templates, one table each; other names are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _plain(function: Any) -> TemplateFunction:
 
 def _is_defined(run: Rendering, value: Any) -> Any:
     if isinstance(value, Undefined):
-        raise ValueMissing("asks for what is not there")
+        raise ValueMissing("asks for a missing value")
     return value
 
 
@@ -102,7 +102,7 @@ _BOTH: Mapping[str, TemplateFunction] = {
     "typeof": lambda run, value: type(value).__name__,
     "union": operators.united(operator.or_),
 }
-"""What may be called by name and are behind `|` too."""
+"""Names that can be called and also follow `|`."""
 
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -148,7 +148,7 @@ FILTERS: Mapping[str, TemplateFunction] = {
     "tojson": conversions.html_safe_json,
     "upper": _text(str.upper),
 }
-"""What may are behind `|`."""
+"""Names that can follow `|`."""
 
 
 _TESTS = """boolean defined false float integer iterable mapping none number sameas sequence string true
@@ -179,7 +179,7 @@ TESTS: Mapping[str, TemplateFunction] = {
     "tuple": lambda run, value: isinstance(value, tuple),
     "upper": lambda run, value: run.text(value).isupper(),
 }  # fmt: skip
-"""What may are behind `is`."""
+"""Names that can follow `is`."""
 
 FUNCTIONS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -194,7 +194,7 @@ FUNCTIONS: Mapping[str, TemplateFunction] = {
     "utcnow": lambda run: run.now.astimezone(UTC),
     "zip": operators.zipped,
 }
-"""What may be called by name."""
+"""Names that can be called."""
 
 CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 
@@ -233,7 +233,7 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """Return the entry of a table; `TemplateFailed` with the kind and the name for what is not offered."""
+    """Return the entry of a table; `TemplateFailed` with the kind and the name for an unknown one."""
     if isinstance(name, str) and name in table:
         return table[name]
     raise TemplateFailed(f"the {kind} {str(name)[:60]!r} is not known")
@@ -251,7 +251,7 @@ def _method(name: str) -> TemplateFunction:
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
         method = METHODS.get(type(value), {}).get(name)
         if method is None and isinstance(value, Undefined):
-            raise ValueMissing(f"calls {name} of what is not there")
+            raise ValueMissing(f"calls {name} of a missing value")
         if method is None:
             raise TemplateFailed(f"calls {name} of {type(value).__name__}, which has none")
         return method(run, value, *given, **fields)
@@ -260,4 +260,4 @@ def _method(name: str) -> TemplateFunction:
 
 
 METHOD_CALLS: Mapping[str, TemplateFunction] = {name: _method(name) for each in METHODS.values() for name in each}
-"""What may be called behind a point."""
+"""Names that can be called after a point."""

@@ -34,7 +34,7 @@ class JsonPaths(Template):
         return f"JsonPaths{self._paths}"
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """Return the text; raises `ValueMissing` if the message has none of the paths."""
+        """Return the text; raises `ValueMissing` if the message lacks all paths."""
         del now
         for path in self._paths:
             if (value := _value_at(names.get("value_json"), path)) is not _MISSING:

@@ -37,7 +37,7 @@ _LOOP_FIELDS = frozenset(
 
 
 def item(value: Any, key: Any) -> Any:
-    """Return the part of an object, list, text or time under a key or index; `ValueMissing` for an undefined value."""
+    """Return the part under a key or index; `ValueMissing` for an undefined value."""
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
@@ -114,7 +114,7 @@ def _equals(run: Rendering, left: Any, right: Any) -> bool:
 
 
 def contains(run: Rendering, left: Any, right: Any) -> bool:
-    """Return whether the left value is an element, key or part of the right one; a list, tuple or object can be none."""
+    """Return whether the left value is an element, key or part of the right one."""
     if isinstance(right, dict):
         return hashable(left) in right
     if isinstance(right, Undefined):
@@ -162,7 +162,7 @@ OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": 
 
 
 MAX_TOKENS = 4 * MAX_NODES
-"""Tokens of a template: brackets and commas are no nodes, and reading them takes time."""
+"""Tokens of a template: brackets and commas are not nodes, and reading them takes time."""
 
 
 class _Bounded(Extension):
@@ -196,10 +196,10 @@ MAX_BUILTIN_ARGUMENT = 1_000
 """No number that is given to one of Jinja's own filters is larger: widths, and how many parts are made."""
 
 _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
-"""Those that look in each element for a part, under a path or several."""
+"""Filters that look for a part in each element, under one path or several."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
-"""Those that take a text apart, and need many times its size for that."""
+"""Filters that take a text apart, which needs many times its size."""
 
 
 def items(run: Rendering, value: Any) -> Any:
@@ -208,7 +208,9 @@ def items(run: Rendering, value: Any) -> Any:
 
 
 def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
-    """Return the part of an element under an index, or under a path such as `a.b.0`; `default` for each that is missing."""
+    """Return the part of an element under an index, or under a path such as `a.b.0`; `default` for each that is
+    missing.
+    """
     if isinstance(path, str):
         run.charge(path.count(".") // KEYS_PER_STEP)
     for key in path.split(".") if isinstance(path, str) else (path,):
@@ -249,7 +251,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def builtin(name: str) -> Callable[..., Any]:
-    """Return one of Jinja's own filters, with what it reads and makes charged."""
+    """Return one of Jinja's own filters, which charges its input and output."""
     function: Any = ENVIRONMENT.filters[name]
 
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
@@ -274,12 +276,12 @@ def builtin(name: str) -> Callable[..., Any]:
 
 
 def combined(run: Rendering, *objects: Any) -> Any:
-    """One object of several; the last has its way."""
+    """Return one object of several; the last one wins."""
     return run.made({key: value for each in objects for key, value in run.weighed(each).items()})
 
 
 def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]:
-    """Return a filter of two lists as sets; the order is that of the lists."""
+    """Return a filter of two lists as sets; it keeps the order of the lists."""
 
     def unite(run: Rendering, value: Any, other: Any) -> Any:
         first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))
@@ -290,7 +292,7 @@ def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]
 
 
 def flat(run: Rendering, value: Any, levels: Any = None) -> Any:
-    """Return the elements of a list and of the lists in it, so many levels deep."""
+    """Return the elements of a list and of the lists in it, down to this number of levels."""
     found: list[Any] = []
     for each in run.elements(run.weighed(value)):
         is_list = isinstance(each, list | tuple) and (levels is None or levels > 0)

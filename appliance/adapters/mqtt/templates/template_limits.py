@@ -50,7 +50,7 @@ class TemplateFailed(Exception):
 
 
 class ValueMissing(TemplateFailed):
-    """A template asked for what the payload does not contain. That is normal: the value stays as it was."""
+    """A template asked for a value that the payload lacks. That is normal: the value stays."""
 
 
 class Namespace:
@@ -64,7 +64,9 @@ _ALONE = (int, float, bool, type(None))
 
 
 def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
-    """Return the weight of a value: 1 for each part of it and for each 8 characters; `TemplateFailed` beyond `allowed`."""
+    """Return the weight of a value: 1 for each part of it and for each 8 characters; `TemplateFailed` beyond
+    `allowed`.
+    """
     if isinstance(value, str):
         total = 1 + len(value) // 8
     elif isinstance(value, list | tuple | dict):
@@ -123,7 +125,9 @@ class Rendering:
             raise TemplateFailed(f"takes longer than {MAX_RENDER_SECS * 1000:.0f} ms")
 
     def weighed(self, value: Any) -> Any:
-        """Return a list, tuple or object that all of is read of or that was made, its weight charged; any other as it is."""
+        """Return a list, tuple or object that all of is read of or that was made, its weight charged; any other as it
+        is.
+        """
         if isinstance(value, list | tuple | dict):
             self.charge(weight(value) // WEIGHT_PER_STEP)
         return value

@@ -80,7 +80,7 @@ def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[r
     if len(text) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"searches a text of more than {MAX_SUBJECT_CHARS} characters")
     if not isinstance(pattern, str) or pattern not in run.literals:
-        raise TemplateFailed("a regular expression must stand in the template itself")
+        raise TemplateFailed("a regular expression must be part of the template")
     run.charge(20 + _tries(pattern, 1 << len(text).bit_length()) // 200)
     return _compiled(pattern, bool(ignorecase)), text
 
@@ -137,13 +137,13 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
             return MAX_COMPARISONS + 1
         choices = max(high - low, 0) + 1
         if argument[2].getwidth()[0] == 0:
-            choices *= max(low, 1)  # what may be empty is matched as often as it must, and no text ends that
+            choices *= max(low, 1)  # a part that may be empty is matched as often as required, and no text ends that
         return choices if inner == 1 else choices * inner ** min(high, 32)
     return MAX_COMPARISONS + 1
 
 
 MAX_WIDTH = 999
-"""Characters to which a format fills up one value."""
+"""Largest width of a format, in characters."""
 
 _DIRECTIVE = re.compile(r"%(?:\(\w+\))?[-#0 +]*\d{0,3}(?:\.\d{1,2})?[hlL]?[diouxXeEfFgGcs%]")
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?")

@@ -158,12 +158,14 @@ class Client(aiomqtt.Client):
 
     async def __aenter__(self) -> Self:
         """Connect; raises `MqttError` with the cause, also if the connection breaks right after the answer."""
+        self._is_abandoned = False
         end = self._disconnected
         # Otherwise asyncio logs that it was never retrieved.
         end.add_done_callback(lambda it: it.cancelled() or it.exception())
         try:
             await super().__aenter__()
         except BaseException as error:
+            self._is_abandoned = True
             self._client._sock_close()  # noqa: SLF001 - the library leaves the socket open
             if isinstance(error, MqttConnectError) or not isinstance(error, aiomqtt.MqttError):
                 raise
@@ -199,7 +201,10 @@ class Client(aiomqtt.Client):
         return int(getattr(self._queue, "received", 0))
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
-        """Read through a buffer, in steps. Called on the thread that connects."""
+        """Read through a buffer, in steps. Called on the thread that connects, maybe after the wait was cancelled."""
+        if self._is_abandoned:
+            sock.close()
+            return
         buffered = client._sock = BufferedSocket(sock, self._loop)  # noqa: SLF001
         super()._on_socket_open(client, userdata, buffered)
         reading = _PacketReader(client, buffered, self._loop, self._disconnected)

@@ -298,7 +298,7 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
     """Certificates are checked, the host's name included. Raises OSError for files that cannot be read."""
     for name in (settings.ca_file, settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
-            raise OSError(f"{name} is not a plain file")  # the library would wait for the other end of a pipe
+            raise OSError(f"{name} is not a regular file")  # the library would wait for the other end of a pipe
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)

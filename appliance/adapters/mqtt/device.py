@@ -56,6 +56,7 @@ class MqttDevice(Struct):
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
     is_restored: bool = False
+    metadata: dict[str, Value] = field(default_factory=dict)
 
     @property
     def is_available(self) -> bool:
@@ -87,22 +88,12 @@ class MqttDevice(Struct):
 
         `pushed` are the attributes of messages that came just now and were not retained.
         """
-        announcements = [entity.announcement for entity in self.entities]
-        topics = list(dict.fromkeys(each.source for each in announcements))
         facts = self.facts
         return Observation(
             device_id=self.id,
             kind=self.kind,
             attributes=self.attributes,
-            vendor_specific={
-                "config_topics": topics[:10],
-                "origin": announcements[0].origin,
-                "identifier": self.identifier,
-                **({"labels": labels} if (labels := self.labels) else {}),
-                **({"units": units} if (units := self.units) else {}),
-                **({"alarms": alarms} if (alarms := self.alarms) else {}),
-                **({"events": events} if (events := self.events) else {}),
-            },
+            vendor_specific=self._metadata(),
             name=self.name or None,
             info=Info(
                 manufacturer=facts.manufacturer or None,
@@ -118,6 +109,22 @@ class MqttDevice(Struct):
             kept=frozenset().union(*(entity.unheard for entity in self.entities)),
             pushed=frozenset(pushed),
         )
+
+    def _metadata(self) -> dict[str, Value]:
+        """Return the vendor's data, which stays the same while the device does."""
+        if not self.metadata:
+            announcements = [entity.announcement for entity in self.entities]
+            topics = list(dict.fromkeys(each.source for each in announcements))
+            known: dict[str, Value] = {
+                "labels": self.labels, "units": self.units, "alarms": self.alarms, "events": self.events
+            }  # fmt: skip
+            self.metadata = {
+                "config_topics": topics[:10],
+                "origin": announcements[0].origin,
+                "identifier": self.identifier,
+                **{name: value for name, value in known.items() if value},
+            }
+        return self.metadata
 
     @property
     def labels(self) -> dict[str, Value]:

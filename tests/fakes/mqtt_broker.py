@@ -27,7 +27,7 @@ class ProtocolError(Exception):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """What is published at a topic."""
+    """A message at a topic."""
 
     topic: str
     payload: bytes
@@ -36,7 +36,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client says first; `keepalive` in seconds, 0 for none."""
+    """The first packet of a client; `keepalive` in seconds, 0 for none."""
 
     client_id: str
     keepalive: int = 0
@@ -46,20 +46,20 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fields(msgspec.Struct):
-    """The fields of a packet's body, read one after another; each raises `ProtocolError` where the body is over."""
+    """The fields of a packet's body, read one after another; each raises `ProtocolError` if the body is over."""
 
     body: bytes
     at: int = 0
 
     def take(self, size: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         if self.at + size > len(self.body):
             raise ProtocolError("a packet is shorter than its fields")
         self.at += size
         return self.body[self.at - size : self.at]
 
     def number(self, size: int) -> int:
-        """An integer of so many bytes."""
+        """Return an integer of this number of bytes."""
         return int.from_bytes(self.take(size), "big")
 
     def binary(self) -> bytes:
@@ -67,7 +67,7 @@ class Fields(msgspec.Struct):
         return self.take(self.number(2))
 
     def text(self) -> str:
-        """A text with its length before it."""
+        """Return a text with its length before it."""
         try:
             return self.binary().decode()
         except UnicodeDecodeError:
@@ -79,12 +79,12 @@ class Fields(msgspec.Struct):
         return self.at < len(self.body)
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return all that is left."""
         return self.take(len(self.body) - self.at)
 
 
 async def read_packet(reader: asyncio.StreamReader) -> tuple[int, int, Fields]:
-    """The next packet: type, flags and body. Raises `ProtocolError`, and IncompleteReadError at the end."""
+    """Return the next packet: type, flags and body. Raises `ProtocolError`, and IncompleteReadError at the end."""
     [first] = await reader.readexactly(1)
     size = 0
     for shift in (0, 7, 14, 21):
@@ -96,7 +96,7 @@ async def read_packet(reader: asyncio.StreamReader) -> tuple[int, int, Fields]:
 
 
 def packet(kind: int, *parts: bytes, flags: int = 0) -> bytes:
-    """A packet of this type."""
+    """Return a packet of this type."""
     body = b"".join(parts)
     size, head = len(body), bytearray([kind << 4 | flags])
     while size > 0x7F:
@@ -107,17 +107,17 @@ def packet(kind: int, *parts: bytes, flags: int = 0) -> bytes:
 
 
 def number(value: int) -> bytes:
-    """An integer of two bytes."""
+    """Return an integer of two bytes."""
     return value.to_bytes(2, "big")
 
 
 def text(value: str) -> bytes:
-    """A text with its length before it."""
+    """Return a text with its length before it."""
     return number(len(value.encode())) + value.encode()
 
 
 def parse_connect(fields: Fields) -> Connect | None:
-    """A CONNECT packet; None for another version."""
+    """Return a CONNECT packet; None for another version."""
     if (fields.text(), fields.number(1)) != ("MQTT", V311):
         return None
     flags, keepalive = fields.number(1), fields.number(2)
@@ -134,7 +134,7 @@ def parse_connect(fields: Fields) -> Connect | None:
 
 
 def is_filter(topic_filter: str) -> bool:
-    """Whether a topic filter is well formed: `+` is a whole level and `#` the last one."""
+    """Return whether a topic filter is well formed: `+` is a whole level and `#` the last one."""
     levels = topic_filter.split("/")
     if not topic_filter or "#" in levels[:-1]:
         return False
@@ -142,7 +142,7 @@ def is_filter(topic_filter: str) -> bool:
 
 
 def matches(topic_filter: str, topic: str) -> bool:
-    """Whether a filter has the topic: wildcards at the beginning leave out topics that begin with `$`."""
+    """Return whether a filter has the topic: wildcards at the beginning leave out topics that begin with `$`."""
     wanted, levels = topic_filter.split("/"), topic.split("/")
     if topic.startswith("$") and wanted[0] in ("+", "#"):
         return False
@@ -177,7 +177,7 @@ class Broker:
         self._connections: set[_Connection] = set()
 
     async def start(self) -> None:
-        """Listen, at the same ports as before where it has listened before."""
+        """Listen, at the same ports as before if it has listened before."""
         self.port = await self._listen(self.port, None)
         if self.tls is not None:
             self.tls_port = await self._listen(self.tls_port, self.tls)
@@ -207,7 +207,7 @@ class Broker:
             self._connections.discard(connection)
 
     def may(self, user: str | None, verb: str, topic: str) -> bool:
-        """Whether a user may `read` or `write` at a topic."""
+        """Return whether a user may `read` or `write` at a topic."""
         if self._access is None:
             return True
         return any(verb in verbs and matches(allowed, topic) for verbs, allowed in self._access.get(user, ()))
@@ -272,7 +272,7 @@ class _Connection:
         self._send(packet(PUBLISH, *body, flags=qos << 1 | is_retained))
 
     async def _accept(self) -> bool:
-        """Read CONNECT and answer it; whether the client may go on. It ends an older connection of its client id."""
+        """Read CONNECT and answer it; return whether it is accepted. It ends an older connection of its client id."""
         async with asyncio.timeout(CONNECT_SECS):
             kind, _, fields = await read_packet(self._reader)
         if kind != CONNECT:
@@ -286,7 +286,7 @@ class _Connection:
         client_id = said.client_id or f"unnamed-{next(self._broker.ids)}"
         self._said = msgspec.structs.replace(said, client_id=client_id)
         if (older := self._broker.clients.get(self._said.client_id)) is not None:
-            older.publish_will()  # now: what the newer one publishes has to come after it
+            older.publish_will()  # now: messages of the newer client must come after it
             older.end()
         self.will = said.will
         self._broker.clients[self._said.client_id] = self
@@ -333,7 +333,7 @@ class _Connection:
             self._send(packet(PUBACK, number(packet_id)))
 
     def _publish(self, message: Message) -> None:
-        """Publish what this client may publish; what it may not is acknowledged and dropped."""
+        """Publish the message if the client has the right; otherwise only acknowledge it."""
         if self._broker.may(self._said.user, "write", message.topic):
             self._broker.publish(message)
 
@@ -367,7 +367,7 @@ class _Connection:
 
 
 def read_access(listed: str) -> dict[str | None, list[tuple[tuple[str, ...], str]]]:
-    """An access list of `user NAME` and `topic [read|write|readwrite] FILTER`: what each user may, and where."""
+    """Return the rights of each user in an access list of `user NAME` and `topic [read|write|readwrite] FILTER`."""
     access: dict[str | None, list[tuple[tuple[str, ...], str]]] = {}
     user = None
     for line in listed.splitlines():

@@ -1,4 +1,4 @@
-"""A whole hub on a broker: people's devices over HTTP, two hubs, and an announcer that nobody here wrote."""
+"""A whole hub on a broker: devices over HTTP, two hubs, and an announcer from another project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.fakes.household import JumpingClock
 
 
 async def shown(app: App, path: str, holds: Any) -> Any:
-    """What a route answers once this holds of it."""
+    """Return the answer of a route once this holds for it."""
     for _ in range(800):
         got = await app.get(path)
         if got.status == 200 and holds(got.json):
@@ -68,7 +68,7 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
         await asyncio.gather(plug, return_exceptions=True)
 
 
-async def test_a_camera_shows_its_picture_to_whoever_may_read(broker: Broker) -> None:
+async def test_a_camera_shows_its_picture_to_readers(broker: Broker) -> None:
     settings, path = {"mqtt": replace(PLAIN, port=broker.port)}, "/devices/mqtt:porch/picture"
     picture = b"\xff\xd8\xff\xe0" + bytes(300_000)
     async with broker.client() as client, open_app(adapters=settings) as app:
@@ -94,9 +94,7 @@ async def test_a_camera_shows_its_picture_to_whoever_may_read(broker: Broker) ->
         assert (await app.get("/devices/nope/picture")).json["code"] == "device_not_found"
 
 
-async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
-    broker: Broker, tmp_path: Path
-) -> None:
+async def test_values_of_a_sensor_outlive_restarts_until_it_goes_or_expires(broker: Broker, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     settings = {"mqtt": replace(PLAIN, port=broker.port)}
@@ -157,7 +155,7 @@ async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_
             await shown(app, "/devices/mqtt:a", lambda body: "custom.mqtt.t" not in body["attributes"])
 
 
-async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stand(broker: Broker) -> None:
+async def test_a_script_publishes_on_the_broker_except_below_the_discovery_prefix(broker: Broker) -> None:
     async with broker.client() as client, open_app(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as app:
         await shown(app, "/adapters/mqtt", lambda body: body["health"]["status"] == "ok")
         await client.subscribe("note/#", qos=1)
@@ -179,7 +177,7 @@ async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stan
         assert (message.topic.value, message.payload) == ("note/a", b'{"on":true}')
 
 
-async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: Broker) -> None:
+async def test_an_announcer_of_another_project_works_both_ways(broker: Broker) -> None:
     discoverable = pytest.importorskip("ha_mqtt_discoverable")
     from ha_mqtt_discoverable.sensors import Switch, SwitchInfo
 

@@ -35,7 +35,7 @@ Announcement = tuple[str, dict[str, Any]]
 
 
 def sensors(*templates: str, topic: str = "attack", device: str = "") -> Iterator[Announcement]:
-    """A sensor for each template; all are of one device, or each of its own."""
+    """Return a sensor for each template; all are of one device, or each of its own."""
     for number, template in enumerate(templates):
         facts = {"identifiers": [device or f"one{number}"]}
         config = {"unique_id": f"s{number}", "state_topic": topic, "value_template": template, "device": facts}
@@ -43,7 +43,7 @@ def sensors(*templates: str, topic: str = "attack", device: str = "") -> Iterato
 
 
 def components(count: int, *, device: str = "many", base_topic: str = "b", **fields: Any) -> Announcement:
-    """One configuration with so many sensors."""
+    """Return one configuration with a number of sensors."""
     parts = {
         f"c{at}": {"platform": "sensor", "unique_id": f"{device}{at}", "state_topic": "a"} for at in range(count)
     }
@@ -79,7 +79,7 @@ ATTACKS: dict[str, Callable[[], Iterator[Announcement]]] = {
     ),
     "thousands of devices": lambda: (components(5, device=f"m{number}") for number in range(1_500)),
 }  # fmt: skip
-"""What somebody announces, by what it tries."""
+"""Hostile announcements, by their aim."""
 
 
 @pytest.mark.slow

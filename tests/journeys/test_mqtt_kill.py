@@ -18,7 +18,7 @@ from tests.adapters.mqtt.broker import KINDS, PASSWORD, USER, Broker, running
 from tests.fakes import process
 
 HEALED_SECS = 20.0
-"""Seconds from the last restart within which all devices are there and obey."""
+"""Seconds from the last restart within which all devices are present and take commands."""
 
 LAMP, TV = "mqtt:lares_first_elgato_lights_light_0", "mqtt:lares_second_roku_tv_tv"
 
@@ -46,13 +46,13 @@ class Neighbour:
         await self._stack.aclose()
 
     async def obeys(self, device_id: str, action: str) -> bool:
-        """Whether a device that came over the broker does what it is told."""
+        """Return whether a device that came over the broker does a command."""
         path, body = f"/devices/{device_id}/command", {"capability": "power", "action": action}
         status, _ = await self.hub.ask("POST", path, body)
         return status == 200
 
     async def shown(self) -> dict[str, Any]:
-        """The power of each device that is online."""
+        """Return the power of each device that is online."""
         devices = await self.hub.get("/devices")
         online = [each for each in devices if each["attributes"]["state"] == "online"]
         return {each["id"]: each["attributes"].get("power") for each in online}
@@ -94,7 +94,7 @@ class Neighbourhood:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-async def test_two_hubs_and_their_broker_heal_whoever_is_killed_in_whatever_order(kind: str, tmp_path: Path) -> None:
+async def test_two_hubs_and_their_broker_heal_in_every_order_of_kills(kind: str, tmp_path: Path) -> None:
     async with (
         running(KINDS[kind](tmp_path)) as broker,
         LightSimulator() as lamp,

@@ -106,7 +106,7 @@ class MqttDevice(Struct):
             ),
             commands=self.specs,
             is_available=self.is_available,
-            kept=frozenset().union(*(entity.unheard for entity in self.entities)),
+            kept=frozenset().union(*(entity.unconfirmed for entity in self.entities)),
             pushed=frozenset(pushed),
         )
 

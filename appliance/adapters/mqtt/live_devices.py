@@ -206,8 +206,8 @@ class LiveDevices:
         if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
             self._publish_changes(device.id)
         set_values(entity, update, changed)
-        if changed or not entity.unheard.isdisjoint(update):
-            entity.unheard.difference_update(update)
+        if changed or not entity.unconfirmed.isdisjoint(update):
+            entity.unconfirmed.difference_update(update)
             self._note(device, changed, update if is_live else ())
 
     def _restore(self, device: MqttDevice) -> None:
@@ -222,8 +222,8 @@ class LiveDevices:
         if (known := self._shown_before.get(device.id, shown)) is None:
             return
         attributes = {**known.attributes, **(shown.attributes if shown is not None else {})}
-        heard_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
-        age = (self._clock.now() - heard_at).total_seconds()
+        seen_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
+        age = (self._clock.now() - seen_at).total_seconds()
         for entity in device.entities:
             if not 0 < entity.expire_after <= age and entity.restore(attributes):
                 self._set_due(device, entity, age)

@@ -298,24 +298,24 @@ class Router:
 
     def _listen(self) -> Iterator[None]:
         """Note the readers of each topic; topics with a reader come before new ones."""
-        wanted: dict[str, list[tuple[MqttDevice, Entity]]] = {}
+        readers: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
             for entity in device.entities:
                 ids[entity.announcement.key] = device.id
                 for topic in entity.topics:
-                    wanted.setdefault(topic, []).append((device, entity))
+                    readers.setdefault(topic, []).append((device, entity))
             yield
         self._device_ids = ids
-        wild = [topic for topic in wanted if is_wild(topic)]
-        for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, wanted):
+        wild = [topic for topic in readers if is_wild(topic)]
+        for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
             self.limits.pop(kind, None)
             if (beyond := len(topics) - limit) > 0:
                 self.limits[kind] = f"more than {limit} are announced; {beyond} are not listened to"
                 for topic in sorted(topics, key=lambda topic: topic not in self._listeners)[limit:]:
-                    del wanted[topic]
-        self._listeners = wanted
-        self._filters = Filters(wanted)
+                    del readers[topic]
+        self._listeners = readers
+        self._filters = Filters(readers)
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:

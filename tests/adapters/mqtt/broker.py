@@ -1,4 +1,4 @@
-"""The brokers of the tests: a small one of their own everywhere, and Mosquitto, stricter, where it is installed."""
+"""The brokers of the tests: a small one of their own everywhere, and Mosquitto, stricter, if it is installed."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Broker:
         raise NotImplementedError
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it; nothing that it was told outlives it."""
+        """End it; its messages end with it."""
         raise NotImplementedError
 
     def client(self, name: str = "announcer", user: str = USER) -> aiomqtt.Client:
-        """A client as announcers have it."""
+        """Return a client as announcers have it."""
         return aiomqtt.Client("127.0.0.1", self.port, username=user, password=PASSWORD, identifier=name)
 
 

@@ -23,7 +23,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Capture:
-    """One file: what was announced, and the states that follow."""
+    """One file: the announcements, and the states that follow."""
 
     name: str
     messages: tuple[Sent, ...]
@@ -32,19 +32,19 @@ class Capture:
 
 @cache
 def capture(name: str) -> Capture:
-    """The capture of a file such as `zigbee2mqtt/e1743`."""
+    """Return the capture of a file such as `zigbee2mqtt/e1743`."""
     raw = json.loads((FOLDER / f"{name}.json").read_text())
     return Capture(name, _sent(raw["messages"]), _sent(raw.get("states", ())))
 
 
 def captures() -> Iterator[Capture]:
-    """Every capture."""
+    """Return every capture."""
     for file in sorted(FOLDER.glob("*/*.json")):
         yield capture(str(file.relative_to(FOLDER).with_suffix("")))
 
 
 def configurations() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every configuration of every capture, by its topic."""
+    """Return every configuration of every capture, by its topic."""
     for each in captures():
         for sent in each.messages:
             if sent.topic.endswith("/config") and sent.payload.startswith(b"{"):

@@ -56,7 +56,7 @@ class BrokerHome:
         await self._session.close()
 
     def attributes(self, device_id: str) -> Mapping[str, Any]:
-        """What a device shows, nothing if it is not there."""
+        """Return the attributes of a device; empty if it does not exist."""
         found = self.registry.find_devices([device_id])
         return found[0].attributes if found else {}
 
@@ -97,11 +97,11 @@ class BrokerHome:
         await self.adapter.command(device_id, Command.parse(dict(command)))
 
     def happened(self) -> list[tuple[str, str]]:
-        """The device events so far: device and name."""
+        """Return the device events so far: device and name."""
         return [(each.device_id, each.event) for each in self.events if isinstance(each, events.DeviceEvent)]
 
     def errors(self) -> list[str]:
-        """The system errors so far."""
+        """Return the system errors so far."""
         return [each.message for each in self.events if isinstance(each, events.SystemErrorReported)]
 
 
@@ -140,7 +140,7 @@ class Lamp:
 async def publishing(
     home: BrokerHome, hub_id: str, lamp: Lamp, boot: int = 1, **access: Any
 ) -> AsyncIterator[HubPublisher]:
-    """A hub that publishes one lamp."""
+    """Return a hub that publishes one lamp."""
     home_access = HomeAccess(
         registry=home.registry,
         bus=home.bus,

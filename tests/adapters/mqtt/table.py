@@ -1,4 +1,4 @@
-"""What the captures should become: the table `expected.tsv`, and how it is made."""
+"""The expected result of the captures: the table `expected.tsv`, and its generator."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
 def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> Router:
-    """A catalog with the usual settings."""
+    """Return a catalog with the usual settings."""
     return Router("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
 
 
 def live_devices(clock: Clock | None = None) -> LiveDevices:
-    """The live devices of a broker at which nothing is announced yet."""
+    """Return the live devices of a broker without announcements."""
     clock, bus = clock or VirtualClock(), Bus()
     return LiveDevices(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
@@ -63,18 +63,18 @@ def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, di
 
 
 def hear(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
-    """Let the devices take a message in, and publish what it changes."""
+    """Let the devices take a message, and publish its changes."""
     deque(live.taking(Received(topic, payload, is_retained)), maxlen=0)
     deque(live.flushing(), maxlen=0)
 
 
 def config(topic: str, /, **fields: Any) -> Sent:
-    """A retained configuration at a topic below the prefix."""
+    """Return a retained configuration at a topic below the prefix."""
     return Sent(f"homeassistant/{topic}/config", json.dumps(fields).encode(), retain=True)
 
 
 def announce(live: LiveDevices, *configs: Sent) -> None:
-    """Let the devices take configurations in, and show what they become."""
+    """Let the devices take configurations, and publish the devices."""
     for sent in configs:
         live.router.take_config(sent.topic, sent.payload)
     rebuilt = rebuild(live.router)
@@ -84,7 +84,7 @@ def announce(live: LiveDevices, *configs: Sent) -> None:
 
 
 class Noted:
-    """A connection that notes what is published."""
+    """A connection that records published messages."""
 
     def __init__(self) -> None:
         self.sent: list[Outgoing] = []
@@ -95,7 +95,7 @@ class Noted:
 
 
 def expected_lines() -> list[str]:
-    """The table of every capture: its devices, a line each, what happened there, and how many things were refused."""
+    """Return the table of every capture: one line per device, its events, and the number of refusals."""
     lines: list[str] = []
     for capture in captures():
         catalog = new_catalog()
@@ -108,7 +108,7 @@ def expected_lines() -> list[str]:
 
 
 def described(device: MqttDevice) -> dict[str, Any]:
-    """A device as the table writes it."""
+    """Return a device as the table writes it."""
     return {
         "kind": str(device.kind),
         "class": device.device_class,
@@ -121,7 +121,7 @@ def described(device: MqttDevice) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write the table anew; look at the difference before it is committed."""
+    """Write the table again; look at the difference before it is committed."""
     EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 

@@ -1,4 +1,4 @@
-"""A simulator of devices with Tasmota, from its public documentation: what they announce, show, and answer."""
+"""A simulator of devices with Tasmota, from its public documentation: announcements, states, and answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TasmotaDevice:
         )
 
     def answers(self, topic: str, payload: str) -> list[tuple[str, str]]:
-        """The messages after a command: the answer, and the state if it is requested."""
+        """Return the messages after a command: the answer, and the state if it is requested."""
         name = topic.removeprefix("cmnd/tA1/")
         if name == "STATUS":
             return [("stat/tA1/STATUS10", json.dumps({"StatusSNS": self.sensors}))]

@@ -67,7 +67,7 @@ async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_k
         assert "custom.mqtt.action" not in home.attributes(device_id)
 
 
-async def test_after_an_outage_who_is_not_announced_yet_is_unavailable_and_has_time_to_return(
+async def test_after_an_outage_a_device_without_announcement_is_unavailable_until_it_has_had_time_to_return(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt_adapter, "RETURN_SECS", 2.0)
@@ -96,7 +96,7 @@ async def test_after_an_outage_who_is_not_announced_yet_is_unavailable_and_has_t
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 
-async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Broker) -> None:
+async def test_a_hub_that_publishes_nothing_still_has_a_status(broker: Broker) -> None:
     async with broker.client() as client:
         await client.subscribe("lares/quiet/status", qos=1)
         statuses = aiter(client.messages)
@@ -112,7 +112,7 @@ async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Bro
             assert (message.payload, message.retain) == (b"offline", True)
 
 
-async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_does_not_flip_it(
+async def test_a_missing_result_is_reported_and_a_late_contradiction_does_not_flip_the_state(
     broker: Broker,
 ) -> None:
     switch, device_id = capture("ha-mqtt-discoverable/switch"), "mqtt:node_7f3a"
@@ -122,7 +122,7 @@ async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_
         await home.shows(device_id, state="online")
         await client.publish(state, "OFF", qos=1)
         await home.shows(device_id, power="off")
-        # The loop stands still while the wait ends: what the device shows is still the answer, not a missing answer.
+        # The loop stalls while the wait ends: the state that the device shows still counts as the answer.
         asyncio.get_running_loop().call_later(MQTT_RESULT_SECS - 0.3, time.sleep, 0.6)
         with pytest.raises(BadAnswer, match="power on and shows power off after 5 s"):
             await home.adapter.within_limit(home.command(device_id, "power", "on"))
@@ -138,9 +138,7 @@ async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_
 
 @both_brokers
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the library leaves a socket to gc
-async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_said(
-    broker: Broker, tmp_path: Path
-) -> None:
+async def test_a_wrong_password_and_an_unknown_certificate_are_reported(broker: Broker, tmp_path: Path) -> None:
     async with BrokerHome(broker, password="wrong") as home:
         await until(lambda: bool(home.errors()))
         assert "refuses the user or the password" in home.errors()[0] and "wrong" not in home.errors()[0]
@@ -157,7 +155,7 @@ async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_sa
 
 
 @pytest.mark.slow
-async def test_a_flood_of_announcements_with_rubbish_in_it_gets_there_and_says_how_far_it_is(
+async def test_a_flood_with_unusable_announcements_completes_and_reports_its_progress(
     broker: Broker,
 ) -> None:
     async with broker.client() as client:

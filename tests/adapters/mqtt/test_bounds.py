@@ -1,4 +1,4 @@
-"""What announcements and messages may cost: memory is bounded, faults are told, and what takes time waits."""
+"""The cost of announcements and messages: memory is bounded, faults are reported, and expensive work waits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.fakes.rows import each_row
 
 
 def config(component: str, object_id: str = "e", **fields: Any) -> Sent:
-    """A retained configuration of the device x."""
+    """Return a retained configuration of the device x."""
     keys = {"unique_id": object_id, "state_topic": "s", "command_topic": "c", "device": {"identifiers": ["x"]}}
     return table.config(f"{component}/{object_id}", **{**keys, **fields})
 
@@ -49,7 +49,7 @@ def config(component: str, object_id: str = "e", **fields: Any) -> Sent:
         ("climate", {"mode_command_topic": "m", "mode_state_topic": "n"}, "mode_command_template"),
     ],
 )
-def test_a_template_with_a_fault_is_told_when_it_is_announced(component: str, fields: Any, at: str) -> None:
+def test_a_faulty_template_is_reported_at_its_announcement(component: str, fields: Any, at: str) -> None:
     topics = {"availability_topic": "a"} if at == "availability_template" else {}
     own = {} if "availability" in fields else {at: "{{ x|nope }}"}
     catalog = new_catalog()
@@ -68,7 +68,7 @@ def test_a_base_topic_fills_no_memory(tilde: str) -> None:
         announced("homeassistant", topic, payload)
 
 
-def test_what_components_inherit_is_there_once() -> None:
+def test_inherited_values_of_components_exist_once() -> None:
     topic = "homeassistant/device/x/config"
     parts = {f"c{number}": {"platform": "sensor", "state_topic": f"~/{number}"} for number in range(3)}
     payload = {"~": "base", "availability": [{"topic": "~/a"}], "components": parts}
@@ -78,7 +78,7 @@ def test_what_components_inherit_is_there_once() -> None:
     assert found[0].config["availability"] == [{"topic": "base/a"}]
 
 
-def test_configurations_are_bounded_in_bytes_and_those_that_are_there_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configurations_are_bounded_in_bytes_and_present_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "MAX_CONFIGS_BYTES", 20_000)
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
@@ -94,7 +94,7 @@ TASMOTA = {"t": "<n>", "ft": "%prefix%/%topic%/", "tp": [1, 2, 3], **MANY}
 
 
 def parts_of(component: str, **fields: Any) -> str:
-    """A configuration in the device form with as many components as it may have."""
+    """Return a configuration in the device form with as many components as it may have."""
     return json.dumps({**fields, "cmps": {number: {"p": component, "t": "c", "cmd_t": "c"} for number in range(256)}})
 
 
@@ -112,7 +112,7 @@ def parts_of(component: str, **fields: Any) -> str:
         ("tasmota/discovery/0000000000<n>/config", json.dumps(TASMOTA)),
     ],
 )  # fmt: skip
-def test_what_is_announced_takes_no_more_memory_than_is_counted_of_it(topic: str, payload: str) -> None:
+def test_announcements_take_at_most_the_counted_memory(topic: str, payload: str) -> None:
     template.PARSED = template.ParsedTemplates()
     catalog = new_catalog()
     take(catalog, (config("sensor", value_template="{{ value }}"),))
@@ -146,7 +146,7 @@ def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
     assert len(texts) == parsed and len(kept._kept) * size <= template.MAX_PARSED_CHARS
 
 
-def test_of_faults_beyond_those_that_are_named_it_is_said_that_there_are_more(clock: VirtualClock) -> None:
+def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock) -> None:
     live, said = live_devices(clock), list[Any]()
     live._publish._bus.listen(said.append)
     reports = Reports(live._publish, clock)
@@ -200,7 +200,7 @@ def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
         gc.enable()
 
 
-def test_what_is_no_json_is_read_once_however_many_entities_read_its_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_payload_other_than_json_is_parsed_once_for_all_entities(monkeypatch: pytest.MonkeyPatch) -> None:
     live, read = live_devices(), list[bytes | str]()
     names = ("e", "f", "g")
     table.announce(live, *(config("sensor", name, value_template="{{ value_json.x }}") for name in names))

@@ -1,4 +1,4 @@
-"""The connection to a broker: who else uses its client id is told, and what is no broker."""
+"""The connection to a broker: other users of its client id are reported, and servers that are not brokers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
 
 
 class Impatient(Clock):
-    """The box's clock, on which every pause is over once `may_go_on` is set; `pauses` has how long they should be."""
+    """The box's clock with pauses that end once `may_go_on` is set; `pauses` has their lengths."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,14 +28,14 @@ class Impatient(Clock):
         self.may_go_on.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until one may go on."""
+        """Wait until `may_go_on` is set."""
         self.pauses.append(seconds)
         await self.may_go_on.wait()
 
 
 @asynccontextmanager
 async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
-    """A connection that is kept within the context: each time that it stands, and why it was lost."""
+    """Return a connection that is kept within the context: each time that it is, and why it was lost."""
     connected, losses = asyncio.Event(), asyncio.Queue[str]()
 
     async def session(_: hub.BrokerConnection) -> None:
@@ -53,13 +53,13 @@ async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.
 
 
 def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None) -> hub.Broker:
-    """The hub's side of the broker at a port."""
+    """Return the hub's side of the broker at a port."""
     settings = Mqtt(host="127.0.0.1", port=port, username=USER, password=PASSWORD)
     return hub.Broker(settings, "lares-7", None, receive)
 
 
 @both_brokers
-async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broker: Broker) -> None:
+async def test_a_repeated_takeover_of_the_session_is_reported_with_the_client_id(broker: Broker) -> None:
     told = []
     async with losing(ours_at(broker.port), Impatient()) as (connected, losses):
         for _ in range(3):
@@ -72,7 +72,7 @@ async def test_who_takes_the_session_over_again_is_told_with_the_client_id(broke
 
 
 @both_brokers
-async def test_a_broker_that_is_started_anew_within_seconds_is_no_takeover(broker: Broker) -> None:
+async def test_a_broker_that_restarts_within_seconds_is_not_a_takeover(broker: Broker) -> None:
     clock = Impatient()
     async with losing(ours_at(broker.port), clock) as (connected, losses):
         for _ in range(3):
@@ -86,7 +86,7 @@ async def test_a_broker_that_is_started_anew_within_seconds_is_no_takeover(broke
     assert len(clock.pauses) == 3 and max(clock.pauses) <= hub.MIN_PAUSE_SECS
 
 
-async def test_a_broker_that_is_away_is_told_in_words() -> None:
+async def test_an_unreachable_broker_is_reported_in_words() -> None:
     async with losing(ours_at(1, print), Impatient()) as (_, losses):
         assert await losses.get() == "127.0.0.1:1 does not answer (connection refused)"
 
@@ -106,7 +106,7 @@ NO_MQTT = "does not speak MQTT; host and port must be a broker's"
         (b"", [], ["no longer answers"]),
     ],
 )
-async def test_what_a_broker_does_not_do_is_told_in_words_and_what_is_too_large_is_read_past(
+async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_too_large_is_skipped(
     sent: bytes,
     payloads: list[bytes],
     told: list[str],

@@ -33,7 +33,7 @@ def test_every_capture_becomes_the_devices_of_the_table() -> None:
     assert expected_lines() == EXPECTED.read_text().splitlines()
 
 
-def test_each_of_two_buttons_says_which_it_is() -> None:
+def test_events_of_two_buttons_contain_the_button() -> None:
     relay = capture("shelly-gen1/shsw-25-relay")
     presses = [
         sent(f"shellies/shellyswitch25-98CDAC1F3A41/input_event/{number}", {"event": "S"}) for number in (0, 1)
@@ -45,7 +45,7 @@ def test_each_of_two_buttons_says_which_it_is() -> None:
     ]
 
 
-def test_what_is_kept_of_a_devices_own_configuration_is_up_to_the_user() -> None:
+def test_the_user_decides_whether_configuration_entities_are_shown() -> None:
     few, all_of_it = new_catalog(), new_catalog(includes_config_entities=True)
     for catalog in (few, all_of_it):
         take(catalog, capture("zigbee2mqtt/bmct-slz").messages + capture("zigbee2mqtt/bmct-slz").states)
@@ -54,7 +54,7 @@ def test_what_is_kept_of_a_devices_own_configuration_is_up_to_the_user() -> None
     assert attributes(all_of_it, device).keys() > attributes(few, device).keys()
 
 
-def test_an_entitys_own_name_is_the_label_of_what_it_shows_where_it_says_more() -> None:
+def test_the_name_of_an_entity_is_the_label_of_its_attribute_if_they_differ() -> None:
     catalog, device = new_catalog(), {"identifiers": ["a"]}
     for object_id, name, device_class in (("t", "Outdoor temperature", "temperature"), ("h", "Humidity", "humidity"),
                                           ("x", "Wind chill", None), ("y", None, None)):  # fmt: skip
@@ -67,7 +67,7 @@ def test_an_entitys_own_name_is_the_label_of_what_it_shows_where_it_says_more() 
     }
 
 
-def test_a_button_says_which_presses_it_sends() -> None:
+def test_a_button_announces_its_presses() -> None:
     catalog, device = new_catalog(), {"identifiers": ["a"]}
     press = {"state_topic": "p", "event_types": ["single_press", "action_double"], "device": device}
     trigger = {"automation_type": "trigger", "topic": "q", "type": "button_long_press", "subtype": "left",
@@ -79,7 +79,7 @@ def test_a_button_says_which_presses_it_sends() -> None:
     assert "events" not in catalog.devices["mqtt:a"].observation().vendor_specific
 
 
-def test_a_thermostat_that_states_no_bounds_takes_what_home_assistant_would() -> None:
+def test_a_thermostat_without_bounds_has_those_of_home_assistant() -> None:
     catalog = new_catalog()
     for name, config in (("c", {}), ("f", {"temperature_unit": "F"}), ("own", {"min_temp": 5, "max_temp": 30.5})):
         topics = {"temperature_command_topic": "{name}/set", "device": {"identifiers": [name]}}

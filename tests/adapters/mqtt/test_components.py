@@ -1,4 +1,4 @@
-"""Every component of Home Assistant's discovery: what it shows, takes, and makes of a command and of its keys."""
+"""Every component of Home Assistant's discovery: its state, commands, and keys."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ ROWS: tuple[Row, ...] = (
     ("water_heater", {"mode_command_topic": "{x}/m", "mode_state_topic": "{x}/ms"},
      {"capability": "custom.mqtt.mode", "value": "eco"}, "m", "eco", {"ms": "eco"}, {"custom.mqtt.mode": "eco"}),
 )  # fmt: skip
-"""Component, keys, command, topic and payload of the message that comes, the answers by topic, what is shown then."""
+"""Component, keys, command, topic and payload of the expected message, the answers by topic, the state after them."""
 
 STATE = {"state_topic": "s"}
 TOPICS = {**STATE, "command_topic": "c"}
@@ -157,7 +157,7 @@ SHOWN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any]]] = [
     ("update", TOPICS, {"s": '{"installed_version":"1","in_progress":true}'},
      {"custom.mqtt.x": {"installed": "1", "progress": 0}}),
 ]  # fmt: skip
-"""Component, keys, states by topic, and what is shown then."""
+"""Component, keys, states by topic, and the resulting attributes."""
 
 MOMENTS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("device_automation", {"automation_type": "trigger", "topic": "s", "type": "button_short_press",
@@ -165,7 +165,7 @@ MOMENTS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("event", {**STATE, "event_types": ["action_double"]}, '{"event_type":"action_double"}', "double"),
     ("tag", {"topic": "s"}, "04AB", "tag"),
 )  # fmt: skip
-"""Component of which something happens, keys, the message, and the event's name."""
+"""Component of an event, keys, the message, and the event's name."""
 
 
 WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tuple[str, Any]]]] = [
@@ -235,7 +235,7 @@ HANDS_ON = (
 def announced(
     live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], said: Sequence[str] = ()
 ) -> MqttDevice:
-    """The device of one entity that has been sent these states; `said` are the reasons of what is no use of it."""
+    """Return the device of one entity after these states; `said` are the expected reasons of refusals."""
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
         hear(live, topic, text.encode())
@@ -246,7 +246,7 @@ def announced(
 async def commanded(
     live: LiveDevices, device_id: str, command: Mapping[str, Any], answers: Mapping[str, str], *, waits: bool = False
 ) -> list[Outgoing]:
-    """The messages that a command comes to; where it `waits`, it is not done before these answers have come."""
+    """Return the messages that a command comes to; if it `waits`, it is not done before these answers have come."""
     connection: Any = Noted()
     work = asyncio.ensure_future(live.command(connection, device_id, Command.parse(dict(command))))
     await until(lambda: bool(connection.sent))
@@ -295,7 +295,7 @@ def test_an_entity_shows(component: str, keys: dict[str, Any], states: dict[str,
 
 
 @each_row(("component", "keys", "payload", "event"), MOMENTS)
-def test_what_happens_has_one_name(component: str, keys: dict[str, Any], payload: str, event: str) -> None:
+def test_an_event_has_one_name(component: str, keys: dict[str, Any], payload: str, event: str) -> None:
     sent = config(f"{component}/x", **keys, unique_id="x"), Sent("s", payload.encode(), False)
     assert [(device, name) for device, name, _ in take(new_catalog(), sent)] == [("mqtt:x", event)]
 
@@ -313,13 +313,13 @@ def test_a_command_comes_to(component: str, keys: dict[str, Any], states: dict[s
 
 
 @each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
-def test_a_light_that_does_not_say_so_offers_no_flash_and_no_white(keys: dict[str, Any]) -> None:
+def test_a_light_offers_flash_and_white_only_if_announced(keys: dict[str, Any]) -> None:
     offers = announced(live_devices(), "light", keys, {}).offers
     assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
 
 
 @each_row(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
-def test_what_is_no_moment_is_refused_with_an_example(component: str, value: str) -> None:
+def test_a_malformed_moment_is_refused_with_an_example(component: str, value: str) -> None:
     device = announced(live_devices(), component, TOPICS, {})
     entity, _ = device.offers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is no {component} like"):
@@ -345,11 +345,11 @@ BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
     ("humidifier", {"target_humidity_command_topic": "c", "min_humidity": 90, "max_humidity": 5},
      "custom.mqtt.target_humidity", {"unit": "%", "min": 0, "max": 100}, ["min_humidity is above max_humidity"]),
 ]  # fmt: skip
-"""Component, keys, attribute, what it takes, and what is said of them."""
+"""Component, keys, attribute, its bounds, and the reported problems."""
 
 
 @each_row(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)
-def test_bounds_that_no_value_meets_are_those_by_default_and_said(
+def test_impossible_bounds_are_reported_and_replaced_by_the_default(
     component: str,
     keys: dict[str, Any],
     attribute: str,
@@ -360,7 +360,7 @@ def test_bounds_that_no_value_meets_are_those_by_default_and_said(
     assert {key: value for key, value in offer.schema.items() if key != "type"} == bounds
 
 
-def test_an_option_that_is_not_announced_is_not_shown_and_said() -> None:
+def test_an_unknown_option_is_reported_and_not_shown() -> None:
     keys = {"device_class": "enum", "options": ["a", "None"], **TOPICS}
     for words, shown, said in (("ab", {"custom.mqtt.x": "a"}, ["'b' is not one of the announced options"]),
                                (["a", "None"], {"custom.mqtt.x": "None"}, []),

@@ -42,7 +42,7 @@ def digits(identifier: str) -> str:
     return hashlib.sha256(identifier.encode()).hexdigest()[:6]
 
 
-def test_slugs_are_those_of_the_identifier_with_digits_where_they_would_not_tell_it_apart() -> None:
+def test_slugs_have_digits_if_they_would_be_ambiguous() -> None:
     table: Sequence[tuple[tuple[str, ...], list[str]]] = [
         (("0x00158D01",), ["0x00158d01"]),
         (("кухня", "гараж"), [f"______{digits('кухня')}", f"______{digits('гараж')}"]),
@@ -55,7 +55,7 @@ def test_slugs_are_those_of_the_identifier_with_digits_where_they_would_not_tell
         assert names_of(*identifiers) == expected
 
 
-def test_a_device_keeps_its_id_whatever_is_announced_before_it_later_or_after_a_restart() -> None:
+def test_a_device_keeps_its_id_over_other_announcements_and_restarts() -> None:
     names = DeviceNames()
     first = f"a_b_{digits('a_b')}"
     assert names_of("a-b", "a_b", names=names) == ["a_b", first]
@@ -123,7 +123,7 @@ ALIKE: list[tuple[str, dict[str, Any], dict[str, str], str, dict[str, dict[str, 
     ("humidifier/x{n}", {"current_humidity_topic": "s{n}"}, {"s{n}": "4{n}"}, "",
      {at: {"humidity": {"value": value, "unit": "%"}} for at, value in (("", 40), (":x1", 41), (":x2", 42))}),
 ]  # fmt: skip
-"""Topic, keys and states of each of three entities, an attribute that is commanded, and what is shown by id."""
+"""Topic, keys and states of each of three entities, a commanded attribute, and the attributes by id."""
 
 
 @pytest.mark.parametrize(("topic", "keys", "states", "taken", "shown"), ALIKE, ids=[row[0][:6] for row in ALIKE])

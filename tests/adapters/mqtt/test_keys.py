@@ -1,4 +1,4 @@
-"""Every documented key of every component is read, or stands in the documentation with the reason why it is not."""
+"""Every documented key of every component is read, or is in the documentation with the reason why it is not."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.fakes.rows import each_row
 
 PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 TOLD = {"url_topic"}
-"""Keys that are read only to say why they are of no use."""
+"""Keys that are read only to report that they are useless."""
 
 OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on"}
-"""Keys with a short name that are no documented key of any component now."""
+"""Keys with a short name that no component documents now."""
 
 
 class NotingConfig(dict[str, Any]):
@@ -34,7 +34,7 @@ class NotingConfig(dict[str, Any]):
         self.asked: set[str] = set()
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value under a key, which is noted."""
+        """Return the value under a key, which is noted."""
         self.asked.add(key)
         return super().get(key, default)
 
@@ -55,7 +55,7 @@ GIVEN: dict[str, Any] = {
     "unit_of_measurement": "m", "temperature_unit": "C", "availability": None, "on_command_type": "last",
     "timezone": "Europe/Berlin", "migrate_discovery": None, "entity_category": None,
 }  # fmt: skip
-"""Values of keys of which the name does not tell what they may be."""
+"""Values of keys whose name does not reveal their type."""
 
 _NUMBERS = re.compile(
     r"max|min|speed_range|position_(open|closed)$|tilt_(min|max|.*value)|flash_time|qos|.*(step|scale|after|delay)$"
@@ -79,21 +79,21 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "climate": ({}, {"mode_state_template": None, "current_temperature_template": None}),
     "water_heater": ({}, {"current_temperature_template": None}),
 }
-"""Configurations of components of which one does not need every key."""
+"""Configurations of components that never need every key at once."""
 
 VALUES: dict[str, Any] = {
     "color_temperature": {"value": 3000, "unit": "kelvin"}, "color_xy": {"x": 0.3, "y": 0.3}, "color_hex": "#010203",
     "color_hs": {"hue": 3, "saturation": 10}, "color_rgb": {"r": 1, "g": 2, "b": 3},
     "target_temperature": {"value": 20, "unit": "°C"},
 }  # fmt: skip
-"""Values to set where there is no list of options."""
+"""Values to set if there is no list of options."""
 
 MESSAGES = ("1", "on", "None", "unknown", "{}", '{"state": "on", "effect": "none"}')
 """Messages that everything is sent."""
 
 
 def plausible(key: str) -> Any:
-    """A value that a configuration may have under a key."""
+    """Return a value that a configuration may have under a key."""
     if key in GIVEN:
         return GIVEN[key]
     if key.endswith("topic"):
@@ -106,7 +106,7 @@ def plausible(key: str) -> Any:
 
 
 def keys_read(component: str) -> set[str]:
-    """The keys that are asked for while such an entity is made, shown, sent messages and commanded."""
+    """Return the keys that are asked for while such an entity is made, shown, sent messages and commanded."""
     keys = {*DOCUMENTED[component], *EVERYWHERE} - {"optimistic"}
     asked: set[str] = set()
     for variant in VARIANTS.get(component, ({},)):
@@ -123,7 +123,7 @@ def keys_read(component: str) -> set[str]:
 
 
 def built(announcement: Announcement) -> list[MqttDevice]:
-    """The devices of one announcement."""
+    """Return the devices of one announcement."""
     steps = building("mqtt", "x", [announcement])
     while True:
         try:
@@ -167,7 +167,7 @@ def write(entity: Entity, command: Command) -> None:
 
 
 def rows() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Of each row of the page's table the component, and patterns of keys: of those that are read, and of others."""
+    """Return for each component of the page's table the patterns of the read and of the omitted keys."""
     table = PAGE.read_text().partition("## Every component")[2].partition("\n## ")[0]
     for line in table.splitlines():
         cells = [each.strip() for each in line.strip().strip("|").split(" | ")]
@@ -177,21 +177,21 @@ def rows() -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def matches(key: str, patterns: list[str]) -> bool:
-    """Whether one of the patterns is of this key."""
+    """Return whether one of the patterns is of this key."""
     return any(fnmatch(key, each) for each in patterns)
 
 
 ROWS = {component: (read, left_out) for component, read, left_out in rows()}
 
 
-def test_the_documented_keys_are_those_that_have_short_names() -> None:
+def test_every_key_with_a_short_name_is_documented() -> None:
     known = {*EVERYWHERE}.union(*DOCUMENTED.values())
     assert {*CONFIG_NAMES.values()} - known == OLD
     assert DOCUMENTED.keys() | {"infrared"} == COMPONENTS.keys()
 
 
 @each_row("component", DOCUMENTED)
-def test_every_key_is_read_or_left_out_as_the_page_says(component: str) -> None:
+def test_every_key_is_read_or_omitted_as_documented(component: str) -> None:
     (read, left_out), asked = ROWS[component], keys_read(component) - TOLD
     everywhere_read, everywhere_out = ROWS["every component"]
     wrong = {}
@@ -203,7 +203,7 @@ def test_every_key_is_read_or_left_out_as_the_page_says(component: str) -> None:
     assert not wrong
 
 
-def test_the_page_names_no_key_that_is_none() -> None:
+def test_the_page_names_only_existing_keys() -> None:
     wrong = [
         (component, pattern)
         for component, (read, left_out) in ROWS.items()
@@ -213,6 +213,6 @@ def test_the_page_names_no_key_that_is_none() -> None:
     assert not wrong
 
 
-def test_keys_of_every_component_stand_in_the_first_row() -> None:
+def test_common_keys_are_in_the_first_row() -> None:
     read, left_out = ROWS["every component"]
     assert not [key for key in EVERYWHERE if not matches(key, read) and not matches(key, left_out)]

@@ -1,4 +1,4 @@
-"""What is known stays: broken configurations change nothing, and no crowd of newcomers pushes anybody out."""
+"""Known devices stay: broken configurations change nothing, and no crowd of new devices displaces them."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ async def test_a_broken_configuration_of_a_known_device_leaves_it_as_it_was_with
 
 
 def sensor(name: str) -> Sent:
-    """The configuration of a device with one sensor."""
+    """Return the configuration of a device with one sensor."""
     return config(f"sensor/{name}", state_topic=f"{name}/t", unique_id=name, device={"identifiers": [name]})
 
 
 def announce(catalog: Router, sent: list[Sent]) -> None:
-    """Let the catalog take in configurations and build what it has room for."""
+    """Let the catalog take configurations and build devices within its limit."""
     for each in sent:
         catalog.take_config(each.topic, each.payload)
     rebuild(catalog)
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced behind all others"])
-def test_so_many_newcomers_never_push_out_who_is_known(is_late: bool) -> None:
+def test_new_devices_never_displace_known_ones(is_late: bool) -> None:
     catalog, names = new_catalog(), [f"known{number}" for number in range(KNOWN)]
     newcomers = [sensor(f"new{number}") for number in range(NEWCOMERS)]
     ids, known = {f"mqtt:{each}" for each in names}, [sensor(each) for each in names]
@@ -95,7 +95,7 @@ def test_so_many_newcomers_never_push_out_who_is_known(is_late: bool) -> None:
     assert "devices" not in catalog.limits
 
 
-def test_of_two_with_one_unique_id_the_one_that_is_there_counts_and_the_other_is_told_why() -> None:
+def test_of_two_entities_with_one_unique_id_the_present_one_counts_and_the_other_is_reported() -> None:
     catalog, plug = new_catalog(), {"state_topic": "s", "device": {"ids": ["plug"]}, "unique_id": "plug"}
     announce(catalog, [config("switch/plug", **plug, command_topic="first")])
     announce(catalog, [config("switch/a", **plug, command_topic="second")])

@@ -1,4 +1,4 @@
-"""Out: what a hub publishes, what other hubs make of it, and that nothing goes round."""
+"""Out: the messages that a hub publishes, their use by other hubs, and the absence of loops."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ THERE = "mqtt:lares_here_elgato_lights_light_0"
 
 
 async def next_message(client: aiomqtt.Client, topic: str) -> Any:
-    """The next message at a topic, as JSON where it is some."""
+    """Return the next message at a topic, as JSON if it is some."""
     async with asyncio.timeout(15):
         async for message in client.messages:
             if message.topic.value == topic and message.payload:
@@ -99,7 +99,7 @@ async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
             assert (shown["power"], shown["brightness"]) == ("on", 20)
 
 
-async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_over_mqtt(
+async def test_events_are_published_as_in_the_event_stream_except_those_from_mqtt(
     broker: Broker,
 ) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
@@ -197,7 +197,7 @@ async def test_scenes_and_automations_are_there_and_obey(broker: Broker) -> None
             assert ran[-1] == ("wake up", False) and there.attributes("mqtt:lares_here_hub")["power"] == "off"
 
 
-async def test_what_an_earlier_run_left_is_cleared(broker: Broker) -> None:
+async def test_messages_of_an_earlier_run_are_cleared(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         config = "homeassistant/device/lares_here/gone/config"
         await client.publish(config, '{"device":{"identifiers":["lares_here_gone"]}}', qos=1, retain=True)
@@ -222,20 +222,18 @@ CHANGED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "hub_id": ({"hub_id": "there"}, ["homeassistant" + CONFIG.replace("here", "there"), "lares/there" + STATE]),
     "discovery_prefix": ({"discovery_prefix": "other"}, ["lares/here" + STATE, "other" + CONFIG]),
 }
-"""The key that is changed, and what stands retained then of the lamp."""
+"""The changed key, and the retained topics of the lamp after it."""
 
 
 @pytest.mark.parametrize("key", CHANGED)
-async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing_else_is(
-    broker: Broker, key: str
-) -> None:
+async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, key: str) -> None:
     kept, foreign = KeptInMemory(), "lares/elsewhere/devices/a/state"
     changed, left = CHANGED[key]
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
 
         async def obey(id_: str, is_enabled: bool) -> None:
-            """Nobody switches it."""
+            """Do nothing."""
 
         access = HomeAccess(registry=home.registry, bus=home.bus, send=lamp.send, scenes=dict, run_scene=print,
                             automations=lambda: {"a": ("A", True)}, switch=obey, frame_of=no_frame)  # fmt: skip
@@ -308,7 +306,7 @@ async def test_commands_that_are_too_many_are_answered_busy_and_the_others_run_i
 
 
 @pytest.mark.parametrize("payload", ["", "nonsense"])
-async def test_what_another_client_changes_is_published_again_once(broker: Broker, payload: str) -> None:
+async def test_a_message_that_another_client_changes_is_published_again_once(broker: Broker, payload: str) -> None:
     base = "lares/here/devices/elgato_lights:light:0"
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.subscribe([(f"{base}/state", 1), ("lares/here/status", 1)])

@@ -1,4 +1,4 @@
-"""What needs no broker: parts of announcements, and what this hub says of itself, as tables."""
+"""Tests without a broker: parts of announcements, and the hub's own announcements, as tables."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from tests.fakes.rows import each_row
 
 
 def sensor(identifier: str, via_device: str | None = None) -> Sent:
-    """The configuration of a device that shows a temperature."""
+    """Return the configuration of a device that shows a temperature."""
     device = {"identifiers": [identifier], "name": identifier}
     device |= {} if via_device is None else {"via_device": via_device}
     return config(f"sensor/{identifier}/t", state_topic=f"{identifier}/t", unique_id=identifier, device=device)
 
 
 def parents(catalog: Router) -> dict[str, str | None]:
-    """The parent of each device in its observation."""
+    """Return the parent of each device in its observation."""
     return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
 
@@ -66,7 +66,7 @@ def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_ann
     assert set(parents(catalog).values()) == {None}
 
 
-def test_what_a_hub_itself_announced_is_not_taken_in_and_what_another_did_is() -> None:
+def test_a_hub_ignores_its_own_announcements_and_takes_those_of_others() -> None:
     topics = HubTopics("here", "homeassistant")
     sent = Sent(topics.config("hub"), hub_announcement({"evening": "Evening"}, {}, topics), retain=True)
     for hub_id, found in (("here", []), ("there", ["mqtt:lares_here_hub"]), ("her", ["mqtt:lares_here_hub"])):
@@ -98,15 +98,13 @@ def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
         ("sensor/x", {"state_topic": ["x"]}, "has no topic that can be used: state_topic is not a topic"),
     ],
 )
-def test_an_entity_without_a_topic_is_refused_for_that_whatever_else_is_wrong(
-    topic: str, fields: dict[str, Any], reason: str
-) -> None:
+def test_a_missing_topic_is_the_reported_reason_of_a_refusal(topic: str, fields: dict[str, Any], reason: str) -> None:
     catalog = new_catalog()
     take(catalog, (config(topic, **fields),))
     assert [each.reason for each in catalog.refused.values()] == [reason]
 
 
-def test_what_nothing_is_heard_of_does_not_wait_for_a_first_value() -> None:
+def test_an_entity_without_readers_does_not_wait_for_a_first_value() -> None:
     catalog, device = new_catalog(), {"identifiers": ["d"]}
     take(catalog, (config("switch/s", command_topic="c", expire_after=60, unique_id="s", device=device),))
     assert catalog.devices["mqtt:d"].observation().is_available
@@ -120,7 +118,7 @@ def test_what_nothing_is_heard_of_does_not_wait_for_a_first_value() -> None:
         ("humidifier", "command_topic", "target_humidity_command_topic", "custom.mqtt.target_humidity"),
     ],
 )
-def test_the_name_of_what_has_a_target_stands_at_the_target(
+def test_the_name_of_an_entity_with_a_target_labels_the_target(
     component: str, switch: str, target: str, labelled: str
 ) -> None:
     catalog, device = new_catalog(), {"identifiers": ["d"]}
@@ -148,7 +146,7 @@ def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their
         assert not catalog.refused
 
 
-async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_could_be_read(
+async def test_a_device_that_is_announced_again_gets_the_last_readable_message(
     clock: VirtualClock,
 ) -> None:
     live = live_devices(clock)
@@ -167,7 +165,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
 
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
-async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhile(
+async def test_a_command_is_answered_after_a_new_announcement_of_its_device(
     clock: VirtualClock, is_replayed_first: bool
 ) -> None:
     live = live_devices(clock)
@@ -203,7 +201,7 @@ class Interrupted(Noted):
         await super().publish(message)
 
 
-async def test_what_is_assumed_of_a_command_is_shown_by_the_device_as_it_is_announced_by_then(
+async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_device(
     clock: VirtualClock,
 ) -> None:
     live = live_devices(clock)
@@ -272,7 +270,7 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
 
 @pytest.mark.parametrize("is_announced_anew", [False, True])
 @pytest.mark.parametrize("name", MOVING)
-async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_and_not_before(
+async def test_a_command_to_a_slow_cover_is_done_when_it_begins_to_move(
     clock: VirtualClock, name: str, is_announced_anew: bool
 ) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
@@ -298,7 +296,7 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
 
 
 def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
-    """Configurations of so many devices with so many entities each, every one with so many topics of its own."""
+    """Return configurations of a number of devices, entities of each, and topics of each entity."""
     return [
         config(f"sensor/d{device}/e{entity}", state_topic=f"{device}/{entity}", unique_id=f"{device}_{entity}",
                device={"identifiers": [f"d{device}"]},
@@ -307,7 +305,7 @@ def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
     ]  # fmt: skip
 
 
-def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
+def test_everything_beyond_the_limits_is_refused_counted_and_reported_once() -> None:
     for sent, devices, topics, reasons in (
         (many(2_001), 2_000, 2_000, ["2001 are announced; beyond 2000 they are left out"]),
         (many(1, 258), 1, 256, ["mqtt:d0: the device has more than 256 entities: 258"]),
@@ -328,7 +326,7 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
         assert said == reasons
 
 
-async def test_a_payload_beyond_256_kib_is_refused_and_said_once(clock: VirtualClock) -> None:
+async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: VirtualClock) -> None:
     live = live_devices(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         hear(live, "big", b"x" * size)
@@ -378,7 +376,7 @@ async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -
         await client._wait_for(asyncio.Event().wait(), 0.001)
 
 
-def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
+def test_excess_messages_are_replaced_by_newer_states_and_counted() -> None:
     inbox = Inbox()
     for number in range(CROWDED + 3):
         inbox.put(Received("lamp", str(number).encode(), False))

@@ -1,4 +1,4 @@
-"""Still pictures of cameras and images: what is kept, what is refused, and what it says to whom."""
+"""Still pictures of cameras and images: kept and refused ones, and their events."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ class Cameras:
         hear(self.live, f"{object_id}/still", payload, is_retained=retain)
 
     def device(self, object_id: str) -> Device:
-        """What the home knows of the device."""
+        """Return the device as the home knows it."""
         found = self.live._publish.find(f"mqtt:{object_id}")
         assert found is not None
         return found
 
     def shown(self, object_id: str) -> dict[str, Any]:
-        """What the home knows of the device, but for its state."""
+        """Return the device as the home knows it, without its state."""
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
-        """The device's picture."""
+        """Return the device's picture."""
         return self.live.pictures.find(f"mqtt:{object_id}", attribute)
 
 
 @pytest.fixture
 def cameras(clock: VirtualClock) -> Cameras:
-    """No camera yet."""
+    """Start without a camera."""
     return Cameras(clock)
 
 
@@ -97,7 +97,7 @@ async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
     ],
     ids=range(7),
 )
-async def test_what_is_no_picture_is_refused_once_and_leaves_the_one_before(
+async def test_anything_but_a_picture_is_refused_once_and_keeps_the_former_picture(
     cameras: Cameras, keys: dict[str, Any], payload: bytes, reason: str
 ) -> None:
     cameras.announce("x", **keys, name="Hall")
@@ -178,7 +178,7 @@ async def test_a_device_has_several_pictures_by_their_attributes(cameras: Camera
     assert bodies == [JPEG, JPEG, PNG, None]
 
 
-async def test_the_oldest_pictures_make_way_where_there_are_too_many(
+async def test_the_oldest_pictures_go_if_there_are_too_many(
     cameras: Cameras, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture_store, "MAX_PICTURES_BYTES", 3 * len(JPEG))
@@ -191,7 +191,7 @@ async def test_the_oldest_pictures_make_way_where_there_are_too_many(
     assert [each for each in "abcd" if cameras.picture(each) is not None] == ["a", "b", "d"]
 
 
-async def test_base64_that_is_cut_off_is_no_picture_and_said(cameras: Cameras) -> None:
+async def test_base64_that_is_cut_off_is_refused_and_reported(cameras: Cameras) -> None:
     cameras.announce("x", image_encoding="b64")
     cameras.send("x", base64.b64encode(JPEG)[:-3])
     assert cameras.shown("x") == {"custom.mqtt.x": "image/jpeg"} and cameras.picture("x") is None

@@ -1,4 +1,4 @@
-"""Payloads of public bug reports in Home Assistant's format: what is shown, offered, and reported."""
+"""Payloads of public bug reports in Home Assistant's format: the resulting attributes, commands, and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What devices showed before a restart, which many announcers say once only: it is there until it is said anew."""
+"""Values from before a restart stay until a device repeats them; many announcers send them only once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RestartingHub:
         self.restart()
 
     def restart(self, *first: Received) -> None:
-        """Begin anew; `first` are the messages that come before the device is shown what it showed."""
+        """Restart; `first` are the messages that come before the old values are restored."""
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
         for sent in self._configs:
@@ -56,7 +56,7 @@ class RestartingHub:
         self.live.forget_restored()
 
     def hear(self, topic: str, payload: bytes) -> None:
-        """Take a message in and publish what it changes."""
+        """Take a message and publish its changes."""
         hear(self.live, topic, payload, is_retained=True)
 
     @property
@@ -66,7 +66,7 @@ class RestartingHub:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-async def test_what_is_not_retained_outlives_restarts_in_which_the_availability_comes_first(
+async def test_unretained_values_outlive_restarts_in_which_the_availability_comes_first(
     session: DeviceSession, clock: VirtualClock, count: int
 ) -> None:
     hub = RestartingHub(session, clock, availability_topic="x/status")
@@ -77,7 +77,7 @@ async def test_what_is_not_retained_outlives_restarts_in_which_the_availability_
         assert hub.shown == {**VALUE, "state": "online"}
 
 
-async def test_what_had_expired_before_a_restart_is_unavailable_until_it_says_something(
+async def test_a_value_that_expired_before_a_restart_is_unavailable_until_the_next_message(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     hub = RestartingHub(session, clock, expire_after=60)
@@ -111,7 +111,7 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
         assert known.shown == {**VALUE, "state": "unavailable"}
 
 
-async def test_what_came_before_the_broker_was_lost_is_shown_once_it_is_back(
+async def test_a_message_from_before_the_loss_of_the_broker_is_shown_after_its_return(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     hub = RestartingHub(session, clock)
@@ -124,7 +124,7 @@ async def test_what_came_before_the_broker_was_lost_is_shown_once_it_is_back(
     assert hub.shown == {**VALUE, "state": "online"}
 
 
-def test_a_press_that_is_being_read_while_its_device_is_announced_anew_is_not_lost() -> None:
+def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
     live, happened = live_devices(), list[events.Event]()
     live._publish._bus.listen(happened.append)
     keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}

@@ -38,31 +38,31 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any]
     state: dict[str, Any] = {}
     sensors: dict[str, Any] = {}
-    """What the device announces of its sensors."""
+    """The sensors in the announcement."""
     values: dict[str, Any] = {}
     """The first message of its sensors."""
     shown: Shown = {}
     commands: tuple[tuple[str, dict[str, Any], list[tuple[str, str]], dict[str, Any]], ...] = ()
-    """The part that is commanded, the command, the messages, and what is shown then."""
+    """The commanded part, the command, its messages, and the attributes after them."""
 
 
 def kelvin(value: int) -> dict[str, Any]:
-    """A colour temperature."""
+    """Return a colour temperature."""
     return {"value": value, "unit": "kelvin"}
 
 
 def measured(value: float, unit: str, **period: str) -> dict[str, Any]:
-    """A measurement."""
+    """Return a measurement."""
     return {"value": value, "unit": unit, **period}
 
 
 def power(action: str) -> dict[str, Any]:
-    """A command that switches."""
+    """Return a command that switches."""
     return {"capability": "power", "action": action}
 
 
 def setting(capability: str, value: Any, **more: Any) -> dict[str, Any]:
-    """A command that sets."""
+    """Return a command that sets."""
     return {"capability": capability, "action": "set", "value": value, **more}
 
 
@@ -305,11 +305,11 @@ PLAYS: dict[str, Play] = {
         config={"rl": [1], "so": {"4": 1}}, state={"POWER": "ON"}, shown={"": {"power": "on"}},
     ),
 }  # fmt: skip
-"""Devices by what is special about them."""
+"""Devices by their special property."""
 
 
 def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
-    """The simulated device, and the devices that its messages became."""
+    """Return the simulated device, and the devices that its messages became."""
     device, live = TasmotaDevice(play.state, play.sensors, **play.config), live_devices()
     announce(live, *device.announcements[:2])
     will = device.config["ofln"] if device.config["dslp"] else device.config["onln"]
@@ -344,7 +344,7 @@ async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
 async def commanded(
     live: LiveDevices, device: TasmotaDevice, device_id: str, command: dict[str, Any]
 ) -> list[tuple[str, str]]:
-    """The messages of a command, each of which the device answers at once."""
+    """Return the messages of a command; the device answers each at once."""
     sent: list[tuple[str, str]] = []
 
     class Connection:
@@ -488,7 +488,7 @@ def test_odd_values_of_one_key_cost_no_more_than_that_key(odd: dict[str, Any]) -
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
-    """The rows of the table under a heading of the page, by each word in code of its first cell."""
+    """Return the rows of the table under a heading of the page, by each word in code of its first cell."""
     table = PAGE.read_text().partition(f"### {heading}")[2].partition("\n##")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {
@@ -510,7 +510,7 @@ class Noting(dict[str, Any]):
         return super().get(key, default)
 
 
-def test_every_key_and_option_of_the_discovery_is_in_the_table_and_what_is_read_is_what_is_asked_for() -> None:
+def test_the_table_of_keys_and_options_matches_the_code() -> None:
     keys, options = set[str](), set[str]()
     for play in (*PLAYS.values(), *(Play(config=config) for config, *_ in PRESSES)):
         config = Noting(TasmotaDevice({}, {}, **play.config).config)

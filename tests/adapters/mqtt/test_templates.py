@@ -89,7 +89,7 @@ def oracle() -> jinja2.Environment:
 
 
 def templates() -> Iterator[str]:
-    """Every text of the captures that is a template, and those of the list of shapes, each once."""
+    """Return every template of the captures and of the list of shapes, each once."""
     seen: set[str] = set()
     texts = [text for _, config in configurations() for text in _texts(config)]
     texts += [
@@ -110,7 +110,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def payloads() -> list[bytes]:
-    """The distinct states of the captures, and some that no announcer would send."""
+    """Return the distinct states of the captures, and some that no announcer would send."""
     found = {sent.payload for each in captures() for sent in each.states}
     return sorted(
         found | {b'{"action":"single","update":{"state":"idle"}}', b"5", b"null", b'""', b"[]", b"on", b"{}"}
@@ -268,7 +268,7 @@ RENDERED = [
 ]  # fmt: skip
 
 
-def test_templates_give_what_a_table_says() -> None:
+def test_templates_give_the_results_of_a_table() -> None:
     wrong = [(text, got, result) for text, payload, result in RENDERED
              if (got := rendered_json(text, payload)) != result]  # fmt: skip
     assert not wrong
@@ -426,7 +426,7 @@ def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
 
 @pytest.mark.slow
 def test_no_attack_takes_long_or_much_memory() -> None:
-    """A rendering is bounded to 20 ms; a machine at other work gets five times that here."""
+    """Allow a rendering five times its limit of 20 ms, for a busy machine."""
     slow = []
     for text in attacks():
         for value, payload in (("x" * 60_000, list(range(20_000))), ("\U0001f600\n" * 30_000, [[1, 2]] * 9_000)):
@@ -445,12 +445,12 @@ def test_no_single_step_takes_long(text: str) -> None:
     assert time.process_time() - began < 0.15
 
 
-def test_a_part_of_what_is_missing_is_named() -> None:
+def test_a_part_of_a_missing_value_is_named() -> None:
     with pytest.raises(ValueMissing, match="'power' of a missing value"):
         render("{{ value_json.meter.power }}", value_json={})
 
 
-def test_what_is_dangerous_or_broken_is_refused_with_a_sentence_and_soon() -> None:
+def test_dangerous_and_broken_templates_are_refused_soon_with_a_sentence() -> None:
     payload = {"p": "(x+)+y", "big": ["x" * 100] * 2000}
     for text in REFUSED:
         began = time.process_time()
@@ -482,7 +482,7 @@ class TemplateGenerator:
         self.choose = random.Random(seed)
 
     def expression(self, depth: int) -> str:
-        """An expression nested at most so deep."""
+        """Return an expression nested at most so deep."""
         draw, inner = self.choose, partial(self.expression, depth - 1)
         if depth <= 0:
             return draw.choice(NAMES + LITERALS)
@@ -506,7 +506,7 @@ class TemplateGenerator:
         return draw.choice(forms)()
 
     def statement(self, depth: int) -> str:
-        """A statement with others in it, at most so deep."""
+        """Return a statement with others in it, at most so deep."""
         draw, inner = self.choose, partial(self.statement, depth - 1)
         value = self.expression(draw.randint(1, 3))
         if depth <= 0:
@@ -526,7 +526,7 @@ class TemplateGenerator:
         return draw.choice(forms)()
 
     def template(self) -> str:
-        """A whole template."""
+        """Return a whole template."""
         return "{% set ns = namespace(x=(1,)) %}" + "".join(self.statement(3) for _ in range(2))
 
 
@@ -558,7 +558,7 @@ PATHS = ("{{ value_json.a }}", "{{value_json['a b']}}", '{{ value_json["a"].b }}
         None, {"a": {"b": {"c": "ü"}}}, {"a": "b"}, {"a": {"b": 5}},
     ],
 )  # fmt: skip
-def test_a_path_gives_what_the_evaluator_gives(text: str, payload: Any) -> None:
+def test_a_path_and_the_evaluator_agree(text: str, payload: Any) -> None:
     def outcome(template: str) -> str:
         try:
             return rendered_json(template, payload)

@@ -142,10 +142,10 @@ def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:
 
 
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The states that a device publishes that does what `<base>/<name>[/endpoint]/set[/property]` says.
+    """Return the states that a device publishes that does what `<base>/<name>[/endpoint]/set[/property]` says.
 
     The device's own names an endpoint behind each property, that of the endpoint does not; a property that bears the
-    endpoint's name stands there in both ways, since models differ in that. `known` is kept up.
+    endpoint's name is there in both ways, since models differ in that. `known` is kept up.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")
@@ -172,7 +172,7 @@ def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dic
 
 
 def announced(folder: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Each model, and the topics and payloads of its configurations."""
+    """Return each model, and the topics and payloads of its configurations."""
     environment = {**os.environ, "ZIGBEE2MQTT_DATA": str(folder)}
     lines, errors = folder / "announced", folder / "errors"
     with lines.open("wb") as out, errors.open("wb") as err:

@@ -78,7 +78,7 @@ class Entity:
     shows unless another entity has them, `offers` the attributes that can be commanded. An entity that
     `reports_events` has no state: retained messages of its topics are ignored. `written_at` is the time of the
     present command in the home's zone. It is expired before its first value, and after `expire_after` seconds without
-    a value. `unheard` are the attributes from before a restart that no message has confirmed since.
+    a value. `unconfirmed` are the attributes from before a restart that no message has confirmed since.
     """
 
     device_class: str | None = None
@@ -106,7 +106,7 @@ class Entity:
         self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
-        self.unheard: set[str] = set()
+        self.unconfirmed: set[str] = set()
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
@@ -162,7 +162,7 @@ class Entity:
         """Show the values from before a restart for attributes without a value; return whether there are any."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
-        self.unheard |= kept.keys()
+        self.unconfirmed |= kept.keys()
         return bool(kept)
 
     def write(self, command: Command) -> Intent:

@@ -88,7 +88,7 @@ class AdapterRunner:
     async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
         """Send the command once the address is free, and publish what was read; for each device why it failed.
 
-        Raises `LaresError` where it failed for all: `Busy`, `Unreachable`, `Unsupported`, or another `AdapterFailed`.
+        Raises `LaresError` if it failed for all: `Busy`, `Unreachable`, `Unsupported`, or another `AdapterFailed`.
         """
         await self._wait_until_made()
         async with self.gate.lock(device_ids):
@@ -102,13 +102,13 @@ class AdapterRunner:
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
-        """The newest picture of a device; None where there is none, or no adapter now. Raises `LaresError`."""
+        """Return the newest picture of a device; None if there is none, or no adapter now. Raises `LaresError`."""
         if self.adapter is None:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """The ids of hooks that the adapter listens to, once it has been made; that may take five seconds.
+        """Return the ids of hooks that the adapter listens to, once it has been made; that may take five seconds.
 
         While it is restarted, those that it listened to.
         """
@@ -147,7 +147,7 @@ class AdapterRunner:
         return [self._publish_result(result, is_answered=is_answered) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
-        """The result of the adapter's work; any exception but `LaresError` is raised as `AdapterFailed`."""
+        """Return the result of the adapter's work; any exception but `LaresError` is raised as `AdapterFailed`."""
         try:
             return await work
         except LaresError:

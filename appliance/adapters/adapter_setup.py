@@ -84,7 +84,7 @@ class AdapterStart:
         timezone: tzinfo = UTC,
         kinds: KindHost | None = None,
     ) -> list[AdapterRunner]:
-        """A runner for each section, in the order of the configuration; `kinds` runs those in Lua."""
+        """Return a runner for each section, in the order of the configuration; `kinds` runs those in Lua."""
         gates = AddressGates()
 
         def make_runner(name: str, settings: Any) -> AdapterRunner:
@@ -135,7 +135,7 @@ class LateSession:
             await self._session.close()
 
     def open(self) -> Any:
-        """The one `DeviceSession`; leaving the context closes it."""
+        """Return the one `DeviceSession`; leaving the context closes it."""
         if self._session is None:
             from appliance.adapters.device_http import DeviceSession
 
@@ -143,7 +143,7 @@ class LateSession:
         return self._session
 
     def lines_to(self, clock: Clock, url: str, token: str | None) -> LinePost:
-        """What posts line protocol to the address, over the session."""
+        """Return what posts line protocol to the address, over the session."""
         return LinePost(url, token, self.open, clock)
 
 
@@ -166,7 +166,7 @@ class LinePost:
         self._http: Any = None
 
     async def __call__(self, body: bytes) -> tuple[int, str]:
-        """The status of the answer, and what it says, without the token. Raises `AdapterFailed` where none came."""
+        """The status of the answer, and what it says, without the token. Raises `AdapterFailed` if none came."""
         if self._http is None:
             await import_ahead(["appliance.adapters.device_http"])
             from appliance.adapters.device_http import HttpClient
@@ -190,12 +190,12 @@ async def open_publishers(
     root: Path,
     every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """A publisher for each section with `publish = true`; each publishes the home while it is entered.
+    """Return a publisher for each section with `publish = true`; each publishes the home while it is entered.
 
     Where a section published before, and does not now or at other topics, that is taken back. `every_broker` are
     further sections of MQTT, whose devices are not published either; it can change later.
 
-    Raises `StoreFailed` where the number of this run cannot be stored.
+    Raises `StoreFailed` if the number of this run cannot be stored.
     """
     brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
     publishers: list[AbstractAsyncContextManager[Any]] = []

@@ -80,12 +80,12 @@ class AddressGates:
         self._gates: dict[str, AddressGate] = {}
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
-        """The gate of the address; the same for every spelling of it."""
+        """Return the gate of the address; the same for every spelling of it."""
         return self._gates.setdefault(canonical(address), AddressGate(address, concurrency))
 
 
 def canonical(address: str) -> str:
-    """Host and port of a URL in one spelling; what is no URL stays as it is."""
+    """Return host and port of a URL in one spelling; what is no URL stays as it is."""
     parts = urlsplit(address)
     if not parts.hostname:
         return address

@@ -33,7 +33,7 @@ Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
 class HookRequest(Struct, frozen=True, kw_only=True):
     """A call of `/hooks/<id>`, whose key was checked. `hook` is the id, `method` is `GET` or `POST`.
 
-    `data` is the body as JSON or form, None where it is neither or there is none; `body` is the body as it came.
+    `data` is the body as JSON or form, None if it is neither or there is none; `body` is the body as it came.
     `query` has no key. The names of `headers` are in small letters; those that hold secrets are left out.
     """
 
@@ -49,7 +49,7 @@ class Secrets(Protocol):
     """The few short texts of an adapter that are kept over restarts, such as a token."""
 
     def get(self, key: str) -> str | None:
-        """The text under the key, None if there is none."""
+        """Return the text under the key, None if there is none."""
 
     async def put(self, key: str, value: str) -> None:
         """Store the text; it is on the card when this returns. Raises `StoreFailed`."""
@@ -142,9 +142,9 @@ class Adapter(ABC):
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """The newest still picture of a device, of this attribute if one is named, within five seconds.
+        """Return the newest still picture of a device, of this attribute if one is named, within five seconds.
 
-        None where there is none. Raises `AdapterFailed`.
+        None if there is none. Raises `AdapterFailed`.
         """
         return None
 
@@ -176,11 +176,11 @@ class Adapter(ABC):
         self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of a command or operation; `Unanswered` where it takes longer than five seconds."""
+        """Return the result of a command or operation; `Unanswered` if it takes longer than five seconds."""
         return await self.within(COMMAND_TIMEOUT_SECS, work)
 
     async def within(self, secs: float, work: Awaitable[T]) -> T:
-        """The result of the work; `Unanswered` where it takes longer than so many seconds."""
+        """Return the result of the work; `Unanswered` if it takes longer than so many seconds."""
         try:
             return await end_within(work, secs)
         except TimeoutError:

@@ -57,7 +57,7 @@ class DeviceResolver(ThreadedResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The addresses of the name. Raises `OSError` where there are none, or one of them is refused."""
+        """Return the addresses of the name. Raises `OSError` if there are none, or one of them is refused."""
         found = await super().resolve(host, port, family)
         for each in found:
             if not may_mean(host, each["host"]):
@@ -66,14 +66,14 @@ class DeviceResolver(ThreadedResolver):
 
 
 def may_mean(name: str, address: str) -> bool:
-    """Whether the name may have this address."""
+    """Return whether the name may have this address."""
     is_local = name.lower().rstrip(".").rpartition(".")[2] == "localhost"
     meant = _without_carrier(ipaddress.ip_address(address.partition("%")[0]))
     return is_local == meant.is_loopback and not _is_barred(meant)
 
 
 def _without_carrier(address: _Address) -> _Address:
-    """The address, or the IPv4 address that it carries."""
+    """Return the address, or the IPv4 address that it carries."""
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:  # unspecified and loopback are not carriers
         return address
     if any(address in network for network in _CARRIERS):

@@ -63,7 +63,7 @@ class DeviceSession:
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """The brief one with middlewares of its own, which a WebSocket's handshake cannot have for itself."""
+        """Return the brief one with middlewares of its own, which a WebSocket's handshake cannot have for itself."""
         return _open(self.brief.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
@@ -90,7 +90,7 @@ def _open(
     *,
     is_owner: bool = True,
 ) -> aiohttp.ClientSession:
-    """No cookies, no proxies, no compression."""
+    """Return no cookies, no proxies, no compression."""
     return aiohttp.ClientSession(
         connector=connector,
         connector_owner=is_owner,
@@ -157,7 +157,7 @@ class HttpClient:
         self._sends_address = sends_address and not is_numeric(urlsplit(address).hostname or "")
 
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
-        """The body of a 2xx answer.
+        """Return the body of a 2xx answer.
 
         Raises `Unreachable` when nothing came back, twice if the request may be repeated, and `BadAnswer` when
         the device refused or what came is not HTTP.
@@ -168,7 +168,7 @@ class HttpClient:
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
-        """As `request`, with the body as JSON; `BadAnswer` where it is none."""
+        """As `request`, with the body as JSON; `BadAnswer` if it is none."""
         return parse_json(await self.request(method, path, **sent), self.address)
 
     async def exchange(
@@ -214,7 +214,7 @@ class HttpClient:
 
     @contextmanager
     def _failing(self, path: str) -> Iterator[None]:
-        """Raise what aiohttp raises as `Unreachable`, or as `BadAnswer` where something was answered."""
+        """Raise what aiohttp raises as `Unreachable`, or as `BadAnswer` if something was answered."""
         try:
             yield
         except aiohttp.WSServerHandshakeError as error:
@@ -259,7 +259,7 @@ class HttpClient:
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
         """Server-sent events, as an iterator of those that come until the stream ends, or is silent for so long.
 
-        `last_id` asks for what came after that one. Raises `Unreachable` where the stream cannot be opened, and
+        `last_id` asks for what came after that one. Raises `Unreachable` if the stream cannot be opened, and
         `BadAnswer` for a refusal, for what is no such stream, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
@@ -288,10 +288,10 @@ class HttpClient:
         max_bytes: int = MAX_RESPONSE_BYTES,
         parse: DecodeMessage | None = None,
     ) -> AsyncIterator[Messages]:
-        """A WebSocket, as an iterator of the messages that come over it until it ends, and a way to send some.
+        """Yield a WebSocket, as an iterator of the messages that come over it until it ends, and a way to send some.
 
         Each message is what `parse` makes of it and the address: its JSON, where there is none. After `silence_secs`
-        without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` where it
+        without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` if it
         cannot be opened within that time, `BadAnswer` for a refusal, a message that is not JSON, or one of more than
         `max_bytes`.
         """

@@ -130,9 +130,9 @@ class Dispatcher:
         return await runner.invoke(operation, payload)
 
     async def picture(self, device: Device, attribute: str | None = None) -> Picture:
-        """The newest still picture of a device, of this attribute if one is named.
+        """Return the newest still picture of a device, of this attribute if one is named.
 
-        Raises `NoPicture` where there is none, else `LaresError`.
+        Raises `NoPicture` if there is none, else `LaresError`.
         """
         runner = self._runners.get(device.metadata.source)
         found = None if runner is None else await runner.picture(device.id, attribute)
@@ -141,7 +141,7 @@ class Dispatcher:
         return found
 
     async def hears_hook(self, hook: str) -> bool:
-        """Whether an adapter listens to the hook of this id; at the start, once they have been made."""
+        """Return whether an adapter listens to the hook of this id; at the start, once they have been made."""
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
@@ -160,12 +160,12 @@ class Dispatcher:
         return [runner for runner, hooks in zip(runners, heard, strict=True) if hook in hooks]
 
     def operations_of(self, adapter: str) -> tuple[str, ...]:
-        """The names of an adapter's own operations, sorted; none while it has not begun."""
+        """Return the names of an adapter's own operations, sorted; none while it has not begun."""
         runner = self._runners.get(adapter)
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
-        """The outcome of a command to a device that does not exist; it is in the audit as well."""
+        """Return the outcome of a command to a device that does not exist; it is in the audit as well."""
         log.info("%s: %s failed: %s", device_id, command, because)
         outcome = Outcome(device_id=device_id, status=Status.ERROR, message=because)
         self._publish(outcome, None, command, source)

@@ -42,7 +42,7 @@ class ExpectedState:
         self._step = next((each.step for each in specs if each.capability == command.capability), None)
 
     def is_shown(self, attributes: Mapping[str, Value]) -> bool:
-        """Whether these attributes of the device show that the command is done."""
+        """Return whether these attributes of the device show that the command is done."""
         capability, action = self.command.capability, self.command.action
         seen = attributes.get(capability)
         if attributes.get("state") in AWAY:
@@ -94,7 +94,7 @@ class ExpectedState:
 
 
 def is_shown(expected: Value, seen: Value) -> bool:
-    """Whether a value is the expected one, within the rounding of devices."""
+    """Return whether a value is the expected one, within the rounding of devices."""
     if isinstance(expected, dict) and isinstance(seen, dict):
         if "unit" in expected:
             if expected["unit"] != seen.get("unit"):

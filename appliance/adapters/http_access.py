@@ -37,7 +37,7 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
     fingerprint: str | None = None
 
     def all_headers(self) -> dict[str, str]:
-        """The headers of every request, credentials included."""
+        """Return the headers of every request, credentials included."""
         credentials = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         if self.username is not None and not self.is_digest:
             pair = f"{self.username}:{self.password or ''}".encode()
@@ -45,7 +45,7 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         return {**self.headers, **credentials}
 
     def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
-        """The middlewares of each request."""
+        """Return the middlewares of each request."""
         if self.username is None or not self.is_digest:
             return ()
         return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""),)
@@ -66,7 +66,7 @@ class HttpRefused(BadAnswer):
 
 
 def named_status(status: int) -> str:
-    """The status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
+    """Return the status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -74,7 +74,7 @@ def named_status(status: int) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why there was no response, in a few words on one line."""
+    """Return why there was no response, in a few words on one line."""
     if isinstance(error, aiohttp.ServerFingerprintMismatch):
         return f"its certificate has another fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):

@@ -40,7 +40,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class ServerEvent(Struct, frozen=True, kw_only=True):
-    """One message: its type, `message` where it states none, its data as text, and the last id that was stated."""
+    """One message: its type, `message` if it states none, its data as text, and the last id that was stated."""
 
     event: str = "message"
     data: str
@@ -61,7 +61,7 @@ class EventDecoder:
         self._id = ""
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
-        """The messages that end in this piece. Raises `BadAnswer` for one that is too large."""
+        """Yield the messages that end in this piece. Raises `BadAnswer` for one that is too large."""
         piece = self._held + piece
         whole = len(piece) - piece.endswith(b"\r")  # which may be half of an end
         self._held = piece[whole:]
@@ -150,7 +150,7 @@ class Messages(AsyncIterator[Any]):
         return self._parse(message.data, self._address)
 
     async def _next_frame(self) -> aiohttp.WSMessage:
-        """The next message, pings included; others of the loop come between, even where many wait."""
+        """Return the next message, pings included; others of the loop come between, even where many wait."""
         self._count += 1
         if self._count % MESSAGES_AT_ONCE == 0:
             await self._clock.sleep(0)
@@ -163,7 +163,7 @@ class Messages(AsyncIterator[Any]):
             raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
 
     async def send(self, message: Any) -> None:
-        """Send a text as it is, anything else as its JSON. Raises `Unreachable` where the socket has been closed.
+        """Send a text as it is, anything else as its JSON. Raises `Unreachable` if the socket has been closed.
 
         It waits while the other side does not read: the caller limits the time.
         """
@@ -177,7 +177,7 @@ class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
     """Says goodbye and closes, without reading on until the other side does: that may send without end."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
-        """Send the Close frame, for `GOODBYE_SECS` at most, and close; False where that or the connection failed."""
+        """Send the Close frame, for `GOODBYE_SECS` at most, and close; False if that or the connection failed."""
         self._close_code = self._close_code or code  # aiohttp waits for the other's only where it has none
         try:
             async with asyncio.timeout(GOODBYE_SECS):

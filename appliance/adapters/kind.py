@@ -93,7 +93,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return f"appliance.adapters.{self.name}.adapter"
 
     def build(self, settings: Any, context: AdapterContext) -> Adapter:
-        """The adapter of a section."""
+        """Return the adapter of a section."""
         adapter: Adapter = import_module(self.adapter_module).build(settings, context)
         return adapter
 
@@ -103,18 +103,18 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return found
 
     def simulate(self) -> Vendor:
-        """A simulated device, to be entered; only for a kind that is `simulated`."""
+        """Return a simulated device, to be entered; only for a kind that is `simulated`."""
         device: Vendor = import_module(f"appliance.adapters.{self.name}.simulator").simulate()
         return device
 
 
 def poll_interval() -> Any:
-    """The key `poll_interval_secs` of a kind that polls."""
+    """Return the key `poll_interval_secs` of a kind that polls."""
     return key(whole(1, 86_400), 5)
 
 
 def max_silence() -> Any:
-    """The key `max_silence_secs` of a kind that polls."""
+    """Return the key `max_silence_secs` of a kind that polls."""
     return key(whole(1, 30 * 86_400), required=False)
 
 

@@ -65,7 +65,7 @@ class PollingAdapter(Adapter):
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
-        """The adapter of a section with `base_url`, `poll_interval_secs` and `max_silence_secs`."""
+        """Return the adapter of a section with `base_url`, `poll_interval_secs` and `max_silence_secs`."""
         http = HttpClient(context.open_session(), settings.base_url, context.clock)
         adapter = cls(context, http, settings.poll_interval_secs)
         adapter.max_silence_secs = settings.max_silence_secs
@@ -110,7 +110,7 @@ class PollingAdapter(Adapter):
         return report, attributes_in(report, device_id), None
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """A new connection over which the address pushes, as an iterator of its messages; None where it does not."""
+        """A new connection over which the address pushes, as an iterator of its messages; None if it does not."""
         return None
 
     def receive(self, message: Any) -> None:
@@ -247,7 +247,7 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Whether it was heard of lately enough, in this run or before it, that silence means nothing yet."""
+        """Return whether it was heard of lately enough, in this run or before it, that silence means nothing yet."""
         if self.max_silence_secs is None:
             return False
         if self._heard_at is not None:

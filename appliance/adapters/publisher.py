@@ -36,7 +36,7 @@ class Reading:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
-        """The poll's report, with what was said meanwhile in place of what it read."""
+        """Return the poll's report, with what was said meanwhile in place of what it read."""
         if not self._devices and not self._attributes:
             return report
         known = registry.ids_of(report.adapter)
@@ -87,7 +87,7 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """A poll from its question to its answer: give its report to `report` together with this reading.
+        """Yield a poll from its question to its answer: give its report to `report` together with this reading.
 
         What is published otherwise meanwhile was said later than what the poll asked, and is not undone by it.
         """
@@ -138,11 +138,11 @@ class Publisher:
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """The adapter's devices by id as the home knows them, after a start as they were stored."""
+        """Return the adapter's devices by id as the home knows them, after a start as they were stored."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:
-        """The adapter's device of this id as the home knows it."""
+        """Return the adapter's device of this id as the home knows it."""
         found = self._registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source == self.name else None
 
@@ -233,7 +233,7 @@ class Publisher:
 
 
 def _place_of(error: BaseException) -> str:
-    """The key of a fault: its class and where it was raised."""
+    """Return the key of a fault: its class and where it was raised."""
     at, place = error.__traceback__, ""
     while at is not None:
         place = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"

@@ -121,14 +121,14 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def _routes(self) -> Iterable[web.RouteDef]:
-        """The vendor's routes."""
+        """Return the vendor's routes."""
 
     @abstractmethod
     def _note(self, request: web.Request, body: bytes) -> None:
         """Record a request that arrived."""
 
     def _json(self, payload: Any, status: int = 200) -> web.Response:
-        """An answer of this JSON under the vendor's content type."""
+        """Return an answer of this JSON under the vendor's content type."""
         return web.Response(status=status, body=json.dumps(payload).encode(), content_type=self.content_type)
 
     def _application(self) -> web.Application:

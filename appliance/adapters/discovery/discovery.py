@@ -68,7 +68,7 @@ class Discovery:
         self._latest: list[Found] | None = None
 
     async def search(self, seconds: float = DEFAULT_SEARCH_SECS) -> list[Found]:
-        """What was found within so many seconds, by kind, name and address."""
+        """Return what was found within so many seconds, by kind, name and address."""
         is_first = not self._lock.locked()
         async with self._lock:
             if is_first:
@@ -93,7 +93,7 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """What these answers come to; a device that was found in two ways comes once."""
+    """Return what these answers come to; a device that was found in two ways comes once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):

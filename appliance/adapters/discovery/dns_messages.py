@@ -45,12 +45,12 @@ class DnsRecord(Struct, frozen=True, kw_only=True):
 
 
 def fold(name: Name) -> Name:
-    """The name as names are compared: case does not matter."""
+    """Return the name as names are compared: case does not matter."""
     return tuple(label.casefold() for label in name)
 
 
 def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
-    """The message that asks for these names and types, as many as fit; labels that are too long are cut."""
+    """Return the message that asks for these names and types, as many as fit; labels that are too long are cut."""
     asked, size = [], 12
     for name, type_ in questions:
         labels = (label.encode()[:MAX_LABEL_BYTES] for label in name)
@@ -63,7 +63,7 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 
 
 def decode_answer(message: bytes) -> list[DnsRecord]:
-    """The records of an answer, those of other types left out; raises `Malformed`, also for a question."""
+    """Return the records of an answer, those of other types left out; raises `Malformed`, also for a question."""
     if len(message) < 12:
         raise Malformed("too short")
     _, flags, *counts = struct.unpack_from(">6H", message)
@@ -137,7 +137,7 @@ def _labels(labels: Sequence[bytes]) -> Name:
 
 
 def _read_text(data: bytes) -> dict[str, str]:
-    """The pairs of a TXT record, by key in small letters; the first of equal keys counts."""
+    """Return the pairs of a TXT record, by key in small letters; the first of equal keys counts."""
     pairs: dict[str, str] = {}
     at = 0
     while at < len(data) and len(pairs) < MAX_RECORDS:

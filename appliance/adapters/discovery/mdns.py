@@ -55,7 +55,7 @@ class _Sender:
                 known.append(record.address)
 
     def missing(self) -> Iterator[tuple[Name, int]]:
-        """What is to be asked of the instances that are not known in full."""
+        """Yield what is to be asked of the instances that are not known in full."""
         for id_, (_, name) in self.instances.items():
             located = self.located.get(id_)
             if located is None:
@@ -79,14 +79,14 @@ class MdnsAnswers:
             self._senders[sender].add(record, self._services)
 
     def questions(self) -> Iterator[tuple[Name, int]]:
-        """What is to be asked: every service, and the missing parts of the instances that are known."""
+        """Yield what is to be asked: every service, and the missing parts of the instances that are known."""
         for service in self._services:
             yield service, PTR
         for sender in self._senders.values():
             yield from sender.missing()
 
     def list_instances(self) -> list[Instance]:
-        """The instances whose port is known, each at the address that fits the local network best."""
+        """Return the instances whose port is known, each at the address that fits the local network best."""
         found = []
         for address, said in self._senders.items():
             for id_, (service, name) in said.instances.items():
@@ -104,7 +104,7 @@ def _put(table: dict[Name, T], name: Name, value: T) -> None:
 
 
 def is_local(address: str) -> bool:
-    """Whether an IPv4 address is one of a local network, loopback included."""
+    """Return whether an IPv4 address is one of a local network, loopback included."""
     try:
         found = ipaddress.IPv4Address(address)
     except ValueError:

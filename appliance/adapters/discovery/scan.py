@@ -59,7 +59,7 @@ class SearchNetwork(Struct, frozen=True, kw_only=True):
 
 
 def local_network() -> SearchNetwork:
-    """Every interface of this machine that has an IPv4 address, but loopback."""
+    """Return every interface of this machine that has an IPv4 address, but loopback."""
     with suppress(OSError):
         found = [each for each in _list_addresses() if not ipaddress.IPv4Address(each).is_loopback]
         return SearchNetwork(interfaces=found or ("",))
@@ -143,7 +143,7 @@ class Scan:
 
 
 def _open(interface: str, stack: ExitStack) -> socket.socket | None:
-    """A socket that sends to groups on this interface; None where the system grants none."""
+    """Return a socket that sends to groups on this interface; None if the system grants none."""
     try:
         opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         opened.setblocking(False)
@@ -162,7 +162,7 @@ def _send(sender: socket.socket, message: bytes, to: tuple[str, int], ttl: int) 
 
 
 def encode_search(target: str) -> bytes:
-    """The message that asks for devices of a kind, such as `roku:ecp`."""
+    """Return the message that asks for devices of a kind, such as `roku:ecp`."""
     lines = (
         "M-SEARCH * HTTP/1.1",
         "HOST: 239.255.255.250:1900",
@@ -174,7 +174,7 @@ def encode_search(target: str) -> bytes:
 
 
 def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """What the answer says; None where it is none, or does not lead to the address that sent it."""
+    """Return what the answer says; None if it is none, or does not lead to the address that sent it."""
     first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
     if not first.startswith("HTTP/1.1 200"):
         return None

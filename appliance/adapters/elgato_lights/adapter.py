@@ -70,7 +70,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """The state that one entry of `lights` describes; raises `Invalid` if nothing of it is a light's."""
+        """Return the state that one entry of `lights` describes; raises `Invalid` if nothing of it is a light's."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
@@ -97,7 +97,7 @@ def mired_of(kelvin: int) -> int:
 
 
 def _kelvin(temperature: Value) -> int:
-    """The kelvin of a canonical `color_temperature`, which is in kelvin or mireds."""
+    """Return the kelvin of a canonical `color_temperature`, which is in kelvin or mireds."""
     value: int = temperature["value"]
     return value if temperature["unit"] == "kelvin" else kelvin_of(value)
 
@@ -138,7 +138,7 @@ class ElgatoAdapter(PollingAdapter):
         self._answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
-        """Every light that the address lists; one that cannot be read is present without an observation."""
+        """Return every light that the address lists; one that cannot be read is present without an observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report(lights)
@@ -190,7 +190,7 @@ class ElgatoAdapter(PollingAdapter):
         return await self._fetch_object("/elgato/accessory-info")
 
     async def _fetch_lights(self) -> list[Any]:
-        """The lights as the device lists them, unchecked: one malformed entry must not fail the others."""
+        """Return the lights as the device lists them, unchecked: one malformed entry must not fail the others."""
         self._answer = await self._fetch_object("/elgato/lights")
         lights = self._answer.get("lights")
         if not isinstance(lights, list):
@@ -252,7 +252,7 @@ class ElgatoAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
     def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
-        """The light of this index; None where it cannot be read, which is logged once."""
+        """Return the light of this index; None if it cannot be read, which is logged once."""
         device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
         light = _parse(raw)
         if isinstance(light, Invalid):
@@ -302,7 +302,7 @@ def _shows(lights: list[Any], index: int, change: Mapping[str, int]) -> bool:
 
 
 def _parse(raw: Any) -> LightState | Invalid:
-    """The light; what is wrong with it where nothing of it can be read."""
+    """Return the light; what is wrong with it where nothing of it can be read."""
     try:
         return LightState.parse(raw)
     except Invalid as fault:

@@ -197,7 +197,7 @@ class MatterAdapter(Adapter):
         return self._place(device_id)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of a command or operation; `Unanswered` where none of its own waits has ended it in time.
+        """Return the result of a command or operation; `Unanswered` if none of its own waits has ended it in time.
 
         The limit is far beyond those: a busy loop has to tell which is over first.
         """
@@ -250,7 +250,7 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Whether the device shows the result: by its report, or else by its answer to a question.
+        """Return whether the device shows the result: by its report, or else by its answer to a question.
 
         With `asks_first`, it showed the result before the command: only its answer counts then, or a later report.
         """
@@ -346,7 +346,7 @@ _PAIRING_HINT = (
 
 
 def _code_in(text: str) -> str:
-    """The code as the server takes it: digits without blanks and dashes, or the text of a QR code."""
+    """Return the code as the server takes it: digits without blanks and dashes, or the text of a QR code."""
     code = text.strip().upper()
     code = code if code.startswith("MT:") else re.sub(r"[\s-]", "", code)
     if _CODE.fullmatch(code) is None:
@@ -366,5 +366,5 @@ def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, exam
 
 
 def build(settings: Any, context: AdapterContext) -> MatterAdapter:
-    """The adapter of a section."""
+    """Return the adapter of a section."""
     return MatterAdapter(context, settings)

@@ -45,7 +45,7 @@ _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
 _DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
 
 Convert = Callable[[Any, Endpoint], Value]
-"""What a value means at its endpoint; None where it says nothing there. Raises `Invalid` for one that cannot be."""
+"""What a value means at its endpoint; None if it says nothing there. Raises `Invalid` for one that cannot be."""
 
 
 class ClusterField(Struct, frozen=True):
@@ -58,17 +58,17 @@ class ClusterField(Struct, frozen=True):
 
 
 def percent_of_level(level: int) -> int:
-    """Percent of a level from 0 to 254; 0 only for 0."""
+    """Return percent of a level from 0 to 254; 0 only for 0."""
     return max(1, round(level / 2.54)) if level else 0
 
 
 def kelvin_of_mireds(mireds: int) -> int:
-    """Kelvin, within what the catalog knows."""
+    """Return kelvin, within what the catalog knows."""
     return min(max(round(1_000_000 / mireds), KELVIN_RANGE[0]), KELVIN_RANGE[1])
 
 
 def setpoint_of(endpoint: Endpoint) -> int:
-    """The attribute that holds the target: that of cooling while it cools, else that of heating."""
+    """Return the attribute that holds the target: that of cooling while it cools, else that of heating."""
     is_cooling = endpoint.get(THERMOSTAT, SYSTEM_MODE) == 3 or not endpoint.has_feature(THERMOSTAT, HEATS)
     return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
 
@@ -274,19 +274,19 @@ _BY_CLUSTER = {
 
 
 def is_device(endpoint: Endpoint) -> bool:
-    """Whether it has a cluster that is known here."""
+    """Return whether it has a cluster that is known here."""
     return endpoint.number != 0 and not endpoint.is_aggregator and not CLUSTERS.isdisjoint(endpoint.clusters)
 
 
 def class_of(endpoint: Endpoint) -> str:
-    """What the device is, as `Info.device_class` has it."""
+    """Return what the device is, as `Info.device_class` has it."""
     by_type = (name for number, name in _CLASSES if number in endpoint.types)
     by_cluster = (name for number, name in _BY_CLUSTER.items() if number in endpoint.clusters)
     return next(by_type, next(by_cluster, "sensor"))
 
 
 def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
-    """The kind of the device."""
+    """Return the kind of the device."""
     if has_commands and (not _LIGHT_TYPES.isdisjoint(endpoint.types) or COLOR in endpoint.clusters):
         return DeviceKind.LIGHT
     return DeviceKind.SWITCH if has_commands else DeviceKind.SENSOR

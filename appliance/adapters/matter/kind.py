@@ -31,7 +31,7 @@ def _url(value: Any) -> str:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """The address of the server, and the path there."""
+    """Return the address of the server, and the path there."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", parts.path or "/"
 

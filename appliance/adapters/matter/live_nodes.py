@@ -74,7 +74,7 @@ class LiveNodes:
         return list(self._ids.get(node_id, ()))
 
     def is_away(self, place: Place) -> bool:
-        """Whether the device is unreachable, as far as is known."""
+        """Return whether the device is unreachable, as far as is known."""
         node = place.node
         return not node.is_available or node.id in self.suspects or not node.is_reachable(place.endpoint)
 
@@ -326,7 +326,7 @@ class LiveNodes:
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """The endpoint whose battery this device runs on: its own, else one that lists it, else the root."""
+    """Return the endpoint whose battery this device runs on: its own, else one that lists it, else the root."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint
@@ -342,7 +342,7 @@ def _powered_by(source: Endpoint) -> list[Any]:
 
 
 def events_of(endpoint: Endpoint) -> list[str]:
-    """The events that a switch may have, by its features; none for what is no switch."""
+    """Return the events that a switch may have, by its features; none for what is no switch."""
     if SWITCH not in endpoint.clusters:
         return []
     if endpoint.has_feature(SWITCH, _LATCHES):
@@ -353,7 +353,7 @@ def events_of(endpoint: Endpoint) -> list[str]:
 
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
-    """The event of the device and its data; None where the switch says it once more in another way."""
+    """Return the event of the device and its data; None if the switch says it once more in another way."""
     told = data if isinstance(data, dict) else {}
     position = told.get("newPosition", told.get("previousPosition"))
     more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}

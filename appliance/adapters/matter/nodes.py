@@ -47,16 +47,16 @@ class Endpoint:
         self.clusters: dict[int, dict[int, Any]] = {}
 
     def get(self, cluster: int, attribute: int) -> Any:
-        """The value; None where there is none."""
+        """Return the value; None if there is none."""
         return self.clusters.get(cluster, {}).get(attribute)
 
     def has_feature(self, cluster: int, bit: int) -> bool:
-        """Whether the cluster's FeatureMap has this bit."""
+        """Return whether the cluster's FeatureMap has this bit."""
         features = self.get(cluster, FEATURES)
         return isinstance(features, int) and bool(features & bit)
 
     def accepts(self, cluster: int, command: int) -> bool:
-        """Whether the cluster takes the command of this number."""
+        """Return whether the cluster takes the command of this number."""
         accepted = self.get(cluster, ACCEPTED_COMMANDS)
         return isinstance(accepted, list) and command in accepted
 
@@ -77,7 +77,7 @@ class Endpoint:
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """The labels that somebody gave it, else those from the factory: name and value."""
+        """Yield the labels that somebody gave it, else those from the factory: name and value."""
         for cluster in (USER_LABEL, FIXED_LABEL):
             for each in _items(self.get(cluster, 0)):
                 name, value = each.get("0"), each.get("1")
@@ -131,11 +131,11 @@ class Node:
         return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
-        """The aggregator that the endpoint is a part of; None where it is bridged by none."""
+        """Return the aggregator that the endpoint is a part of; None if it is bridged by none."""
         return self._find_wholes()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
-        """Whether the bridge reaches what it bridges; true for what is not bridged."""
+        """Return whether the bridge reaches what it bridges; true for what is not bridged."""
         return self._bridged(endpoint, REACHABLE) is not False
 
     def name_of(self, endpoint: Endpoint, number: int | None) -> str:
@@ -153,7 +153,7 @@ class Node:
         return self.label if number is None else f"{self.label} {number}"
 
     def info_of(self, endpoint: Endpoint, parent_id: str | None, device_class: str) -> Info:
-        """What the vendor says of the device."""
+        """Return what the vendor says of the device."""
 
         def told(attribute: int) -> str | None:
             found = self._bridged(endpoint, attribute) or self._root(attribute)
@@ -174,7 +174,7 @@ class Node:
         return self.endpoints[ROOT_ENDPOINT].get(BASIC, attribute) if ROOT_ENDPOINT in self.endpoints else None
 
     def _bridged(self, endpoint: Endpoint, attribute: int) -> Any:
-        """A value of the bridged device that the endpoint is, or is a part of."""
+        """Return a value of the bridged device that the endpoint is, or is a part of."""
         if BRIDGED in endpoint.clusters:
             return endpoint.get(BRIDGED, attribute)
         whole = self._find_wholes()[1].get(endpoint.number)

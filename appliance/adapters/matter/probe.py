@@ -32,7 +32,7 @@ def probe(settings: Matter) -> tuple[bool, str]:
 
 
 def _fetch_info(url: str) -> dict[str, Any]:
-    """What `/info` beside the WebSocket says. Raises `BadAnswer`, `OSError` and `HTTPException`."""
+    """Return what `/info` beside the WebSocket says. Raises `BadAnswer`, `OSError` and `HTTPException`."""
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "wss" else http.client.HTTPConnection
     connection = connect(parts.netloc, timeout=TIMEOUT_SECS)

@@ -71,12 +71,12 @@ class ClusterRequest(Struct, frozen=True):
 
 
 def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
-    """The request for a command that the endpoint offers."""
+    """Return the request for a command that the endpoint offers."""
     return _ORDERS[command.capability](endpoint, command)
 
 
 def command_specs_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
-    """What the endpoint can be commanded, from its features and the commands that it accepts."""
+    """Return what the endpoint can be commanded, from its features and the commands that it accepts."""
     return tuple(spec for offered in _OFFERS for spec in offered(endpoint))
 
 
@@ -210,7 +210,7 @@ def _moves(endpoint: Endpoint, shift: int) -> int:
 
 
 def _moves_to(endpoint: Endpoint, attribute: int, goal: int, shift: int) -> bool:
-    """Whether it moves towards the goal."""
+    """Return whether it moves towards the goal."""
     now = endpoint.get(COVER, attribute)
     way = 1 if goal == _OPEN or (isinstance(now, int) and goal < now) else 2
     return _moves(endpoint, shift) == way or _moves(endpoint, 0) == way
@@ -313,7 +313,7 @@ _OFFERS = (_offers_light, _offers_color, _offers_cover, _offers_lock, _offers_th
 
 
 def _mireds_range(endpoint: Endpoint) -> tuple[int, int]:
-    """The coldest and the warmest white, in mireds."""
+    """Return the coldest and the warmest white, in mireds."""
     found = [endpoint.get(COLOR, each) for each in (16395, 16396)]
     coldest, warmest = (each if isinstance(each, int) and each > 0 else None for each in found)
     return coldest or 153, max(warmest or 454, coldest or 153)

@@ -79,7 +79,7 @@ class ServerConnection:
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
-        """Every node that the server knows; from then on it tells what happens. Raises `AdapterFailed`."""
+        """Return every node that the server knows; from then on it tells what happens. Raises `AdapterFailed`."""
         self.info = await self._next()
         if "schema_version" not in self.info:
             raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
@@ -157,7 +157,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
 
 
 def _result_of(answer: Mapping[str, Any]) -> Any:
-    """The result of an answer; raises what its error means, also where the result holds one."""
+    """Return the result of an answer; raises what its error means, also where the result holds one."""
     if "error_code" not in answer:
         result = answer.get("result")
         _check_statuses(result)

@@ -50,7 +50,7 @@ THERMOMETER: Clusters = {29: {0: [{"0": 770, "1": 3}], 3: []}, 1026: {0: 2150}}
 
 
 def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str, Any]:
-    """A node as the server describes it, with these endpoints from 1 on."""
+    """Return a node as the server describes it, with these endpoints from 1 on."""
     root: Clusters = {
         29: {0: [{"0": 22, "1": 4}], 3: [*range(1, len(endpoints) + 1)]},
         40: {0: 21, 1: "Acme", 3: product, 5: "", 10: "1.2.3", 14: product, 15: f"SN-{number}", 18: f"sim-{number}"},
@@ -149,7 +149,7 @@ class MatterSimulator(SimulatedDevice):
         return asked
 
     def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of the server, without its `message_id`."""
+        """Return the answer of the server, without its `message_id`."""
         command, arguments = asked.get("command"), asked.get("args", {})
         if command == "start_listening":
             return {"result": [*self.nodes.values()]}
@@ -245,7 +245,7 @@ _COMMANDS: Mapping[str, str] = {
 
 
 def simulate() -> MatterSimulator:
-    """The server of the demo, with some more devices."""
+    """Return the server of the demo, with some more devices."""
     server = MatterSimulator()
     server.nodes[3] = simulated_node(3, "Simulated thermostat", HEATING_UNIT)
     server.nodes[4] = simulated_node(4, "Simulated sensor", CONTACT, THERMOMETER)

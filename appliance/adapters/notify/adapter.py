@@ -105,7 +105,7 @@ class NotifyAdapter(Adapter):
         return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of an operation; `Unanswered` where it takes longer than `SEND_TIMEOUT_SECS`."""
+        """Return the result of an operation; `Unanswered` if it takes longer than `SEND_TIMEOUT_SECS`."""
         try:
             return await end_within(work, SEND_TIMEOUT_SECS)
         except TimeoutError:
@@ -121,7 +121,7 @@ class NotifyAdapter(Adapter):
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
-        """Whether no more may go out within this hour."""
+        """Return whether no more may go out within this hour."""
         now = self.clock.monotonic()
         while self._sent_at and now - self._sent_at[0] >= HOUR_SECS:
             self._sent_at.popleft()

@@ -98,7 +98,7 @@ class WebSender:
         return (settings.url or service.url).rstrip("/") + path, dict(service.headers), body
 
     def _filled(self, texts: Texts) -> tuple[bytes, dict[str, str]]:
-        """The body and the headers of this message."""
+        """Return the body and the headers of this message."""
         headers = {name: _fill(text, texts, _one_line) for name, text in self._headers.items()}
         stated = next((text for name, text in headers.items() if name.lower() == "content-type"), None)
         body = "{message}" if self._body is None else self._body
@@ -138,12 +138,12 @@ def _reason_in(response: HttpResponse) -> str:
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """The text, with an ellipsis where it is longer."""
+    """Return the text, with an ellipsis where it is longer."""
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:
-    """The content type that the body would have, and the body, with placeholders escaped as that type asks."""
+    """Return the content type that the body would have, and the body, with placeholders escaped as that type asks."""
     kind = (stated or "").lower()
     if "json" in kind or (stated is None and not is_plain and _is_json(body)):
         return "application/json", _fill_json(body, texts)
@@ -155,7 +155,7 @@ def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -
 
 
 def _is_json(body: str) -> bool:
-    """Whether the body is an object or an array once its placeholders are filled in."""
+    """Return whether the body is an object or an array once its placeholders are filled in."""
     try:
         filled = _fill_json(body, {**dict.fromkeys(PLACEHOLDERS, ""), "actions": "[]"})
         return isinstance(json.loads(filled), dict | list)
@@ -164,7 +164,7 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """The JSON: a placeholder in a string becomes a part of it, any other a string of its own."""
+    """Return the JSON: a placeholder in a string becomes a part of it, any other a string of its own."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])
@@ -182,7 +182,7 @@ def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = 
 
 
 def _one_line(text: str) -> str:
-    """A header's value: control characters, line breaks among them, are blanks."""
+    """Return a header's value: control characters, line breaks among them, are blanks."""
     return re.sub(r"[\0-\x1f\x7f]+", " ", text).strip()
 
 

@@ -76,7 +76,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
-        """The parsed answer to `/query/device-info`; raises `BadAnswer` for anything else."""
+        """Return the parsed answer to `/query/device-info`; raises `BadAnswer` for anything else."""
         root = _parse_safely(xml)
         if root.tag != "device-info":
             raise BadAnswer("answered with XML that is not a device-info")
@@ -97,7 +97,7 @@ class RokuAdapter(PollingAdapter):
         self._hint = hint
 
     async def poll(self) -> Report:
-        """The TV as it describes itself."""
+        """Return the TV as it describes itself."""
         return self._report(await self._fetch_info())
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -169,7 +169,7 @@ class RokuAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address} {error}") from None
 
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
-        """The answer. A press without one may have had its effect, so it is never repeated."""
+        """Return the answer. A press without one may have had its effect, so it is never repeated."""
         try:
             return await self.http.request(method, path, repeat=repeat)
         except HttpRefused as error:

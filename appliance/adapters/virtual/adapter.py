@@ -136,7 +136,7 @@ class VirtualAdapter(Adapter):
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
-    """Whether a device, as it is configured now, may show what was stored of it."""
+    """Return whether a device, as it is configured now, may show what was stored of it."""
     try:
         return bool(device.check({name: value}))
     except Invalid:
@@ -144,5 +144,5 @@ def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
 
 
 def build(settings: Any, context: AdapterContext) -> VirtualAdapter:
-    """The adapter of a section."""
+    """Return the adapter of a section."""
     return VirtualAdapter(context, settings)

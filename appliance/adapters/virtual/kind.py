@@ -84,7 +84,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
             yield f"has options for {name} that it cannot be: {', '.join(sorted(unknown))}"
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        """What it can be commanded: every action of its attributes; none of one that is only read."""
+        """Return what it can be commanded: every action of its attributes; none of one that is only read."""
         found = (self._command(name, value) for name, value in self.attributes.items())
         return tuple(spec for spec in found if spec is not None)
 
@@ -127,14 +127,14 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
 
 def _type_of(value: Value) -> Any:
-    """The schema's type of a custom value; None for one that can be shown and not commanded."""
+    """Return the schema's type of a custom value; None for one that can be shown and not commanded."""
     if isinstance(value, bool):
         return "boolean"
     return "number" if is_number(value) else "string" if isinstance(value, str) else None
 
 
 class Virtual(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind. Raises `Invalid` where two devices have one id."""
+    """An enabled section of this kind. Raises `Invalid` if two devices have one id."""
 
     devices: tuple[VirtualDevice, ...] = rows(VirtualDevice, "[[adapters.virtual.devices]]")
 

@@ -118,7 +118,7 @@ class WledAdapter(PollingAdapter):
         return self._report({"state": await self.http.request_json("GET", "/json/state")}, self._effects)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
-        """The strip's WebSocket, which sends the state when it opens and whenever it changes."""
+        """Yield the strip's WebSocket, which sends the state when it opens and whenever it changes."""
         return self.http.messages("/ws", silence_secs=SILENCE_SECS)
 
     def receive(self, message: Any) -> None:
@@ -128,7 +128,7 @@ class WledAdapter(PollingAdapter):
             self.publish.answered()
 
     def _report(self, answer: Any, effects: Any) -> Report:
-        """The strip and its segments, from an object of state and info; raises `BadAnswer`."""
+        """Return the strip and its segments, from an object of state and info; raises `BadAnswer`."""
         try:
             state = answer["state"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
